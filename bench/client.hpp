@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+// What every client under measurement has in common, whatever it is made of.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace redlock::bench
+{
+
+/// What all clients lock. With its prefix it is the key on the masters; alone it fits into a string without
+/// the heap.
+inline constexpr std::string_view resource = "invoice:42";
+inline constexpr std::string_view key = "lock:invoice:42";
+inline constexpr std::chrono::milliseconds ttl{10'000};
+
+/// How long a client works: whichever comes first.
+struct work
+{
+    std::size_t pairs; // Of acquire and release.
+    std::chrono::nanoseconds at_most = std::chrono::minutes{5};
+};
+
+/// What a client did in one stretch of work.
+struct stretch
+{
+    std::vector<std::chrono::nanoseconds> acquires; // How long each took.
+    std::chrono::nanoseconds cpu{0};                // Of the client, in user and system mode.
+    std::uint64_t allocations = 0;                  // From the heap, by the client.
+    std::uint64_t unconfirmed = 0;                  // Releases that no majority confirmed in time.
+
+    std::size_t pairs() const { return acquires.size(); }
+};
+
+/// Measures one stretch: a client calls it at the same points whatever it is made of.
+class stopwatch
+{
+  public:
+    /// Makes room for all figures first, so that none of it is counted.
+    stopwatch(stretch& into, const work& what);
+
+    /// Before and after each acquire.
+    void begin_acquire();
+    void end_acquire();
+    /// After each release: whether there is more to do.
+    bool goes_on() const;
+    void finish();
+
+  private:
+    using clock = std::chrono::steady_clock;
+
+    stretch& into_;
+    work what_;
+    clock::time_point began_{};
+    clock::time_point asked_{};
+    std::chrono::nanoseconds cpu_before_{};
+    std::uint64_t allocations_before_ = 0;
+};
+
+/// One client with its connections. It works on the thread that calls it, which is all that is measured.
+class client
+{
+  public:
+    client() = default;
+    client(const client&) = delete;
+    client& operator=(const client&) = delete;
+    virtual ~client() = default;
+
+    /// Acquires and releases, one after the other. When it returns, nothing of it is unanswered by a master
+    /// that is up.
+    virtual stretch run(const work& what) = 0;
+};
+
+} // namespace redlock::bench

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+// The machine under a measurement, and the one CPU to which it is confined.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace redlock::bench
+{
+
+struct machine
+{
+    std::string processor;
+    long cores = 0;
+    std::string kernel;
+    std::string compiler;
+    std::string boost;
+    std::string server; // Name and version of the masters.
+    int cpu = 0;        // On which everything ran.
+    double load = 0;    // Of the last minute, before the measurement: what else ran.
+};
+
+/// Everything but the server and the CPU.
+machine this_machine();
+
+/// Confines this process, and every child that it starts from now on, to one CPU: the last that it may use,
+/// if none is given. On a small virtual machine it costs more to wake an idle CPU than to take a whole lock,
+/// and how much varies.
+int confine_to_one_cpu(std::optional<int> wanted);
+
+} // namespace redlock::bench

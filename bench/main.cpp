@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSL-1.0
+// Starts masters, measures, prints. Every figure stands next to its reference from the same run.
+#include "machine.hpp"
+#include "options.hpp"
+#include "progress.hpp"
+#include "results.hpp"
+#include "sections.hpp"
+
+#include "support/server.hpp"
+
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+constexpr std::size_t masters_of_the_goals = 5; // The goals are set for so many.
+
+/// "redis 7.0.15", "valkey 8.0.1".
+std::string name_of(test::server& master)
+{
+    const std::string info = master.command({"INFO", "server"}).text;
+    for (const std::string_view name : {"valkey", "redis"})
+    {
+        const std::string field = fmt::format("\r\n{}_version:", name);
+        if (const std::size_t at = info.find(field); at != std::string::npos)
+        {
+            const std::size_t version = at + field.size();
+            return fmt::format("{} {}", name, info.substr(version, info.find('\r', version) - version));
+        }
+    }
+    return "unknown";
+}
+
+void forget_goals(results& measured)
+{
+    for (figure_group& group : measured.groups)
+    {
+        for (figure& one : group.figures)
+        {
+            one.goal.reset();
+        }
+    }
+}
+
+results measure(const options& asked)
+{
+    progress shown;
+    results measured{this_machine(), asked, {}};
+    measured.on.cpu = confine_to_one_cpu(asked.cpu);
+    shown.show(fmt::format("starting {} masters", asked.masters));
+    std::vector<test::server> masters = test::start_servers(asked.masters, {.program = asked.server});
+    measured.on.server = name_of(masters.front());
+    measured.groups.push_back(measure_latency(masters, asked, shown));
+    if (asked.masters >= 3)
+    {
+        measured.groups.push_back(measure_faults(masters, asked, shown));
+    }
+    measured.groups.push_back(measure_kept(masters, asked, shown));
+    if (asked.masters >= 3)
+    {
+        measured.groups.push_back(run_trials(masters, asked, shown));
+    }
+    if (asked.masters != masters_of_the_goals)
+    {
+        forget_goals(measured);
+    }
+    return measured;
+}
+
+int run(std::span<const char* const> arguments)
+{
+    const options asked = parse(arguments);
+    if (asked.help)
+    {
+        std::cout << usage;
+        return 0;
+    }
+    // Opened first: a file that can't be written is better known before the minutes than after them.
+    std::ofstream json;
+    if (!asked.json.empty())
+    {
+        json.open(asked.json);
+        if (!json)
+        {
+            throw std::runtime_error{fmt::format("the file '{}' can't be written", asked.json)};
+        }
+    }
+    const results measured = measure(asked);
+    write_table(std::cout, measured);
+    if (json.is_open())
+    {
+        write_json(json, measured);
+    }
+    return 0;
+}
+
+} // namespace
+
+} // namespace redlock::bench
+
+int main(int count, char** values)
+{
+    try
+    {
+        return redlock::bench::run({values + 1, static_cast<std::size_t>(count - 1)});
+    }
+    catch (const std::invalid_argument& wrong)
+    {
+        std::cerr << "bench: " << wrong.what() << '\n';
+        return 64; // EX_USAGE
+    }
+    catch (const std::exception& failure)
+    {
+        std::cerr << "bench: " << failure.what() << '\n';
+        return 1;
+    }
+}

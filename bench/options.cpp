@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the bench is asked for on its command line.
+#include "options.hpp"
+
+#include <charconv>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace redlock::bench
+{
+
+const std::string_view usage =
+    R"(usage: redlock_bench [option...]
+
+Measures how long it takes one client to acquire a lock, next to the least that a client can do (raw: plain epoll,
+commands formatted once), on masters that it starts itself. Client and masters run on one CPU.
+Then what leases cost that are kept, and what they go through: masters that are killed and hang, by turns.
+
+  --quick          5 rounds of 500 pairs, 100000 kept leases for 12 s, short trials
+  --masters N      how many masters, 1 to 31 (5)
+  --rounds N       how many rounds of each client, by turns, 5 to 1000 (7)
+  --pairs N        how many pairs of acquire and release in a round, 100 to 1000000 (2000)
+  --kept N         how many leases are kept, 1 to 1000000 (1000, 10000 and 100000, one after the other)
+  --keep-for N     for how many seconds, 12 to 86400 (22)
+  --server NAME    what the masters are: redis-server, valkey-server or a path (redis-server)
+  --cpu N          the CPU that is used (the last)
+  --json FILE      writes what was measured to this file as well
+  --help           prints this
+
+A goal that isn't met is shown and doesn't fail the run.
+)";
+
+namespace
+{
+
+std::size_t number(std::string_view option, std::string_view text, std::size_t least, std::size_t most)
+{
+    std::size_t value = 0;
+    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+    {
+        throw std::invalid_argument{
+            fmt::format("{} can't be '{}': it must be a number from {} to {}", option, text, least, most)};
+    }
+    return value;
+}
+
+} // namespace
+
+options parse(std::span<const char* const> arguments)
+{
+    options asked;
+    for (std::size_t at = 0; at < arguments.size(); ++at)
+    {
+        const std::string_view option = arguments[at];
+        const auto value = [&]() -> std::string_view
+        {
+            if (at + 1 == arguments.size())
+            {
+                throw std::invalid_argument{fmt::format("{} needs a value behind it", option)};
+            }
+            return arguments[++at];
+        };
+        if (option == "--quick")
+        {
+            asked.rounds = 5;
+            asked.pairs = 500;
+            asked.kept = {100'000};
+            asked.keep_for = std::chrono::seconds{12};
+            asked.trials = {std::chrono::seconds{10}, 3, 5000};
+        }
+        else if (option == "--masters")
+        {
+            asked.masters = number(option, value(), 1, 31);
+        }
+        else if (option == "--rounds")
+        {
+            asked.rounds = number(option, value(), 5, 1000);
+        }
+        else if (option == "--pairs")
+        {
+            asked.pairs = number(option, value(), 100, 1'000'000);
+        }
+        else if (option == "--kept")
+        {
+            asked.kept = {number(option, value(), 1, 1'000'000)};
+        }
+        else if (option == "--keep-for")
+        {
+            asked.keep_for = std::chrono::seconds{number(option, value(), 12, 86'400)};
+        }
+        else if (option == "--server")
+        {
+            asked.server = value();
+        }
+        else if (option == "--cpu")
+        {
+            asked.cpu = static_cast<int>(number(option, value(), 0, 1023));
+        }
+        else if (option == "--json")
+        {
+            asked.json = value();
+        }
+        else if (option == "--help" || option == "-h")
+        {
+            asked.help = true;
+        }
+        else
+        {
+            throw std::invalid_argument{
+                fmt::format("there is no option '{}'; --help shows those there are", option)};
+        }
+    }
+    return asked;
+}
+
+} // namespace redlock::bench

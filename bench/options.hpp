@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the bench is asked for on its command line.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::bench
+{
+
+/// How long the trials of kept leases go on.
+struct trial_options
+{
+    std::chrono::seconds rolling{60}; // With masters that are killed, one after the other.
+    std::size_t hung_runs = 100;
+    std::size_t races = 100'000;
+};
+
+struct options
+{
+    std::size_t masters = 5;
+    std::size_t rounds = 7;                               // Of each client, by turns.
+    std::size_t pairs = 2000;                             // Of acquire and release in a round.
+    std::vector<std::size_t> kept{1000, 10'000, 100'000}; // How many leases are kept, one after the other.
+    std::chrono::milliseconds keep_for{22'000};           // For longer than two extensions are apart.
+    trial_options trials;
+    std::string server = "redis-server";
+    std::optional<int> cpu;
+    std::string json; // A file; empty for none.
+    bool help = false;
+};
+
+extern const std::string_view usage;
+
+/// Throws `std::invalid_argument` with what was wrong and what is allowed.
+options parse(std::span<const char* const> arguments);
+
+} // namespace redlock::bench

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSL-1.0
+// The library as a user has it: co_await in an io_context of one thread, all options at their defaults.
+#pragma once
+
+#include "client.hpp"
+
+#include "support/server.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/io_context.hpp>
+#include <redlock/redlock.hpp>
+
+#include <cstddef>
+#include <span>
+
+namespace redlock::bench
+{
+
+class redlock_client final : public client
+{
+  public:
+    explicit redlock_client(std::span<const test::server> masters);
+
+    stretch run(const work& what) override;
+
+    /// Locks and releases until exactly so many masters are without a connection. Throws if that takes too
+    /// long.
+    void await_unconnected(std::size_t masters);
+
+  private:
+    asio::awaitable<void> acquire_and_release(const work& what, stretch& done);
+    asio::awaitable<void> probe(report& out);
+    /// Runs the coroutine to its end, and then whatever is on its way for it.
+    void finish(asio::awaitable<void> task);
+
+    asio::io_context io_{1};
+    lock_manager locks_;
+};
+
+} // namespace redlock::bench

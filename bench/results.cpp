@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: BSL-1.0
+// What was measured, as a table for a person and as JSON.
+#include "results.hpp"
+
+#include <cmath>
+#include <ostream>
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+std::string cell(std::optional<double> value)
+{
+    return value ? fmt::format("{:.2f}", *value) : std::string{"-"};
+}
+
+std::string json_string(const std::string& text)
+{
+    std::string out = "\"";
+    for (const char byte : text)
+    {
+        if (byte == '"' || byte == '\\')
+        {
+            out += '\\';
+            out += byte;
+        }
+        else if (static_cast<unsigned char>(byte) < 0x20)
+        {
+            out += fmt::format("\\u{:04x}", static_cast<unsigned>(static_cast<unsigned char>(byte)));
+        }
+        else
+        {
+            out += byte;
+        }
+    }
+    return out + '"';
+}
+
+std::string number(std::optional<double> value)
+{
+    return value ? fmt::format("{}", *value) : std::string{"null"};
+}
+
+std::string json_of(const figure& one)
+{
+    std::string out = fmt::format(
+        R"({{"name": {}, "unit": {}, "reference": {}, "measured": {})", json_string(one.name),
+        json_string(one.unit), number(one.reference), number(one.measured));
+    if (one.ratio)
+    {
+        out += fmt::format(
+            R"(, "ratio": {{"median": {}, "least": {}, "most": {}}})", one.ratio->median, one.ratio->least,
+            one.ratio->most);
+    }
+    if (one.goal)
+    {
+        out += fmt::format(R"(, "goal": {}, "met": {})", *one.goal, one.met());
+    }
+    if (!one.samples.empty())
+    {
+        out += fmt::format(R"(, "samples": [{}])", fmt::join(one.samples, ", "));
+    }
+    return out + '}';
+}
+
+} // namespace
+
+bool figure::met() const
+{
+    constexpr double shown = 100;
+    return std::round(judged() * shown) <= std::round(goal.value_or(0) * shown);
+}
+
+void write_table(std::ostream& out, const results& measured)
+{
+    for (const figure_group& group : measured.groups)
+    {
+        fmt::print(
+            out, "\n{}\n{:<42}{:>11}{:>11}   {:<22}{}\n", group.title, "", group.reference, "redlock",
+            "ratio (least - most)", "goal");
+        for (const figure& one : group.figures)
+        {
+            const std::string ratio = one.ratio ? fmt::format(
+                                                      "{:.2f} ({:.2f} - {:.2f})", one.ratio->median,
+                                                      one.ratio->least, one.ratio->most)
+                                                : std::string{};
+            const std::string goal =
+                one.goal ? fmt::format("{} at most {:.2f}", one.met() ? "met:    " : "NOT MET:", *one.goal)
+                         : std::string{};
+            const std::string name = one.unit.empty() ? one.name : fmt::format("{}, {}", one.name, one.unit);
+            const std::string line = fmt::format(
+                "  {:<40}{:>11}{:>11}   {:<22}{}", name, cell(one.reference), cell(one.measured), ratio,
+                goal);
+            fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+            for (std::size_t at = 0; at < one.samples.size(); ++at)
+            {
+                constexpr std::size_t in_a_line = 10;
+                const bool last = at + 1 == one.samples.size() || (at + 1) % in_a_line == 0;
+                fmt::print(out, "{:>9.2f}{}", one.samples[at], last ? "\n" : "");
+            }
+        }
+    }
+    const machine& on = measured.on;
+    fmt::print(
+        out,
+        "\nA ratio is the median over {} rounds of each kind by turns, {} pairs each; beside it the "
+        "extremes.\n"
+        "All share one CPU: a master that is out of order leaves its part to the others, so a ratio may be "
+        "below 1.\n"
+        "{} master(s) ({}), client and masters on CPU {} of {} ({})\n{}, {}, Boost {}, load {:.2f} before\n",
+        measured.with.rounds, measured.with.pairs, measured.with.masters, on.server, on.cpu, on.cores,
+        on.processor, on.kernel, on.compiler, on.boost, on.load);
+}
+
+void write_json(std::ostream& out, const results& measured)
+{
+    const machine& on = measured.on;
+    const options& with = measured.with;
+    fmt::print(
+        out,
+        "{{\n  \"machine\": {{\"processor\": {}, \"cores\": {}, \"kernel\": {}, \"compiler\": {}, \"boost\": "
+        "{}, ",
+        json_string(on.processor), on.cores, json_string(on.kernel), json_string(on.compiler),
+        json_string(on.boost));
+    fmt::print(
+        out, "\"server\": {}, \"cpu\": {}, \"load\": {}}},\n", json_string(on.server), on.cpu, on.load);
+    fmt::print(
+        out, "  \"settings\": {{\"masters\": {}, \"rounds\": {}, \"pairs\": {}}},\n  \"groups\": [",
+        with.masters, with.rounds, with.pairs);
+    const char* before_group = "\n";
+    for (const figure_group& group : measured.groups)
+    {
+        fmt::print(
+            out, "{}    {{\"title\": {}, \"reference\": {}, \"figures\": [", before_group,
+            json_string(group.title), json_string(group.reference));
+        before_group = ",\n";
+        const char* before = "\n";
+        for (const figure& one : group.figures)
+        {
+            fmt::print(out, "{}      {}", before, json_of(one));
+            before = ",\n";
+        }
+        fmt::print(out, "]}}");
+    }
+    fmt::print(out, "]\n}}\n");
+}
+
+} // namespace redlock::bench

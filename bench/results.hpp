@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSL-1.0
+// What was measured, as a table for a person and as JSON.
+#pragma once
+
+#include "machine.hpp"
+#include "options.hpp"
+#include "statistics.hpp"
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::bench
+{
+
+/// One line of the table.
+struct figure
+{
+    std::string name;
+    std::string unit;
+    std::optional<double> reference; // What the ratio is to; empty if there is nothing to compare with.
+    double measured = 0;
+    std::optional<spread> ratio;   // Of measured to reference in the same round.
+    std::optional<double> goal;    // Of the median of the ratios, else of what was measured: at most so much.
+    std::vector<double> samples{}; // Every single one, where they are worth a look.
+
+    double judged() const { return ratio ? ratio->median : measured; }
+    /// Only with a goal. The same digits count as are shown.
+    bool met() const;
+};
+
+/// Figures with the same reference.
+struct figure_group
+{
+    std::string title;
+    std::string reference; // The heading of its column.
+    std::vector<figure> figures;
+};
+
+struct results
+{
+    machine on;
+    options with;
+    std::vector<figure_group> groups;
+};
+
+void write_table(std::ostream& out, const results& measured);
+void write_json(std::ostream& out, const results& measured);
+
+} // namespace redlock::bench

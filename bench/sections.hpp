@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+// What is measured: each section turns masters into figures.
+#pragma once
+
+#include "options.hpp"
+#include "progress.hpp"
+#include "results.hpp"
+
+#include "support/server.hpp"
+
+#include <span>
+#include <vector>
+
+namespace redlock::bench
+{
+
+/// One client beside the reference, by turns.
+figure_group measure_latency(std::span<test::server> masters, const options& asked, progress& shown);
+
+/// One client with some of the masters stopped or killed, beside itself with all of them healthy, by turns.
+figure_group measure_faults(std::span<test::server> masters, const options& asked, progress& shown);
+
+/// Many leases that one client keeps.
+figure_group measure_kept(std::span<test::server> masters, const options& asked, progress& shown);
+
+/// Kept leases while masters are killed and hang, and releases that race extensions: what must not happen, counted.
+figure_group run_trials(std::span<test::server> masters, const options& asked, progress& shown);
+
+} // namespace redlock::bench

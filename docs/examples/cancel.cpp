@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+// An acquire that somebody stops waiting for, in three ways, with error codes instead of exceptions.
+#include "throwaway_servers.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <exception>
+#include <iostream>
+#include <tuple>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+void expect(bool as_told, const char* what)
+{
+    if (!as_told)
+    {
+        throw std::runtime_error{what};
+    }
+    std::cout << what << '\n';
+}
+
+/// The limit that the library has itself: it bounds when a round may start, and the answer says why there is
+/// no lock.
+asio::awaitable<void> wait_for_a_while(redlock::lock_manager& locks)
+{
+    const redlock::acquire_options impatient{.ttl = 10s, .wait = 100ms};
+    const auto token = asio::as_tuple(asio::deferred);
+    auto outcome = co_await locks.async_acquire("report", impatient, token);
+    expect(std::get<0>(outcome) == redlock::errc::held_by_other, "after its wait: held by another");
+}
+
+/// Whoever has the signal can end the operation, for whatever reason: here a timer does.
+asio::awaitable<void> cancel_by_signal(redlock::lock_manager& locks)
+{
+    asio::cancellation_signal stop;
+    asio::steady_timer timer{co_await asio::this_coro::executor, 100ms};
+    timer.async_wait([&stop](redlock::error_code) { stop.emit(asio::cancellation_type::total); });
+
+    const redlock::acquire_options patient{.ttl = 10s, .wait = redlock::no_limit};
+    auto token = asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable));
+    auto outcome = co_await locks.async_acquire("report", patient, token);
+    expect(std::get<0>(outcome) == asio::error::operation_aborted, "by a signal: aborted");
+}
+
+/// Whichever is first: the lock, or the timer. The other one is cancelled; a lease that came too late gives
+/// itself back. as_tuple matters: with exceptions, || would take a refused acquire for one that isn't ready
+/// yet.
+asio::awaitable<void> cancel_by_timer(redlock::lock_manager& locks)
+{
+    using namespace asio::experimental::awaitable_operators;
+    asio::steady_timer timer{co_await asio::this_coro::executor, 100ms};
+    const redlock::acquire_options patient{.ttl = 10s, .wait = redlock::no_limit};
+    const auto token = asio::as_tuple(asio::use_awaitable);
+    auto first =
+        co_await (locks.async_acquire("report", patient, token) || timer.async_wait(asio::use_awaitable));
+    expect(first.index() == 1, "by ||: the timer was first");
+}
+
+asio::awaitable<void> compare(redlock::lock_manager& locks)
+{
+    redlock::lease held = co_await locks.async_acquire("report", 60s);
+    co_await wait_for_a_while(locks);
+    co_await cancel_by_signal(locks);
+    co_await cancel_by_timer(locks);
+    co_await held.async_release();
+
+    // None of them left anything behind.
+    redlock::lease lease = co_await locks.async_try_acquire("report", 10s);
+    expect(lease.valid(), "and now it can be had");
+    co_await locks.async_shutdown();
+}
+
+void rethrow(std::exception_ptr failure)
+{
+    if (failure)
+    {
+        std::rethrow_exception(failure);
+    }
+}
+
+int main()
+{
+    try
+    {
+        const std::vector<throwaway_server> servers(3);
+        asio::io_context io;
+        redlock::config options;
+        options.masters = masters_of(servers);
+        options.node_timeout = 500ms; // Ten times the default: this machine may be slow.
+        redlock::lock_manager locks{io, options};
+        asio::co_spawn(io, compare(locks), rethrow);
+        io.run();
+    }
+    catch (const std::exception& failure)
+    {
+        std::cerr << "cancel: this wasn't so: " << failure.what() << '\n';
+        return 1;
+    }
+}

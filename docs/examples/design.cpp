@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSL-1.0
+// The library at a glance: a lock that is taken, used and given back, and one that is kept for as long as a job runs.
+// Masters are given on the command line.
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <vector>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+asio::awaitable<void> settle(redlock::lock_manager& locks)
+{
+    redlock::lease lease = co_await locks.async_acquire("invoice:42", 10s);
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(lease.remaining());
+    std::cout << "settling invoice 42; the lock is ours for " << left.count() << " ms\n";
+    // ... the work ...
+    co_await lease.async_release();
+}
+
+/// A job whose length nobody knows. Its awaits are where it can be cancelled.
+asio::awaitable<void> build_report(redlock::lease& lease)
+{
+    asio::steady_timer work{co_await asio::this_coro::executor};
+    for (int page = 1; page <= 3; ++page)
+    {
+        work.expires_after(20ms);
+        co_await work.async_wait(asio::deferred);
+        std::cout << "page " << page << " of " << lease.resource() << '\n';
+    }
+}
+
+asio::awaitable<void> report(redlock::lock_manager& locks)
+{
+    // Extended in the background; the body is cancelled before the lease can lapse.
+    co_await locks.async_with_lock(
+        "nightly-report", {.ttl = 10s, .max_hold = 2h},
+        [&](redlock::lease& lease) -> asio::awaitable<void> { co_await build_report(lease); });
+}
+
+asio::awaitable<void> serve(redlock::lock_manager& locks)
+{
+    co_await settle(locks);
+    co_await report(locks);
+    co_await locks.async_shutdown();
+}
+
+/// What `asio::detached` would swallow comes out of `io.run()`.
+void rethrow(std::exception_ptr failure)
+{
+    if (failure)
+    {
+        std::rethrow_exception(failure);
+    }
+}
+
+int main(int argc, char** argv)
+{
+    if (argc < 2)
+    {
+        std::cerr << "usage: " << argv[0] << " <master>...\n"
+                  << "a master is redis://[user[:password]@]host[:port][/db] or unix:///path[?db=n]\n";
+        return 64;
+    }
+    try
+    {
+        asio::io_context io;
+        const std::vector<redlock::master> masters{argv + 1, argv + argc};
+        redlock::lock_manager locks{io, redlock::config{.masters = masters}};
+        asio::co_spawn(io, serve(locks), rethrow);
+        io.run();
+    }
+    catch (const std::exception& failure)
+    {
+        std::cerr << argv[0] << ": " << failure.what() << '\n';
+        return 1;
+    }
+}

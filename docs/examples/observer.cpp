@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+// A log and counters, hung on the observer: what a manager tells of itself while it works.
+#include "throwaway_servers.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <exception>
+#include <iostream>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+/// One function for each kind of event, so that std::visit can choose.
+template <class... Functions>
+struct overloaded : Functions...
+{
+    using Functions::operator()...;
+};
+template <class... Functions>
+overloaded(Functions...) -> overloaded<Functions...>;
+
+/// One line for each event. A resource may have any bytes in its name: a real log escapes them.
+void log(const redlock::event& what)
+{
+    const overloaded line{
+        [](const redlock::master_up& up)
+        { std::cerr << up.name << " is up, its run id is " << up.server << '\n'; },
+        [](const redlock::master_down& down)
+        { std::cerr << down.name << " is down: " << down.reason.message() << ' ' << down.detail << '\n'; },
+        [](const redlock::master_at_risk& risk)
+        { std::cerr << risk.name << " is at risk: " << to_string(risk.what) << ", " << risk.detail << '\n'; },
+        [](const redlock::round_decided& round)
+        { std::cerr << round.resource << ": " << round.report << '\n'; },
+        [](const redlock::lease_extended& lease) { std::cerr << lease.resource << ": extended\n"; },
+        [](const redlock::lease_lost& lease)
+        { std::cerr << lease.resource << ": lost, " << lease.reason.message() << '\n'; },
+        [](const redlock::lease_released& lease)
+        { std::cerr << lease.resource << ": released, " << lease.result.message() << '\n'; },
+        [](const redlock::events_dropped& gap)
+        { std::cerr << gap.count << " events weren't told, since this is too slow\n"; }};
+    std::visit(line, what);
+}
+
+/// What a metrics endpoint would show. One event comes after the other, but maybe on different threads in
+/// turn: a thread that reads these meanwhile needs atomics or a mutex.
+struct counters
+{
+    std::size_t masters_up = 0;
+    std::size_t masters_down = 0;
+    std::size_t risks = 0;
+    std::size_t rounds_won = 0;
+    std::size_t rounds_lost = 0;
+    std::size_t extended = 0;
+    std::size_t lost = 0;
+    std::size_t released = 0;
+    std::size_t unconfirmed = 0;
+    std::size_t dropped = 0;
+};
+
+void count(counters& metrics, const redlock::event& what)
+{
+    const overloaded counter{
+        [&](const redlock::master_up&) { ++metrics.masters_up; },
+        [&](const redlock::master_down&) { ++metrics.masters_down; },
+        [&](const redlock::master_at_risk&) { ++metrics.risks; },
+        [&](const redlock::round_decided& round)
+        { ++(round.report.result ? metrics.rounds_lost : metrics.rounds_won); },
+        [&](const redlock::lease_extended&) { ++metrics.extended; },
+        [&](const redlock::lease_lost&) { ++metrics.lost; },
+        [&](const redlock::lease_released& lease)
+        { ++(lease.result ? metrics.unconfirmed : metrics.released); },
+        [&](const redlock::events_dropped& gap) { metrics.dropped += gap.count; }};
+    std::visit(counter, what);
+}
+
+/// Something to watch. One master is dead from the start.
+asio::awaitable<void> work(redlock::lock_manager& locks)
+{
+    redlock::lease lease = co_await locks.async_acquire("nightly-report", 10s);
+    co_await lease.async_extend(10s);
+    co_await lease.async_release();
+    co_await locks.async_shutdown();
+}
+
+void rethrow(std::exception_ptr failure)
+{
+    if (failure)
+    {
+        std::rethrow_exception(failure);
+    }
+}
+
+int main()
+{
+    try
+    {
+        std::vector<throwaway_server> servers(3);
+        servers[0].kill();
+
+        counters metrics;
+        redlock::config options;
+        options.masters = masters_of(servers);
+        options.node_timeout = 500ms; // Ten times the default: this machine may be slow.
+        options.observer.on_event = [&metrics](const redlock::event& what)
+        {
+            log(what);
+            count(metrics, what);
+        };
+
+        asio::io_context io;
+        redlock::lock_manager locks{io, options};
+        asio::co_spawn(io, work(locks), rethrow);
+        io.run();
+
+        std::cout << metrics.masters_up << " masters came up, " << metrics.masters_down
+                  << " didn't or went down, " << metrics.risks << " are at risk; " << metrics.rounds_won
+                  << " rounds were won, " << metrics.rounds_lost << " lost; " << metrics.extended
+                  << " leases extended, " << metrics.released << " released\n";
+        const bool as_it_was = metrics.masters_up == 2 && metrics.rounds_won == 1 && metrics.extended == 1 &&
+                               metrics.released == 1 && metrics.dropped == 0;
+        return as_it_was ? 0 : 1;
+    }
+    catch (const std::exception& failure)
+    {
+        std::cerr << "observer: " << failure.what() << '\n';
+        return 1;
+    }
+}

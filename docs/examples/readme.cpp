@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSL-1.0
+// The code of README.md: example_readme redis://10.0.0.1 redis://10.0.0.2 redis://10.0.0.3
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <cstdio>
+#include <exception>
+
+namespace asio = boost::asio;
+using namespace std::chrono_literals;
+
+asio::awaitable<void> settle(redlock::lock_manager& locks)
+{
+    redlock::lease lease = co_await locks.async_acquire("invoice:42", 10s);
+    std::puts("invoice 42 is ours alone"); // The work. lease.valid() says whether it may go on.
+    co_await lease.async_release();
+    co_await locks.async_shutdown();
+}
+
+void rethrow(std::exception_ptr failure)
+{
+    if (failure)
+    {
+        std::rethrow_exception(failure);
+    }
+}
+
+int main(int argc, char** argv)
+{
+    if (argc != 4)
+    {
+        std::fprintf(stderr, "usage: %s <URL of a master> <of another> <of a third>\n", argv[0]);
+        return 64;
+    }
+    asio::io_context io;
+    redlock::lock_manager locks{io, {argv[1], argv[2], argv[3]}};
+    asio::co_spawn(io, settle(locks), rethrow);
+    io.run();
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+// The whole library.
+#pragma once
+
+#include <redlock/clock.hpp>
+#include <redlock/config.hpp>
+#include <redlock/error.hpp>
+#include <redlock/examination.hpp>
+#include <redlock/inspection.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/lock_manager.hpp>
+#include <redlock/master.hpp>
+#include <redlock/observer.hpp>
+#include <redlock/options.hpp>
+#include <redlock/report.hpp>
+#include <redlock/tls.hpp>
+#include <redlock/vote.hpp>

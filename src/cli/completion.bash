@@ -1,0 +1,61 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: BSL-1.0
+# Completion of the redlock command for bash.
+
+_redlock()
+{
+    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local options='--help --version' at
+    local of_masters='--master --ca-file --certificate-file --private-key-file'
+    COMPREPLY=()
+
+    # Behind -- stands a command of its own.
+    for ((at = 1; at < COMP_CWORD; at++)); do
+        if [[ ${COMP_WORDS[at]} == -- ]]; then
+            if declare -F _command_offset >/dev/null; then
+                _command_offset $((at + 1))
+            elif ((at + 1 == COMP_CWORD)); then
+                mapfile -t COMPREPLY < <(compgen -c -- "$word")
+            else
+                mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            fi
+            return
+        fi
+    done
+
+    case $previous in
+    --max-hold | --wait)
+        mapfile -t COMPREPLY < <(compgen -W 'unlimited 10s 1m 10m 1h 12h' -- "$word")
+        return
+        ;;
+    --ttl | --grace)
+        mapfile -t COMPREPLY < <(compgen -W '1s 2s 5s 10s 30s' -- "$word")
+        return
+        ;;
+    --ca-file | --certificate-file | --private-key-file)
+        mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        return
+        ;;
+    --master | --prefix)
+        return
+        ;;
+    esac
+
+    case ${COMP_WORDS[1]} in
+    run)
+        options="$of_masters --prefix --ttl --max-hold --wait --try --grace --verbose --help"
+        ;;
+    status)
+        options="$of_masters --prefix --json --help"
+        ;;
+    doctor)
+        options="$of_masters --json --help"
+        ;;
+    *)
+        options+=' run status doctor'
+        ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")
+}
+
+complete -F _redlock redlock

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+// From the library's reasons to findings. What its sentences say already isn't said anew.
+#include "cli/failure.hpp"
+
+#include "cli/message.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+constexpr const char* no_vote = "It has no vote";
+
+/// The advice of a library's sentence, behind its colon, as a sentence of its own.
+std::string advice_in(const error_code& reason)
+{
+    const std::string text = reason.message();
+    const std::size_t colon = text.find(": ");
+    std::string advice = colon == std::string::npos ? std::string{} : text.substr(colon + 2);
+    if (!advice.empty() && advice.front() >= 'a' && advice.front() <= 'z')
+    {
+        advice.front() = static_cast<char>(advice.front() - 'a' + 'A');
+    }
+    return advice;
+}
+
+std::string seen(const master_examination& one)
+{
+    const std::string happened = what_happened(one.reason);
+    return one.detail.empty() ? happened : fmt::format("{} (\"{}\")", happened, one.detail);
+}
+
+/// Two names of one server: it is a matter of chance which of them is refused, so both are named.
+finding same_server(const master_examination& one, const std::vector<master_examination>& all)
+{
+    const auto other = std::find_if(
+        all.begin(), all.end(),
+        [&one](const master_examination& each) {
+            return !each.reason && !each.run_id.empty() && one.detail.find(each.run_id) != std::string::npos;
+        });
+    const std::string name = other == all.end() ? "another of the masters" : other->name;
+    return {
+        severity::failure, "same_server", fmt::format("it is the same server as {} ({})", name, one.detail),
+        "It would have two votes, so that one server's failure counts twice: one of the two names has none",
+        "Give each server once"};
+}
+
+/// What can be said of a master that a program of ours can't reach.
+finding unreachable(const master_examination& one)
+{
+    return {
+        severity::failure, "unreachable", seen(one), no_vote,
+        "Check that it runs, its address, and the network and firewalls between"};
+}
+
+finding over_tls(const master_examination& one)
+{
+    finding result{severity::failure, "tls", seen(one), no_vote, advice_in(one.reason)};
+    if (one.reason == master_errc::certificate_untrusted)
+    {
+        result.advice = "Give the authority that signed it with --ca-file, or check who answers there";
+    }
+    else if (one.reason == master_errc::tls_failed)
+    {
+        result.advice = "Check that it speaks TLS on that port; if it asks for a client's certificate, give "
+                        "--certificate-file and --private-key-file";
+    }
+    return result;
+}
+
+/// A short name for what is neither unreachable nor TLS.
+std::string_view kind_of(master_errc reason) noexcept
+{
+    switch (reason)
+    {
+    case master_errc::protocol_error:
+        return "protocol";
+    case master_errc::authentication_failed:
+        return "authentication";
+    case master_errc::no_permission:
+        return "permission";
+    case master_errc::loading:
+    case master_errc::busy:
+        return "not_ready";
+    case master_errc::read_only:
+        return "replica";
+    case master_errc::cluster_node:
+        return "cluster_node";
+    default:
+        return "refused";
+    }
+}
+
+} // namespace
+
+finding failure_of(const master_examination& one, const std::vector<master_examination>& all)
+{
+    if (one.reason.category() != master_category())
+    {
+        return unreachable(one);
+    }
+    const auto reason = static_cast<master_errc>(one.reason.value());
+    switch (reason)
+    {
+    case master_errc::not_connected:
+    case master_errc::timed_out:
+    case master_errc::unresponsive:
+    case master_errc::connect_timed_out:
+    case master_errc::connection_lost:
+        return unreachable(one);
+    case master_errc::tls_failed:
+    case master_errc::certificate_untrusted:
+    case master_errc::certificate_expired:
+    case master_errc::certificate_wrong_name:
+        return over_tls(one);
+    case master_errc::same_server:
+        return same_server(one, all);
+    default:
+        return {severity::failure, kind_of(reason), seen(one), no_vote, advice_in(one.reason)};
+    }
+}
+
+} // namespace redlock::cli

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSL-1.0
+// Why a master can't be used, and what to do about it.
+#pragma once
+
+#include "cli/finding.hpp"
+
+#include <vector>
+
+namespace redlock::cli
+{
+
+/// Of one that has a reason.
+finding failure_of(const master_examination& one, const std::vector<master_examination>& all);
+
+} // namespace redlock::cli

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+// The redlock command: locks for anything that can be run.
+#include "cli/arguments.hpp"
+#include "cli/doctor.hpp"
+#include "cli/exit_code.hpp"
+#include "cli/manager_config.hpp"
+#include "cli/message.hpp"
+#include "cli/run.hpp"
+#include "cli/status.hpp"
+
+#include <redlock/error.hpp>
+
+#include <exception>
+#include <variant>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+/// Whoever started us may have closed some of these. What is opened later must not become one of them.
+void open_standard_descriptors()
+{
+    int descriptor = 0;
+    do
+    {
+        descriptor = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+    if (descriptor > STDERR_FILENO)
+    {
+        ::close(descriptor);
+    }
+}
+
+/// What is done about each of the things that may be asked for.
+struct carry_out
+{
+    int operator()(const answered& done) const { return done.exit_code; }
+    int operator()(const run_arguments& asked) const { run(asked); }
+    int operator()(const status_arguments& asked) const { status(asked); }
+    int operator()(const doctor_arguments& asked) const { doctor(asked); }
+};
+
+/// The exit code, unless the program has ended by then.
+int answer(int count, const char* const* words)
+{
+    try
+    {
+        return std::visit(carry_out{}, read_arguments(count, words));
+    }
+    catch (const system_error& error)
+    {
+        return refuse(error);
+    }
+}
+
+} // namespace
+
+} // namespace redlock::cli
+
+int main(int count, char** words)
+{
+    namespace cli = redlock::cli;
+    try
+    {
+        cli::open_standard_descriptors();
+        return cli::answer(count, words);
+    }
+    catch (const std::exception& error)
+    {
+        cli::say(error.what());
+        return cli::number_of(cli::exit_code::system_error);
+    }
+}

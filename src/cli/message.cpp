@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+// Lines on stderr by writes that don't wait.
+#include "cli/message.hpp"
+
+#include <redlock/report.hpp>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+/// Where lines go. O_NONBLOCK belongs to what was opened, and that is shared with the command that is run and with
+/// whoever started us: so pipes and terminals are opened once more, for us alone.
+class error_stream
+{
+  public:
+    error_stream()
+    {
+        struct stat about
+        {
+        };
+        if (::fstat(STDERR_FILENO, &about) != 0)
+        {
+            return;
+        }
+        socket_ = S_ISSOCK(about.st_mode);
+        waits_ = S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode);
+        if (waits_)
+        {
+            own_ = ::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        }
+    }
+    error_stream(const error_stream&) = delete;
+    error_stream& operator=(const error_stream&) = delete;
+    ~error_stream()
+    {
+        if (own_ >= 0)
+        {
+            ::close(own_);
+        }
+    }
+
+    /// Whether all of it was written.
+    bool write(std::string_view line) const noexcept
+    {
+        while (!line.empty())
+        {
+            const ssize_t written = write_some(line);
+            if (written <= 0)
+            {
+                return false;
+            }
+            line.remove_prefix(static_cast<std::size_t>(written));
+        }
+        return true;
+    }
+
+  private:
+    ssize_t write_some(std::string_view line) const noexcept
+    {
+        if (socket_)
+        {
+            return ::send(STDERR_FILENO, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        }
+        if (own_ >= 0)
+        {
+            return ::write(own_, line.data(), line.size());
+        }
+        // It couldn't be opened once more. Another writer may be faster than this look; that is as good as it gets.
+        pollfd ready{STDERR_FILENO, POLLOUT, 0};
+        if (waits_ && ::poll(&ready, 1, 0) != 1)
+        {
+            errno = EAGAIN;
+            return -1;
+        }
+        return ::write(STDERR_FILENO, line.data(), line.size());
+    }
+
+    int own_ = -1;
+    bool socket_ = false;
+    bool waits_ = false; // A pipe or a terminal: a write to it can take as long as it likes.
+};
+
+} // namespace
+
+void say(std::string_view text)
+{
+    static const error_stream out;
+    static std::size_t dropped = 0;
+    if (dropped > 0)
+    {
+        const std::string gap = fmt::format("redlock: ({} lines were left out: nobody read them)\n", dropped);
+        if (!out.write(gap))
+        {
+            ++dropped;
+            return;
+        }
+        dropped = 0;
+    }
+    if (!out.write(fmt::format("redlock: {}\n", text)))
+    {
+        ++dropped;
+    }
+}
+
+std::string in_quotes(std::string_view resource)
+{
+    return fmt::format("'{}'", short_text{resource}.view());
+}
+
+std::string what_happened(const error_code& error)
+{
+    const std::string text = error.message();
+    return text.substr(0, text.find(": "));
+}
+
+} // namespace redlock::cli

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: BSL-1.0
+// One question to all masters, its answers as text or as JSON, and the verdict.
+#include "cli/status.hpp"
+
+#include "cli/exit_code.hpp"
+#include "cli/json.hpp"
+#include "cli/leave.hpp"
+#include "cli/manager_config.hpp"
+#include "cli/message.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/io_context.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+namespace asio = boost::asio;
+using std::chrono::milliseconds;
+
+/// For how long a quorum has this owner's key at least, by the masters' own clocks: the quorum-th longest of the
+/// times. Empty if that is for ever.
+std::optional<milliseconds> held_for(const inspection& found, std::string_view owner)
+{
+    std::vector<milliseconds> times;
+    for (const master_inspection& each : found.masters())
+    {
+        if (!each.reason && each.owner_id.view() == owner)
+        {
+            times.push_back(each.expires_in.value_or(milliseconds::max()));
+        }
+    }
+    std::sort(times.begin(), times.end(), std::greater{});
+    const milliseconds least = times.at(found.quorum() - 1);
+    return least == milliseconds::max() ? std::nullopt : std::optional{least};
+}
+
+std::string in_seconds(milliseconds value)
+{
+    return fmt::format("{:.1f} s", std::chrono::duration<double>{value}.count());
+}
+
+std::string text_of(const master_inspection& master)
+{
+    if (master.reason)
+    {
+        const std::string_view detail = master.detail.view();
+        return fmt::format(
+            "no answer: {}{}", what_happened(master.reason),
+            detail.empty() ? std::string{} : fmt::format(" (\"{}\")", detail));
+    }
+    if (master.owner_id.view().empty())
+    {
+        return "free";
+    }
+    return fmt::format(
+        "held by {}, {}", master.owner_id.view(),
+        master.expires_in ? "for another " + in_seconds(*master.expires_in) : std::string{"without an end"});
+}
+
+std::string verdict(const inspection& found, std::string_view resource)
+{
+    const std::string name = in_quotes(resource);
+    const std::size_t all = found.masters().size();
+    if (found.answered() < found.quorum())
+    {
+        return fmt::format(
+            "{}: nobody can tell: {} of {} masters answered, {} are needed", name, found.answered(), all,
+            found.quorum());
+    }
+    const std::string_view owner = found.holder();
+    if (owner.empty())
+    {
+        return fmt::format(
+            "{} isn't held: no owner has it on a quorum of the masters ({} of {}); {} answered", name,
+            found.quorum(), all, found.answered());
+    }
+    const auto least = held_for(found, owner);
+    return fmt::format(
+        "{} is held by {} on {} of {} masters (quorum {}), {}", name, owner, found.count(owner), all,
+        found.quorum(), least ? "for at least another " + in_seconds(*least) : std::string{"without an end"});
+}
+
+void write_text(const inspection& found, std::string_view resource)
+{
+    for (std::size_t index = 0; index < found.masters().size(); ++index)
+    {
+        fmt::print("{}  {}\n", found.name(index), text_of(found.masters()[index]));
+    }
+    fmt::print("{}\n", verdict(found, resource));
+}
+
+std::string json_or_null(const std::optional<milliseconds>& value)
+{
+    return value ? std::to_string(value->count()) : std::string{"null"};
+}
+
+std::string json_of(const inspection& found, std::size_t index)
+{
+    const master_inspection& master = found.masters()[index];
+    return fmt::format(
+        R"({{"master":{},"answered":{},"owner_id":{},"expires_in_ms":{},"error":{},"detail":{}}})",
+        json_string(found.name(index)), !master.reason, json_string_or_null(master.owner_id.view()),
+        json_or_null(master.expires_in), master.reason ? json_string(what_happened(master.reason)) : "null",
+        json_string_or_null(master.detail.view()));
+}
+
+void write_json(const inspection& found, std::string_view resource)
+{
+    const std::string_view owner = found.holder();
+    std::string masters;
+    for (std::size_t index = 0; index < found.masters().size(); ++index)
+    {
+        masters += (index == 0 ? "" : ",") + json_of(found, index);
+    }
+    fmt::print(
+        R"({{"resource":{},"held":{},"owner_id":{},"held_on":{},"held_for_ms":{},"answered":{},"quorum":{},"masters":[{}]}})"
+        "\n",
+        json_string(resource),
+        found.answered() < found.quorum() ? "null"
+        : owner.empty()                   ? "false"
+                                          : "true",
+        json_string_or_null(owner), owner.empty() ? 0 : found.count(owner),
+        json_or_null(owner.empty() ? std::nullopt : held_for(found, owner)), found.answered(), found.quorum(),
+        masters);
+}
+
+exit_code code_of(const inspection& found)
+{
+    if (found.answered() < found.quorum())
+    {
+        return exit_code::no_quorum;
+    }
+    return found.holder().empty() ? exit_code::not_held : exit_code::success;
+}
+
+} // namespace
+
+void status(const status_arguments& asked)
+{
+    // A reader that has gone is seen at the end, like a disk that is full.
+    std::signal(SIGPIPE, SIG_IGN);
+    asio::io_context io{1};
+    lock_manager locks{io, manager_config(asked.common)};
+    error_code error;
+    inspection found;
+    locks.async_inspect(
+        asked.common.resource,
+        [&](error_code result, inspection answers)
+        {
+            error = result;
+            found = std::move(answers);
+            io.stop();
+        });
+    io.run();
+    if (error && error != errc::no_quorum)
+    {
+        say(what_happened(error));
+        leave({number_of(exit_code_of(error)), 0});
+    }
+    asked.json ? write_json(found, asked.common.resource) : write_text(found, asked.common.resource);
+    leave_with_output(code_of(found));
+}
+
+} // namespace redlock::cli

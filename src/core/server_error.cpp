@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a server's error replies mean for a lock.
+#include "core/server_error.hpp"
+
+#include <array>
+#include <utility>
+
+namespace redlock::core
+{
+
+namespace
+{
+
+constexpr std::array<std::pair<std::string_view, server_error>, 16> words{{
+    {"NOSCRIPT", server_error::no_script},
+    {"LOADING", server_error::loading},
+    {"BUSY", server_error::busy},
+    {"READONLY", server_error::read_only},
+    {"MASTERDOWN", server_error::read_only},
+    {"NOREPLICAS", server_error::no_replicas},
+    {"MISCONF", server_error::misconfigured},
+    {"OOM", server_error::out_of_memory},
+    {"NOAUTH", server_error::authentication},
+    {"WRONGPASS", server_error::authentication},
+    {"NOPERM", server_error::no_permission},
+    {"MOVED", server_error::cluster},
+    {"ASK", server_error::cluster},
+    {"CLUSTERDOWN", server_error::cluster},
+    {"CROSSSLOT", server_error::cluster},
+    {"TRYAGAIN", server_error::cluster},
+}};
+
+} // namespace
+
+server_error classify(std::string_view reply) noexcept
+{
+    const std::string_view first = reply.substr(0, reply.find(' '));
+    for (const auto& [word, error] : words)
+    {
+        if (first == word)
+        {
+            return error;
+        }
+    }
+    if (reply.starts_with("ERR max number of clients reached"))
+    {
+        return server_error::too_many_clients;
+    }
+    // What a user mayn't do in a script has no code of its own: Redis 7.0; Redis 7.2 and Valkey.
+    if (reply.starts_with("ERR The user executing the script can't run this command") ||
+        reply.starts_with("ERR ACL failure in script"))
+    {
+        return server_error::no_permission;
+    }
+    return server_error::other;
+}
+
+release_after after_error(server_error error) noexcept
+{
+    switch (error)
+    {
+    case server_error::read_only:
+    case server_error::cluster:
+        return release_after::reconnect;
+    case server_error::no_replicas:
+    case server_error::misconfigured:
+    case server_error::authentication:
+    case server_error::no_permission:
+        return release_after::given_up;
+    case server_error::no_script:
+    case server_error::loading:
+    case server_error::busy:
+    case server_error::out_of_memory:
+    case server_error::too_many_clients:
+    case server_error::other:
+        break;
+    }
+    return release_after::again;
+}
+
+} // namespace redlock::core

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+// An alarm on a timerfd of CLOCK_BOOTTIME: Asio's own timers stand still while the machine sleeps.
+#pragma once
+
+#include "env/environment.hpp"
+
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+namespace redlock::env
+{
+
+class asio_alarm final : public alarm
+{
+  public:
+    /// Throws `system_error` if the system gives no more file descriptors.
+    explicit asio_alarm(scheduler& strand);
+
+    void set(clock::time_point at) override;
+    void close() noexcept override;
+
+  private:
+    void wait();
+
+    scheduler& strand_;
+    asio::posix::stream_descriptor timer_;
+    bool waiting_ = false;
+};
+
+} // namespace redlock::env

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+// The real environment.
+#include "env/asio_environment.hpp"
+
+#include "env/asio_alarm.hpp"
+#include "env/asio_stream.hpp"
+
+#include <cerrno>
+#include <exception>
+#include <sys/random.h>
+
+namespace redlock::env
+{
+
+clock::time_point asio_environment::now() const noexcept
+{
+    return clock::now();
+}
+
+void asio_environment::random(std::span<std::byte> out) const noexcept
+{
+    // Straight from the kernel each time: a buffer of our own would be the same on both sides of a fork.
+    while (!out.empty())
+    {
+        const ssize_t got = ::getrandom(out.data(), out.size(), 0);
+        if (got > 0)
+        {
+            out = out.subspan(static_cast<std::size_t>(got));
+        }
+        else if (errno != EINTR)
+        {
+            // Without it no owner id is safe to use. Linux has it since 3.17.
+            std::terminate();
+        }
+    }
+}
+
+std::unique_ptr<stream> asio_environment::make_stream(scheduler& strand, const master& to) const
+{
+    if (to.is_unix())
+    {
+        return make_unix_stream(strand, to);
+    }
+    if (to.is_tls())
+    {
+        return make_tls_stream(strand, to, tls_);
+    }
+    return make_tcp_stream(strand, to);
+}
+
+std::unique_ptr<alarm> asio_environment::make_alarm(scheduler& strand) const
+{
+    return std::make_unique<asio_alarm>(strand);
+}
+
+} // namespace redlock::env

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSL-1.0
+// The real environment: Asio's sockets, a timerfd on CLOCK_BOOTTIME, and the kernel's random numbers.
+#pragma once
+
+#include "env/environment.hpp"
+#include "env/tls_context.hpp"
+
+#include <memory>
+#include <utility>
+
+namespace redlock::env
+{
+
+class asio_environment final : public environment
+{
+  public:
+    /// `shared` is what masters over TLS need; null if there are none.
+    explicit asio_environment(std::shared_ptr<tls_context> shared = nullptr) : tls_{std::move(shared)} {}
+
+    clock::time_point now() const noexcept override;
+    void random(std::span<std::byte> out) const noexcept override;
+    std::unique_ptr<stream> make_stream(scheduler& strand, const master& to) const override;
+    std::unique_ptr<alarm> make_alarm(scheduler& strand) const override;
+
+  private:
+    std::shared_ptr<tls_context> tls_;
+};
+
+} // namespace redlock::env

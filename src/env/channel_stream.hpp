@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSL-1.0
+// What streams on Asio's sockets have in common, plain or encrypted: reading, writing, closing.
+#pragma once
+
+#include "env/environment.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/write.hpp>
+
+#include <utility>
+
+namespace redlock::env
+{
+
+/// `finish` of an operation only notifies: nothing of ours runs inside these handlers.
+template <class Channel>
+class channel_stream : public stream
+{
+  public:
+    template <class... Arguments>
+    explicit channel_stream(scheduler& strand, Arguments&&... arguments)
+        : strand_{strand}, channel_{std::forward<Arguments>(arguments)...}
+    {
+    }
+
+    void read_some(std::span<char> buffer, io_operation& operation) override
+    {
+        operation.start();
+        auto done = [this, &operation](error_code error, std::size_t bytes)
+        { operation.finish(told(error), bytes); };
+        channel_.async_read_some(asio::buffer(buffer.data(), buffer.size()), strand_.bind(done));
+    }
+
+    void write(std::span<const char> bytes, io_operation& operation) override
+    {
+        operation.start();
+        auto done = [this, &operation](error_code error, std::size_t count)
+        { operation.finish(told(error), count); };
+        asio::async_write(channel_, asio::buffer(bytes.data(), bytes.size()), strand_.bind(done));
+    }
+
+    void close() noexcept override
+    {
+        error_code ignored;
+        channel_.lowest_layer().close(ignored);
+    }
+
+  protected:
+    /// An error of the channel, as it is told.
+    virtual error_code told(error_code error) { return error; }
+
+    scheduler& strand_;
+    Channel channel_;
+};
+
+} // namespace redlock::env

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+// Connects a socket to a host by its name.
+#include "env/tcp_connector.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::env
+{
+
+tcp_connector::tcp_connector(scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port)
+    : strand_{strand},
+      socket_{socket},
+      resolver_{strand.strand().get_inner_executor()},
+      host_{std::move(host)},
+      port_{port}
+{
+}
+
+void tcp_connector::connect(clock::time_point until, completion done)
+{
+    error_code not_a_number;
+    const auto address = asio::ip::make_address(host_, not_a_number);
+    if (!not_a_number)
+    {
+        connect_to({tcp::endpoint{address, port_}}, until, std::move(done));
+        return;
+    }
+    until_ = until;
+    done_ = std::move(done);
+    resolve();
+}
+
+void tcp_connector::connect_to(std::vector<tcp::endpoint> addresses, clock::time_point until, completion done)
+{
+    until_ = until;
+    done_ = std::move(done);
+    addresses_ = std::move(addresses);
+    try_next();
+}
+
+void tcp_connector::resolve()
+{
+    resolving_ = true;
+    auto resolved = [this, alive = std::weak_ptr<char>{alive_}](
+                        error_code error, const tcp::resolver::results_type& found)
+    {
+        if (alive.expired() || !resolving_)
+        {
+            return;
+        }
+        resolving_ = false;
+        last_error_ = error;
+        for (const auto& each : found)
+        {
+            if (addresses_.size() < most_addresses)
+            {
+                addresses_.push_back(each.endpoint());
+            }
+        }
+        try_next();
+    };
+    resolver_.async_resolve(
+        host_, std::to_string(port_), tcp::resolver::numeric_service, strand_.bind(std::move(resolved)));
+}
+
+void tcp_connector::try_next()
+{
+    if (closed_ || next_ == addresses_.size())
+    {
+        finish(closed_ ? error_code{asio::error::operation_aborted} : last_error_);
+        return;
+    }
+    const auto left = static_cast<clock::rep>(addresses_.size() - next_);
+    const clock::time_point now = strand_.now();
+    overdue_ = false;
+    // The last one's time is up when everything's is: whoever waits for all of it sees to that.
+    if (left > 1)
+    {
+        strand_.arm(*this, now + std::max(until_ - now, clock::duration::zero()) / left);
+    }
+    error_code ignored;
+    socket_.close(ignored);
+    socket_.async_connect(
+        addresses_[next_++], strand_.bind([this](error_code result) { on_attempt(result); }));
+}
+
+void tcp_connector::on_attempt(error_code result)
+{
+    disarm();
+    if (result && !closed_)
+    {
+        last_error_ = overdue_ ? error_code{asio::error::timed_out} : result;
+        try_next();
+        return;
+    }
+    finish(result);
+}
+
+void tcp_connector::on_deadline()
+{
+    overdue_ = true;
+    error_code ignored;
+    socket_.close(ignored);
+}
+
+void tcp_connector::finish(error_code result)
+{
+    if (!result)
+    {
+        // A command must not wait for the acknowledgement of the one before it.
+        socket_.set_option(tcp::no_delay{true}, result);
+    }
+    if (const completion done = std::exchange(done_, nullptr))
+    {
+        done(result);
+    }
+}
+
+void tcp_connector::close() noexcept
+{
+    closed_ = true;
+    disarm();
+    if (std::exchange(resolving_, false))
+    {
+        resolver_.cancel();
+        finish(asio::error::operation_aborted);
+    }
+}
+
+} // namespace redlock::env

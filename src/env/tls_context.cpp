@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+// What all TLS connections of a manager share.
+#include "env/tls_context.hpp"
+
+#include <redlock/error.hpp>
+
+#include <fmt/format.h>
+#include <openssl/ssl.h>
+
+#include <string_view>
+
+namespace redlock::env
+{
+
+namespace
+{
+
+namespace ssl = boost::asio::ssl;
+
+void expect(
+    const error_code& result, std::string_view option, const std::string& file, std::string_view wanted)
+{
+    if (result)
+    {
+        throw system_error{
+            errc::invalid_config,
+            fmt::format("the {} '{}' can't be used: {} ({})", option, file, wanted, result.message())};
+    }
+}
+
+} // namespace
+
+std::shared_ptr<tls_context> make_tls_context(const tls_options& options)
+{
+    auto made = std::make_shared<tls_context>(
+        tls_context{ssl::context{ssl::context::tls_client}, options.verification});
+    ssl::context& context = made->context;
+    error_code result;
+    SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    // Without this, OpenSSL would ask on the terminal for the password of an encrypted key.
+    context.set_password_callback(
+        [](std::size_t, ssl::context::password_purpose) { return std::string{}; }, result);
+    if (options.ca_file.empty())
+    {
+        context.set_default_verify_paths(result);
+        expect(result, "tls.ca_file", {}, "the system's own authorities can't be read");
+    }
+    else
+    {
+        context.load_verify_file(options.ca_file, result);
+        expect(result, "tls.ca_file", options.ca_file, "it must be a readable file of certificates, as PEM");
+    }
+    if (!options.certificate_file.empty())
+    {
+        context.use_certificate_chain_file(options.certificate_file, result);
+        expect(
+            result, "tls.certificate_file", options.certificate_file,
+            "it must be a readable file with a certificate, as PEM");
+        context.use_private_key_file(options.private_key_file, ssl::context::pem, result);
+        expect(
+            result, "tls.private_key_file", options.private_key_file,
+            "it must be a readable file with the key to the certificate, as PEM and not encrypted");
+    }
+    return made;
+}
+
+} // namespace redlock::env

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSL-1.0
+// Byte streams over TLS. What is wrong with a certificate is told as an error of its own.
+#include "env/asio_stream.hpp"
+#include "env/channel_stream.hpp"
+#include "env/tcp_connector.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/asio/ssl/host_name_verification.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+
+#include <string>
+#include <utility>
+
+namespace redlock::env
+{
+
+namespace
+{
+
+namespace ssl = asio::ssl;
+using asio::ip::tcp;
+
+master_errc reason_of(int verify_error) noexcept
+{
+    const bool by_date = verify_error == X509_V_ERR_CERT_HAS_EXPIRED ||
+                         verify_error == X509_V_ERR_CERT_NOT_YET_VALID ||
+                         verify_error == X509_V_ERR_CRL_HAS_EXPIRED;
+    return by_date ? master_errc::certificate_expired : master_errc::certificate_untrusted;
+}
+
+class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
+{
+  public:
+    tls_stream(scheduler& strand, const master& to, std::shared_ptr<tls_context> shared)
+        : channel_stream{strand, strand.strand().get_inner_executor(), shared->context},
+          shared_{std::move(shared)},
+          connector_{strand, channel_.next_layer(), to.host(), to.port()},
+          host_{to.host()}
+    {
+    }
+
+    void connect(io_operation& operation, clock::time_point until) override
+    {
+        operation.start();
+        connector_.connect(until, [this, &operation](error_code result) { on_connected(result, operation); });
+    }
+
+    void close() noexcept override
+    {
+        connector_.close();
+        channel_stream::close();
+    }
+
+    std::string_view complaint() const noexcept override { return complaint_; }
+
+  private:
+    void on_connected(error_code result, io_operation& operation)
+    {
+        if (!result)
+        {
+            result = prepare();
+        }
+        if (result)
+        {
+            operation.finish(result, 0);
+            return;
+        }
+        complaint_ = "the TLS handshake wasn't answered";
+        auto done = [this, &operation](error_code error)
+        {
+            if (!refused_)
+            {
+                complaint_.clear();
+            }
+            operation.finish(told(error), 0);
+        };
+        channel_.async_handshake(ssl::stream_base::client, strand_.bind(done));
+    }
+
+    error_code prepare()
+    {
+        error_code not_a_number;
+        asio::ip::make_address(host_, not_a_number);
+        // The name that is asked for, so that a server with several certificates shows the right one. Addresses have
+        // no place in it (RFC 6066, 3).
+        if (not_a_number && SSL_set_tlsext_host_name(channel_.native_handle(), host_.c_str()) != 1)
+        {
+            return master_errc::tls_failed;
+        }
+        error_code result;
+        if (shared_->verification == tls_verification::dangerously_off)
+        {
+            channel_.set_verify_mode(ssl::verify_none, result);
+            return result;
+        }
+        channel_.set_verify_mode(ssl::verify_peer, result);
+        if (!result)
+        {
+            auto verify = [this](bool trusted, ssl::verify_context& seen) { return check(trusted, seen); };
+            channel_.set_verify_callback(verify, result);
+        }
+        return result;
+    }
+
+    bool check(bool trusted, ssl::verify_context& seen)
+    {
+        if (!trusted)
+        {
+            const int error = X509_STORE_CTX_get_error(seen.native_handle());
+            refused_ = reason_of(error);
+            complaint_ = X509_verify_cert_error_string(error);
+            return false;
+        }
+        if (!ssl::host_name_verification{host_}(trusted, seen))
+        {
+            refused_ = master_errc::certificate_wrong_name;
+            complaint_ = "it isn't made out to " + host_;
+            return false;
+        }
+        return true;
+    }
+
+    error_code told(error_code error) override
+    {
+        if (error && refused_)
+        {
+            return refused_;
+        }
+        // Many servers end a connection without the farewell of TLS. Nothing that was cut off is ever used: replies
+        // tell their own length.
+        if (error == ssl::error::stream_truncated)
+        {
+            return asio::error::eof;
+        }
+        if (error.category() == asio::error::get_ssl_category())
+        {
+            complaint_ = error.message();
+            return master_errc::tls_failed;
+        }
+        return error;
+    }
+
+    std::shared_ptr<tls_context> shared_;
+    tcp_connector connector_;
+    std::string host_;
+    error_code refused_; // Why the certificate isn't accepted.
+    std::string complaint_;
+};
+
+} // namespace
+
+std::unique_ptr<stream>
+make_tls_stream(scheduler& strand, const master& to, std::shared_ptr<tls_context> shared)
+{
+    return std::make_unique<tls_stream>(strand, to, std::move(shared));
+}
+
+} // namespace redlock::env

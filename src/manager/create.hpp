@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSL-1.0
+// Makes a manager in a given environment: the real one, or that of a test.
+#pragma once
+
+#include <redlock/config.hpp>
+#include <redlock/detail/gate_ptr.hpp>
+
+#include "env/environment.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+
+namespace redlock::manager
+{
+
+/// Throws `system_error` for options that can't be used.
+detail::gate_ptr create(
+    boost::asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside);
+
+} // namespace redlock::manager

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSL-1.0
+// Examine: whether the masters are fit to keep locks. A second of questions to each that can be reached.
+#include "core/clock_watch.hpp"
+#include "manager/lock_service.hpp"
+#include "manager/operations.hpp"
+#include "manager/question.hpp"
+
+#include "resp/serialise.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+constexpr int looks = 11; // At the clock of each master,
+constexpr std::chrono::milliseconds between_looks{100};
+
+/// What TIME was answered, and when.
+class clocks final : public answers
+{
+  public:
+    clocks(std::size_t masters, env::scheduler& strand, env::wake& listener)
+        : answers{masters, listener}, strand_{strand}, sent_{strand.now()}, shown_(masters)
+    {
+    }
+
+    const std::optional<core::clock_reading>& of(std::size_t master) const { return shown_[master]; }
+
+  private:
+    void take(std::size_t master, const resp::reply& reply) noexcept override
+    {
+        if (const auto theirs = net::read_time(reply))
+        {
+            shown_[master] = core::clock_reading{sent_, strand_.now(), *theirs};
+        }
+    }
+    void take_failure(std::size_t, const net::answer&) noexcept override {}
+
+    env::scheduler& strand_;
+    clock::time_point sent_;
+    std::vector<std::optional<core::clock_reading>> shown_;
+};
+
+/// The values of one setting, or of those that match a pattern.
+class settings final : public answers
+{
+  public:
+    settings(std::vector<master_examination>& found, env::wake& listener)
+        : answers{found.size(), listener}, said_(found.size())
+    {
+    }
+
+    void write_to(std::vector<master_examination>& found) const
+    {
+        for (std::size_t master = 0; master < found.size(); ++master)
+        {
+            for (const auto& [name, value] : said_[master])
+            {
+                std::optional<std::string>* place = place_of(found[master], name);
+                if (place != nullptr)
+                {
+                    *place = value;
+                }
+            }
+        }
+    }
+
+  private:
+    static std::optional<std::string>* place_of(master_examination& of, std::string_view name)
+    {
+        if (name == "appendonly")
+        {
+            return &of.appendonly;
+        }
+        if (name == "appendfsync")
+        {
+            return &of.appendfsync;
+        }
+        return name == "save" ? &of.save : nullptr;
+    }
+
+    void take(std::size_t master, const resp::reply& reply) noexcept override
+    {
+        for (const std::string_view name : {"appendonly", "appendfsync", "save"})
+        {
+            if (const resp::node* value = reply.find(name))
+            {
+                said_[master].emplace_back(name, short_text{value->text}.view());
+            }
+        }
+    }
+    void take_failure(std::size_t, const net::answer&) noexcept override {}
+
+    std::vector<std::vector<std::pair<std::string, std::string>>> said_;
+};
+
+/// What comes out of a number of looks at each master's clock.
+class round_trips
+{
+  public:
+    round_trips(std::size_t masters, double drift_factor)
+        : took_(masters), watches_(masters, core::clock_watch{drift_factor})
+    {
+    }
+
+    void add(std::size_t master, const core::clock_reading& one, master_examination& found)
+    {
+        took_[master].push_back(one.received - one.sent);
+        if (const std::optional<clock::duration> off = watches_[master].add(one))
+        {
+            found.risks.push_back({risk::clock, net::clock_complaint(*off)});
+        }
+    }
+
+    void write_to(std::vector<master_examination>& found)
+    {
+        for (std::size_t master = 0; master < found.size(); ++master)
+        {
+            std::vector<clock::duration>& took = took_[master];
+            if (!took.empty())
+            {
+                std::sort(took.begin(), took.end());
+                found[master].fastest_round_trip = took.front();
+                found[master].median_round_trip = took[took.size() / 2];
+            }
+        }
+    }
+
+  private:
+    std::vector<std::vector<clock::duration>> took_;
+    std::vector<core::clock_watch> watches_;
+};
+
+} // namespace
+
+env::flow examine(lock_service& service, examine_call call)
+{
+    running self{service, call.id};
+    std::vector<master_examination> found;
+    if (const error_code refused = service.refusal())
+    {
+        service.complete(call.done, refused, std::move(found));
+        co_return;
+    }
+    {
+        const alarm_clock warm{service.strand(), self.wake, service.warm_at_latest()};
+        while (service.connecting() && !self.stopped())
+        {
+            co_await self.wake;
+        }
+    }
+    found = service.describe_masters();
+    std::string command;
+    for (const std::string_view pattern : {"append*", "save"})
+    {
+        const question<settings> asked{found, self.wake};
+        command.clear();
+        resp::append_command(command, {"CONFIG", "GET", pattern});
+        service.ask(command, *asked);
+        const clock::time_point ends = service.strand().now() + service.options().dead_after;
+        const alarm_clock enough{service.strand(), self.wake, ends};
+        while (!asked->complete() && service.strand().now() < ends && !self.stopped())
+        {
+            co_await self.wake;
+        }
+        asked->write_to(found);
+    }
+    // An answer that comes after the next look was sent counts too: a master may be far away.
+    std::deque<question<clocks>> seen;
+    for (int look = 0; look < looks && !self.stopped(); ++look)
+    {
+        const question<clocks>& asked = seen.emplace_back(found.size(), service.strand(), self.wake);
+        command.clear();
+        resp::append_command(command, {"TIME"});
+        service.ask(command, *asked);
+        const clock::time_point next = service.strand().now() + between_looks;
+        const alarm_clock pause{service.strand(), self.wake, next};
+        while (service.strand().now() < next && !self.stopped())
+        {
+            co_await self.wake;
+        }
+    }
+    // Each master answers in the order in which it was asked.
+    const clock::time_point last = service.strand().now() + service.options().dead_after;
+    const alarm_clock enough{service.strand(), self.wake, last};
+    while (!seen.empty() && !seen.back()->complete() && service.strand().now() < last && !self.stopped())
+    {
+        co_await self.wake;
+    }
+    round_trips trips{found.size(), service.options().drift_factor};
+    for (const question<clocks>& asked : seen)
+    {
+        for (std::size_t master = 0; master < found.size(); ++master)
+        {
+            if (asked->of(master))
+            {
+                trips.add(master, *asked->of(master), found[master]);
+            }
+        }
+    }
+    trips.write_to(found);
+    const error_code result = self.stopped();
+    service.complete(call.done, result, std::move(found));
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSL-1.0
+// Extend: one round that asks for a new ttl. What its votes do to the lease is in rounds.cpp, since they
+// count for as long as the lease is valid, also when nobody waits for them any more.
+#include "manager/lock_service.hpp"
+#include "manager/operations.hpp"
+
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+/// One operation's stay in the line before a lease: extensions happen one after the other.
+class turn_in_line
+{
+  public:
+    turn_in_line(holding& of, env::wake& waiting) : of_{of}, place_{waiting}
+    {
+        of_.extending.push_back(place_);
+    }
+    turn_in_line(const turn_in_line&) = delete;
+    turn_in_line& operator=(const turn_in_line&) = delete;
+    ~turn_in_line()
+    {
+        place_.unlink();
+        if (!of_.extending.empty())
+        {
+            of_.extending.front().waiting.notify();
+        }
+    }
+
+    bool is_first() const { return &of_.extending.front() == &place_; }
+
+  private:
+    holding& of_;
+    place_in_line place_;
+};
+
+/// Why a lease can't be extended, if so.
+error_code unfit(const holding& held, clock::time_point now)
+{
+    switch (held.state())
+    {
+    case holding_state::asked:
+    case holding_state::released:
+        return errc::not_held;
+    case holding_state::lost:
+        return held.lost_because();
+    case holding_state::held:
+        break;
+    }
+    // Others may hold a lease that has lapsed, even if its keys are still there.
+    return held.valid_until() <= now ? error_code{errc::lease_lost} : error_code{};
+}
+
+/// What the round that was waited for says, as things stand.
+error_code result_of(const round& votes, clock::time_point now)
+{
+    if (const error_code why = unfit(votes.about(), now))
+    {
+        return why;
+    }
+    if (votes.outcome() != core::verdict::won)
+    {
+        return errc::no_quorum;
+    }
+    return votes.about().confirmed() >= votes.started() ? error_code{} : error_code{errc::validity_exhausted};
+}
+
+void finish(lock_service& service, extend_call& call, error_code result, const round* votes)
+{
+    if (call.out != nullptr)
+    {
+        call.out->operation = operation::extend;
+        call.out->result = result;
+        if (votes != nullptr)
+        {
+            const clock::time_point now = service.strand().now();
+            call.out->rounds = 1;
+            call.out->elapsed = now - votes->started();
+            call.out->validity = core::remaining(call.held->valid_until(), now);
+            votes->describe(*call.out);
+        }
+    }
+    service.complete(call.done, result);
+}
+
+} // namespace
+
+env::flow extend(lock_service& service, extend_call call)
+{
+    running self{service, call.id};
+    holding& held = *call.held;
+    const turn_in_line line{held, self.wake};
+    if (call.out != nullptr)
+    {
+        *call.out = report{};
+    }
+    std::string complaint = core::ttl_complaint(service.timing(call.ttl, std::chrono::milliseconds{0}));
+    if (!complaint.empty())
+    {
+        if (call.out != nullptr)
+        {
+            call.out->complaint = std::move(complaint);
+        }
+        finish(service, call, errc::invalid_ttl, nullptr);
+        co_return;
+    }
+    while (!line.is_first() && !self.stopped() && held.state() == holding_state::held)
+    {
+        co_await self.wake;
+    }
+    error_code why = self.stopped() ? self.stopped() : unfit(held, service.strand().now());
+    if (!why)
+    {
+        why = service.refusal();
+    }
+    if (why)
+    {
+        finish(service, call, why, nullptr);
+        co_return;
+    }
+    const awaited_round votes = service.send_extensions(held, call.ttl, &self.wake);
+    while (votes->outcome() == core::verdict::undecided && held.state() == holding_state::held &&
+           !votes->timed_out() && !self.stopped())
+    {
+        co_await self.wake;
+    }
+    why = self.stopped() ? self.stopped() : result_of(*votes, service.strand().now());
+    finish(service, call, why, &*votes);
+}
+
+} // namespace redlock::manager

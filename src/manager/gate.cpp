@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSL-1.0
+// The way from any thread to a manager's strand.
+#include "manager/gate.hpp"
+
+#include "manager/lock_service.hpp"
+
+#include <redlock/detail/gate_ptr.hpp>
+
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/system_executor.hpp>
+
+#include <vector>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+/// Told by the execution context that it goes, before any of its parts does.
+class context_watch final : public asio::execution_context::service
+{
+  public:
+    static asio::execution_context::id id;
+
+    explicit context_watch(asio::execution_context& context) : asio::execution_context::service{context} {}
+
+    void add(const std::shared_ptr<gate>& one)
+    {
+        const std::lock_guard lock{mutex_};
+        std::erase_if(gates_, [](const std::weak_ptr<gate>& other) { return other.expired(); });
+        gates_.push_back(one);
+    }
+
+  private:
+    void shutdown() noexcept override
+    {
+        std::vector<std::weak_ptr<gate>> gates;
+        {
+            const std::lock_guard lock{mutex_};
+            gates.swap(gates_);
+        }
+        for (const std::weak_ptr<gate>& weak : gates)
+        {
+            if (const std::shared_ptr<gate> one = weak.lock())
+            {
+                one->lose_context();
+            }
+        }
+    }
+
+    std::mutex mutex_;
+    std::vector<std::weak_ptr<gate>> gates_;
+};
+
+asio::execution_context::id context_watch::id;
+
+} // namespace
+
+gate::gate(asio::any_io_executor executor, std::shared_ptr<const env::environment> outside)
+    : executor_{std::move(executor)}, outside_{std::move(outside)}
+{
+}
+
+gate::~gate()
+{
+    // Nobody holds a lease any more: every holding keeps its gate.
+    pool_.clear_and_dispose([](holding* unused) { delete unused; });
+}
+
+void gate::open(std::shared_ptr<lock_service> service)
+{
+    asio::execution_context& context = asio::query(executor_, asio::execution::context);
+    asio::use_service<context_watch>(context).add(shared_from_this());
+    const std::lock_guard lock{mutex_};
+    service_ = std::move(service);
+}
+
+std::shared_ptr<lock_service> gate::close() noexcept
+{
+    holding_list dropped;
+    std::shared_ptr<lock_service> service;
+    {
+        const std::lock_guard lock{mutex_};
+        service.swap(service_);
+        dropped.swap(handed_back_);
+    }
+    dropped.clear_and_dispose([](holding* held) { intrusive_ptr_release(static_cast<net::claim*>(held)); });
+    return service;
+}
+
+void gate::lose_context() noexcept
+{
+    const std::shared_ptr<lock_service> service = close();
+    const std::lock_guard lock{mutex_};
+    executor_ = asio::system_executor{};
+}
+
+std::shared_ptr<lock_service> gate::service() const noexcept
+{
+    const std::lock_guard lock{mutex_};
+    return service_;
+}
+
+asio::any_io_executor gate::executor() const noexcept
+{
+    const std::lock_guard lock{mutex_};
+    return executor_;
+}
+
+void gate::hand_back(holding& held) noexcept
+{
+    const std::lock_guard lock{mutex_};
+    if (service_ == nullptr)
+    {
+        return;
+    }
+    intrusive_ptr_add_ref(static_cast<net::claim*>(&held));
+    handed_back_.push_back(held);
+    if (collecting_)
+    {
+        return;
+    }
+    try
+    {
+        // Under the lock: the context can't go between the look at it and this.
+        asio::post(service_->strand().bind([self = shared_from_this(), service = service_.get()]
+                                           { self->collect(*service); }));
+        collecting_ = true;
+    }
+    catch (const std::bad_alloc&)
+    {
+        // The next lease that is handed back takes this one along; else its ttl frees it.
+        collecting_ = false;
+    }
+}
+
+void gate::collect(lock_service& service)
+{
+    holding_list handed_back;
+    {
+        const std::lock_guard lock{mutex_};
+        handed_back.swap(handed_back_);
+        collecting_ = false;
+    }
+    while (!handed_back.empty())
+    {
+        holding& held = handed_back.front();
+        handed_back.pop_front();
+        service.release_in_background(held);
+        intrusive_ptr_release(static_cast<net::claim*>(&held));
+    }
+}
+
+holding* gate::take_holding(std::size_t masters)
+{
+    {
+        const std::lock_guard lock{mutex_};
+        if (!pool_.empty())
+        {
+            holding& pooled = pool_.front();
+            pool_.pop_front();
+            --pooled_;
+            return &pooled;
+        }
+    }
+    return new holding{masters};
+}
+
+void gate::recycle(holding& unused) noexcept
+{
+    {
+        const std::lock_guard lock{mutex_};
+        if (pooled_ < most_pooled)
+        {
+            pool_.push_front(unused);
+            ++pooled_;
+            return;
+        }
+    }
+    delete &unused;
+}
+
+} // namespace redlock::manager

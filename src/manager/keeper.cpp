@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+// Keeps one lease alive.
+#include "manager/keeper.hpp"
+
+#include "core/backoff.hpp"
+#include "manager/lock_service.hpp"
+
+#include <algorithm>
+
+namespace redlock::manager
+{
+
+keeper::keeper(
+    lock_service& service, holding& kept, const core::lease_schedule& schedule, clock::time_point hold_ends)
+    : service_{service}, kept_{kept}, schedule_{schedule}, hold_ends_{hold_ends}
+{
+    set_next();
+}
+
+clock::time_point keeper::ends() const noexcept
+{
+    return std::min(core::loss_at(schedule_, kept_.valid_until()), hold_ends_);
+}
+
+void keeper::set_deadline()
+{
+    service_.strand().arm(*this, std::min(next_, ends()));
+}
+
+void keeper::on_extended(clock::time_point sent, std::chrono::milliseconds ttl)
+{
+    // An older one that is answered late says nothing of the next, nor one that asked for less than is kept.
+    if (sent < kept_.confirmed() || ttl < schedule_.ttl)
+    {
+        set_deadline();
+        return;
+    }
+    unanswered_ = 0;
+    set_next();
+}
+
+void keeper::set_next()
+{
+    next_ = core::extension_at(schedule_, service_.strand().now(), service_.random_number());
+    set_deadline();
+}
+
+void keeper::on_deadline()
+{
+    const clock::time_point now = service_.strand().now();
+    if (now >= ends())
+    {
+        service_.lose(kept_, ends() == hold_ends_ ? errc::hold_limit_reached : errc::lease_lost);
+        return;
+    }
+    if (now >= next_)
+    {
+        // Should this one stay unanswered, the next one follows after a short while. The first confirmation
+        // moves it.
+        ++unanswered_;
+        const config& options = service_.options();
+        const core::backoff_policy again{options.retry_delay_min, options.retry_delay_max};
+        const clock::duration pause =
+            core::backoff_delay(again, unanswered_, clock::duration::zero(), service_.random_number());
+        const clock::time_point soonest = now + schedule_.node_timeout;
+        // The last one has to leave the masters their time to answer.
+        next_ = std::min(soonest + pause, std::max(soonest, ends() - schedule_.node_timeout));
+        service_.send_extensions(kept_, schedule_.ttl, nullptr);
+    }
+    set_deadline();
+}
+
+} // namespace redlock::manager

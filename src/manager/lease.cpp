@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: BSL-1.0
+// The face of a lease.
+#include <redlock/lease.hpp>
+
+#include "core/validity.hpp"
+#include "manager/gate.hpp"
+#include "manager/holding.hpp"
+
+#include <utility>
+
+namespace redlock
+{
+
+using manager::holding_state;
+
+lease::~lease()
+{
+    if (*this && !held_->release_asked())
+    {
+        held_->way()->hand_back(*held_);
+    }
+}
+
+lease& lease::operator=(lease&& other) noexcept
+{
+    lease replaced{std::move(*this)};
+    held_ = std::move(other.held_);
+    return *this;
+}
+
+lease::operator bool() const noexcept
+{
+    return held_ && held_->state() != holding_state::released;
+}
+
+std::string_view lease::resource() const noexcept
+{
+    return held_ ? held_->resource() : std::string_view{};
+}
+
+std::string_view lease::owner_id() const noexcept
+{
+    return held_ ? held_->owner_id() : std::string_view{};
+}
+
+clock::time_point lease::valid_until() const noexcept
+{
+    return held_ ? held_->valid_until() : clock::time_point{};
+}
+
+std::chrono::nanoseconds lease::remaining() const noexcept
+{
+    if (!held_ || held_->state() != holding_state::held)
+    {
+        return clock::duration::zero();
+    }
+    return core::remaining(held_->valid_until(), held_->way()->now());
+}
+
+bool lease::valid() const noexcept
+{
+    return remaining() > clock::duration::zero();
+}
+
+} // namespace redlock

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSL-1.0
+// What becomes of the leases that were handed out: kept, lost, given back.
+#include "manager/lock_service.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+void notify_all(env::unlinking_list<place_in_line>& line) noexcept
+{
+    for (place_in_line& each : line)
+    {
+        each.waiting.notify();
+    }
+}
+
+} // namespace
+
+void lock_service::start_keeping(holding& held, const core::lease_schedule& schedule, time_limit max_hold)
+{
+    const clock::time_point hold_ends = core::later(strand_.now(), max_hold.value());
+    ++kept_leases_;
+    held.kept = std::make_unique<keeper>(*this, held, schedule, hold_ends);
+}
+
+void lock_service::lose(holding& held, error_code why) noexcept
+{
+    if (held.lose(why))
+    {
+        tell_loss(held);
+    }
+}
+
+void lock_service::disown(holding& held) noexcept
+{
+    if (held.disown())
+    {
+        tell_loss(held);
+    }
+}
+
+void lock_service::tell_loss(holding& held) noexcept
+{
+    if (held.kept)
+    {
+        held.kept->stop();
+    }
+    notify_all(held.extending);
+    notify_all(held.watching);
+    if (observed())
+    {
+        notify(lease_lost{std::string{held.resource()}, std::string{held.owner_id()}, held.lost_because()});
+    }
+}
+
+bool lock_service::begin_release(holding& held) noexcept
+{
+    if (!held.begin_release())
+    {
+        return false;
+    }
+    static_cast<lease_hook&>(held).unlink();
+    if (held.kept)
+    {
+        held.kept.reset();
+        --kept_leases_;
+    }
+    // Extensions that wait for their turn find nothing to extend any more.
+    notify_all(held.extending);
+    notify_all(held.watching);
+    tell_closer();
+    return true;
+}
+
+clock::time_point lock_service::lose_kept_leases(error_code why) noexcept
+{
+    clock::time_point latest{};
+    for (holding& each : leases_)
+    {
+        if (each.kept)
+        {
+            latest = std::max(latest, each.valid_until());
+            lose(each, why);
+        }
+    }
+    return latest;
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSL-1.0
+// The face of the manager: from a call on any thread to a coroutine on the strand.
+#include <redlock/lock_manager.hpp>
+
+#include "env/asio_environment.hpp"
+#include "env/tls_context.hpp"
+#include "manager/config_check.hpp"
+#include "manager/create.hpp"
+#include "manager/lock_service.hpp"
+#include "manager/operations.hpp"
+
+#include <boost/asio/cancellation_type.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock
+{
+
+namespace
+{
+
+using manager::gate;
+using manager::lock_service;
+
+/// Emitting a cancellation signal is not thread-safe, and may happen on any thread: the operation is
+/// cancelled on the strand. It does nothing for an operation that has ended, and for a manager that has gone.
+template <class Signature>
+void watch_cancellation(
+    const std::shared_ptr<gate>& way, detail::completion<Signature>& done, std::uint64_t operation)
+{
+    asio::cancellation_slot slot = done.handler.get_cancellation_slot();
+    if (!slot.is_connected())
+    {
+        return;
+    }
+    slot.assign(
+        [weak = std::weak_ptr<gate>{way}, operation](asio::cancellation_type type)
+        {
+            const std::shared_ptr<gate> strong = weak.lock();
+            const std::shared_ptr<lock_service> service = strong ? strong->service() : nullptr;
+            if (service && type != asio::cancellation_type::none)
+            {
+                service->enter([operation](lock_service& entered) { entered.cancel(operation); });
+            }
+        });
+}
+
+/// There is no manager any more: the operation ends on the executor that is left.
+template <class Signature, class... Arguments>
+void complete_closed(
+    const std::shared_ptr<gate>& way, report* out, operation what, detail::completion<Signature> done,
+    error_code why, Arguments... arguments)
+{
+    if (out != nullptr)
+    {
+        *out = report{};
+        out->operation = what;
+        out->result = why;
+    }
+    asio::any_io_executor executor = way ? way->executor() : asio::any_io_executor{asio::system_executor{}};
+    asio::post(
+        executor,
+        [done = std::move(done), why, ... arguments = std::move(arguments)]() mutable
+        {
+            asio::dispatch(
+                done.executor,
+                [handler = std::move(done.handler), why, ... arguments = std::move(arguments)]() mutable
+                { std::move(handler)(why, std::move(arguments)...); });
+        });
+}
+
+void begin_acquire(const std::shared_ptr<gate>& way, manager::acquire_call call)
+{
+    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    if (!service)
+    {
+        complete_closed(way, call.out, operation::acquire, std::move(call.done), errc::closed, lease{});
+        return;
+    }
+    call.id = way->next_operation();
+    watch_cancellation(way, call.done, call.id);
+    service->enter([call = std::move(call)](lock_service& entered) mutable
+                   { manager::acquire(entered, std::move(call)); });
+}
+
+} // namespace
+
+namespace detail
+{
+
+void start_acquire(
+    const gate_ptr& way, std::string resource, acquire_options options, report* out, lease_completion done)
+{
+    begin_acquire(way, {std::move(resource), options, false, {}, out, std::move(done), 0});
+}
+
+void start_try_acquire(
+    const gate_ptr& way, std::string resource, try_options options, report* out, lease_completion done)
+{
+    const acquire_options one_round{.ttl = options.ttl, .min_validity = options.min_validity};
+    begin_acquire(way, {std::move(resource), one_round, true, {}, out, std::move(done), 0});
+}
+
+void start_acquire_kept(
+    const gate_ptr& way, std::string resource, keep_options options, report* out, lease_completion done)
+{
+    const acquire_options plain{options.ttl, options.wait, options.min_validity, options.max_rounds};
+    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    std::optional<manager::keep_order> keep;
+    if (service)
+    {
+        keep = manager::keep_order{
+            options.max_hold, service->schedule(options.ttl, options.extend_every, options.stop_margin)};
+    }
+    begin_acquire(way, {std::move(resource), plain, false, keep, out, std::move(done), 0});
+}
+
+void start_wait_lost(holding_ptr held, loss_completion done)
+{
+    const gate_ptr way = held->way();
+    const std::shared_ptr<lock_service> service = way->service();
+    if (!service)
+    {
+        const bool released = held->state() == manager::holding_state::released;
+        const error_code why = released ? errc::not_held : errc::closed;
+        complete_closed(way, nullptr, operation::release, std::move(done), why, error_code{});
+        return;
+    }
+    const std::uint64_t id = way->next_operation();
+    watch_cancellation(way, done, id);
+    manager::wait_lost_call call{std::move(held), std::move(done), id};
+    service->enter([call = std::move(call)](lock_service& entered) mutable
+                   { manager::wait_lost(entered, std::move(call)); });
+}
+
+void start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done)
+{
+    const gate_ptr way = held->way();
+    const std::shared_ptr<lock_service> service = way->service();
+    if (!service)
+    {
+        const bool released = held->state() == manager::holding_state::released;
+        complete_closed(
+            way, out, operation::extend, std::move(done), released ? errc::not_held : errc::closed);
+        return;
+    }
+    const std::uint64_t id = way->next_operation();
+    watch_cancellation(way, done, id);
+    manager::extend_call call{std::move(held), ttl, out, std::move(done), id};
+    service->enter([call = std::move(call)](lock_service& entered) mutable
+                   { manager::extend(entered, std::move(call)); });
+}
+
+void start_release(holding_ptr held, report* out, status_completion done)
+{
+    const gate_ptr way = held->way();
+    const std::shared_ptr<lock_service> service = way->service();
+    if (!service)
+    {
+        const bool released = held->state() == manager::holding_state::released;
+        complete_closed(
+            way, out, operation::release, std::move(done), released ? errc::not_held : errc::closed);
+        return;
+    }
+    held->ask_release();
+    const std::uint64_t id = way->next_operation();
+    watch_cancellation(way, done, id);
+    manager::release_call call{std::move(held), out, std::move(done), id};
+    service->enter([call = std::move(call)](lock_service& entered) mutable
+                   { manager::release(entered, std::move(call)); });
+}
+
+void start_inspect(const gate_ptr& way, std::string resource, inspection_completion done)
+{
+    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    if (!service)
+    {
+        complete_closed(way, nullptr, operation::acquire, std::move(done), errc::closed, inspection{});
+        return;
+    }
+    const std::uint64_t id = way->next_operation();
+    watch_cancellation(way, done, id);
+    manager::inspect_call call{std::move(resource), std::move(done), id};
+    service->enter([call = std::move(call)](lock_service& entered) mutable
+                   { manager::inspect(entered, std::move(call)); });
+}
+
+void start_examine(const gate_ptr& way, examination_completion done)
+{
+    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    if (!service)
+    {
+        complete_closed(
+            way, nullptr, operation::acquire, std::move(done), errc::closed,
+            std::vector<master_examination>{});
+        return;
+    }
+    const std::uint64_t id = way->next_operation();
+    watch_cancellation(way, done, id);
+    service->enter([call = manager::examine_call{std::move(done), id}](lock_service& entered) mutable
+                   { manager::examine(entered, std::move(call)); });
+}
+
+void start_shutdown(const gate_ptr& way, status_completion done)
+{
+    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    if (!service)
+    {
+        complete_closed(way, nullptr, operation::release, std::move(done), errc::closed);
+        return;
+    }
+    const std::uint64_t id = way->next_operation();
+    watch_cancellation(way, done, id);
+    manager::shutdown_call call{std::move(done), id};
+    service->enter([call = std::move(call)](lock_service& entered) mutable
+                   { manager::shut_down(entered, std::move(call)); });
+}
+
+} // namespace detail
+
+detail::gate_ptr manager::create(
+    asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside)
+{
+    check(options);
+    auto way = std::make_shared<gate>(executor, outside);
+    auto service =
+        std::make_shared<lock_service>(way, std::move(executor), std::move(options), std::move(outside));
+    service->open();
+    way->open(std::move(service));
+    return way;
+}
+
+namespace
+{
+
+std::shared_ptr<const env::environment> real_environment(const config& options)
+{
+    manager::check(options);
+    const bool tls = std::any_of(
+        options.masters.begin(), options.masters.end(), [](const master& each) { return each.is_tls(); });
+    return std::make_shared<env::asio_environment>(tls ? env::make_tls_context(options.tls) : nullptr);
+}
+
+} // namespace
+
+lock_manager::lock_manager(executor_type executor, config options)
+{
+    auto outside = real_environment(options);
+    gate_ = manager::create(std::move(executor), std::move(options), std::move(outside));
+}
+
+lock_manager::lock_manager(executor_type executor, std::initializer_list<master> masters)
+    : lock_manager{std::move(executor), config{.masters = masters}}
+{
+}
+
+lock_manager& lock_manager::operator=(lock_manager&& other) noexcept
+{
+    lock_manager replaced{std::move(*this)};
+    gate_ = std::move(other.gate_);
+    return *this;
+}
+
+lock_manager::~lock_manager()
+{
+    const std::shared_ptr<lock_service> service = gate_ ? gate_->close() : nullptr;
+    if (service)
+    {
+        asio::post(service->strand().bind([&service = *service] { service.abort(); }));
+    }
+}
+
+} // namespace redlock

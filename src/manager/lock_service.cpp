@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: BSL-1.0
+// What is behind a lock_manager: its life, and what its connections tell.
+#include "manager/lock_service.hpp"
+
+#include "manager/operations.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+constexpr std::size_t most_unused_rounds = 4096;
+
+} // namespace
+
+running::running(lock_service& service, std::uint64_t id, at_shutdown then)
+    : wake{service.strand()}, service_{service}, id_{id}, at_shutdown_{then}
+{
+    service_.running_.insert(*this);
+    ++service_.running_count_;
+}
+
+running::~running()
+{
+    unlink();
+    --service_.running_count_;
+    service_.tell_closer();
+}
+
+void running::stop(error_code why) noexcept
+{
+    if (!stopped_)
+    {
+        stopped_ = why;
+        wake.notify();
+    }
+}
+
+lock_service::lock_service(
+    std::shared_ptr<gate> way, asio::any_io_executor executor, config options,
+    std::shared_ptr<const env::environment> outside)
+    : way_{std::move(way)},
+      options_{std::move(options)},
+      outside_{std::move(outside)},
+      connection_options_{
+          options_.connect_timeout, {options_.reconnect_delay_min, options_.reconnect_delay_max},
+          options_.ping_interval,   options_.dead_after,
+          options_.max_owed,        options_.max_waiting_bytes,
+          options_.client_name,     options_.drift_factor},
+      strand_{executor}
+{
+    auto names = std::make_shared<report::master_names>();
+    for (const master& each : options_.masters)
+    {
+        names->push_back(each.name());
+    }
+    names_ = std::move(names);
+    if (options_.observer.on_event)
+    {
+        if (!options_.observer.executor)
+        {
+            options_.observer.executor = std::move(executor);
+        }
+        notifier_ = std::make_shared<notifier>(options_.observer);
+    }
+    last_down_.resize(options_.masters.size());
+}
+
+lock_service::~lock_service()
+{
+    // First of all: what is suspended refers to everything else.
+    closer_ = nullptr;
+    strand_.destroy_flows();
+    // While their debts still keep them: a lease may outlive this, its keeper may not.
+    leases_.clear_and_dispose([](holding* held) { held->kept.reset(); });
+}
+
+void lock_service::open()
+{
+    strand_.start(*outside_, weak_from_this());
+    net::connection_owner& owner = *this;
+    for (std::size_t index = 0; index < options_.masters.size(); ++index)
+    {
+        connections_.push_back(std::make_unique<net::connection>(
+            strand_, *outside_, connection_options_, options_.masters[index], index, owner));
+    }
+    auto connect = [this]
+    {
+        warm_at_latest_ = core::later(strand_.now(), options_.connect_timeout);
+        for (const auto& each : connections_)
+        {
+            each->start();
+        }
+    };
+    asio::post(strand_.bind(connect));
+}
+
+std::chrono::milliseconds lock_service::node_timeout(std::chrono::milliseconds ttl) const noexcept
+{
+    return core::node_timeout(ttl, options_.node_timeout);
+}
+
+core::timing
+lock_service::timing(std::chrono::milliseconds ttl, std::chrono::milliseconds min_validity) const noexcept
+{
+    return {ttl, min_validity, options_.node_timeout, options_.drift_factor};
+}
+
+core::lease_schedule lock_service::schedule(
+    std::chrono::milliseconds ttl, std::optional<std::chrono::milliseconds> extend_every,
+    std::optional<std::chrono::milliseconds> stop_margin) const noexcept
+{
+    return core::make_schedule(ttl, extend_every, stop_margin, node_timeout(ttl), options_.drift_factor);
+}
+
+std::uint64_t lock_service::random_number() const noexcept
+{
+    std::uint64_t number = 0;
+    outside_->random(std::as_writable_bytes(std::span{&number, 1}));
+    return number;
+}
+
+void lock_service::cancel(std::uint64_t operation) noexcept
+{
+    const auto found = running_.find(operation, running::by_id{});
+    if (found != running_.end())
+    {
+        found->stop(asio::error::operation_aborted);
+    }
+}
+
+void lock_service::stop_all(error_code why) noexcept
+{
+    for (running& each : running_)
+    {
+        each.stop(why);
+    }
+}
+
+void lock_service::stop_for_shutdown(error_code why) noexcept
+{
+    for (running& each : running_)
+    {
+        if (each.at_shutdown_ == at_shutdown::stop)
+        {
+            each.stop(why);
+        }
+    }
+}
+
+void lock_service::wake_all() noexcept
+{
+    for (running& each : running_)
+    {
+        each.wake.notify();
+    }
+}
+
+void lock_service::tell_closer() noexcept
+{
+    if (closer_ != nullptr)
+    {
+        closer_->notify();
+    }
+}
+
+void lock_service::abort()
+{
+    closing_ = true;
+    stop_all(asio::error::operation_aborted);
+    close_connections();
+}
+
+void lock_service::close_connections()
+{
+    for (const auto& each : connections_)
+    {
+        each->stop();
+    }
+    strand_.close();
+}
+
+std::size_t lock_service::owed() const noexcept
+{
+    std::size_t count = 0;
+    for (const auto& each : connections_)
+    {
+        count += each->ready() ? each->owed().count() : 0;
+    }
+    return count;
+}
+
+void lock_service::release_in_background(holding& about)
+{
+    release(*this, release_call{detail::holding_ptr{&about}, nullptr, {}, way_->next_operation()});
+}
+
+void lock_service::recycle(round& unused) noexcept
+{
+    std::unique_ptr<round> owned{&unused};
+    if (unused_rounds_.size() < most_unused_rounds)
+    {
+        unused_rounds_.push_back(std::move(owned));
+    }
+}
+
+void lock_service::notify(event what)
+{
+    notifier_->push(std::move(what));
+}
+
+bool lock_service::warming_up() const noexcept
+{
+    const auto refused = static_cast<std::size_t>(std::count_if(
+        connections_.begin(), connections_.end(), [](const auto& each) { return each->refused_for_good(); }));
+    const bool hopeless = connections_.size() - refused < quorum_of(connections_.size());
+    return !warm_ && !hopeless && strand_.now() < warm_at_latest_;
+}
+
+bool lock_service::connecting() const noexcept
+{
+    return strand_.now() < warm_at_latest_ &&
+           !std::all_of(
+               connections_.begin(), connections_.end(), [](const auto& each) { return each->tried(); });
+}
+
+std::vector<master_examination> lock_service::describe_masters() const
+{
+    std::vector<master_examination> found;
+    for (std::size_t index = 0; index < connections_.size(); ++index)
+    {
+        const net::connection& one = *connections_[index];
+        master_examination& entry = found.emplace_back();
+        entry.name = names_->at(index);
+        if (!one.ready())
+        {
+            entry.reason = one.last_failure().reason;
+            entry.detail = short_text{one.last_failure().detail}.view();
+            continue;
+        }
+        if (one.facts().tells)
+        {
+            entry.server = short_text{one.facts().server + ' ' + one.facts().version}.view();
+            entry.run_id = short_text{one.run_id()}.view();
+        }
+        for (const found_risk& each : one.risks())
+        {
+            const short_text escaped{each.detail};
+            entry.risks.push_back({each.what, std::string{escaped.view()}});
+        }
+    }
+    return found;
+}
+
+bool lock_service::is_connected_to(std::string_view run_id, std::size_t except) const noexcept
+{
+    return std::any_of(
+        connections_.begin(), connections_.end(),
+        [&](const auto& each)
+        { return each.get() != connections_[except].get() && each->ready() && each->run_id() == run_id; });
+}
+
+void lock_service::on_up(std::size_t master, std::string_view run_id)
+{
+    last_down_[master] = {};
+    if (observed())
+    {
+        notify(master_up{master, names_->at(master), std::string{run_id}});
+    }
+    const auto ready = static_cast<std::size_t>(std::count_if(
+        connections_.begin(), connections_.end(), [](const auto& each) { return each->ready(); }));
+    warm_ = warm_ || ready >= quorum_of(connections_.size());
+    tell_first_ones();
+}
+
+void lock_service::on_down(std::size_t master, const net::failure& why)
+{
+    if (observed() && last_down_[master] != why.reason && !closing_)
+    {
+        const short_text escaped{why.detail};
+        notify(master_down{master, names_->at(master), why.reason, std::string{escaped.view()}});
+    }
+    last_down_[master] = why.reason;
+    tell_closer();
+    tell_first_ones();
+}
+
+void lock_service::on_risk(std::size_t master, risk what, std::string detail)
+{
+    if (observed())
+    {
+        const short_text escaped{detail};
+        notify(master_at_risk{master, names_->at(master), what, std::string{escaped.view()}});
+    }
+}
+
+/// Who came before the connections may have what it waits for now.
+void lock_service::tell_first_ones() noexcept
+{
+    if (strand_.now() < warm_at_latest_)
+    {
+        wake_all();
+    }
+}
+
+void lock_service::on_nothing_owed()
+{
+    tell_closer();
+}
+
+void lock_service::on_stopped(std::size_t)
+{
+    ++stopped_connections_;
+    tell_closer();
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSL-1.0
+// The words for what an observer is told.
+#include <redlock/observer.hpp>
+
+namespace redlock
+{
+
+std::string_view to_string(risk value) noexcept
+{
+    switch (value)
+    {
+    case risk::eviction:
+        return "eviction";
+    case risk::clock:
+        return "clock";
+    case risk::no_identity:
+        return "no identity";
+    case risk::no_fence:
+        return "no fence";
+    case risk::outdated:
+        return "outdated";
+    }
+    return "unknown";
+}
+
+} // namespace redlock

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+// The operations of a manager: one coroutine each, with what it was called with.
+#pragma once
+
+#include <redlock/detail/completion.hpp>
+#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/lock_manager.hpp>
+#include <redlock/options.hpp>
+#include <redlock/report.hpp>
+
+#include "core/lease_schedule.hpp"
+#include "env/flow.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::manager
+{
+
+class lock_service;
+
+/// How an acquired lease is kept.
+struct keep_order
+{
+    time_limit max_hold;
+    core::lease_schedule schedule;
+};
+
+inline constexpr std::size_t longest_resource = 1024;
+
+inline bool has_lockable_length(std::string_view resource) noexcept
+{
+    return !resource.empty() && resource.size() <= longest_resource;
+}
+
+struct acquire_call
+{
+    std::string resource;
+    acquire_options options;
+    bool once; // One round, and the answer for whatever it says.
+    std::optional<keep_order> keep;
+    report* out; // Null if nobody wants it.
+    detail::lease_completion done;
+    std::uint64_t id;
+};
+
+struct extend_call
+{
+    detail::holding_ptr held;
+    std::chrono::milliseconds ttl;
+    report* out;
+    detail::status_completion done;
+    std::uint64_t id;
+};
+
+struct release_call
+{
+    detail::holding_ptr held;
+    report* out;
+    detail::status_completion done; // Empty for a lease that went without having been released.
+    std::uint64_t id;
+};
+
+struct wait_lost_call
+{
+    detail::holding_ptr held;
+    detail::loss_completion done;
+    std::uint64_t id;
+};
+
+struct inspect_call
+{
+    std::string resource;
+    detail::inspection_completion done;
+    std::uint64_t id;
+};
+
+struct examine_call
+{
+    detail::examination_completion done;
+    std::uint64_t id;
+};
+
+struct shutdown_call
+{
+    detail::status_completion done;
+    std::uint64_t id;
+};
+
+env::flow acquire(lock_service& service, acquire_call call);
+env::flow extend(lock_service& service, extend_call call);
+env::flow release(lock_service& service, release_call call);
+env::flow wait_lost(lock_service& service, wait_lost_call call);
+env::flow inspect(lock_service& service, inspect_call call);
+env::flow examine(lock_service& service, examine_call call);
+env::flow shut_down(lock_service& service, shutdown_call call);
+
+} // namespace redlock::manager

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+// One question to all masters that is no round: nothing is held by it, and every answer is waited for.
+#pragma once
+
+#include "env/scheduler.hpp"
+#include "net/voter.hpp"
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace redlock::manager
+{
+
+/// What comes of a question. It outlives its operation by as long as it is unanswered.
+class answers : public net::voter
+{
+  public:
+    answers(std::size_t masters, env::wake& listener) noexcept : missing_{masters}, listener_{&listener} {}
+
+    bool complete() const noexcept { return missing_ == 0; }
+    /// Nobody waits any more.
+    void ignore() noexcept { listener_ = nullptr; }
+
+    void on_vote(std::size_t master, const net::answer& none) noexcept final
+    {
+        take_failure(master, none);
+        count();
+    }
+    void on_reply(std::size_t master, const resp::reply& reply) noexcept final
+    {
+        take(master, reply);
+        count();
+    }
+    bool wants_script() const noexcept final { return false; }
+
+  private:
+    /// Each master is heard once: what it answered, or why it didn't.
+    virtual void take(std::size_t master, const resp::reply& reply) noexcept = 0;
+    virtual void take_failure(std::size_t master, const net::answer& none) noexcept = 0;
+
+    void recycle() noexcept final { delete this; }
+    void count() noexcept
+    {
+        --missing_;
+        if (listener_ != nullptr)
+        {
+            listener_->notify();
+        }
+    }
+
+    std::size_t missing_;
+    env::wake* listener_;
+};
+
+/// The answers of one operation, which stops listening when it goes.
+template <class Answers>
+class question
+{
+  public:
+    template <class... Arguments>
+    explicit question(Arguments&&... arguments) : answers_{new Answers{std::forward<Arguments>(arguments)...}}
+    {
+    }
+    question(const question&) = delete;
+    question& operator=(const question&) = delete;
+    ~question() { answers_->ignore(); }
+
+    Answers* operator->() const noexcept { return answers_.get(); }
+    Answers& operator*() const noexcept { return *answers_; }
+
+  private:
+    boost::intrusive_ptr<Answers> answers_;
+};
+
+} // namespace redlock::manager

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+// Release: compare and delete on all masters. Who stops waiting for it doesn't stop it.
+#include "manager/lock_service.hpp"
+#include "manager/operations.hpp"
+
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+void finish(lock_service& service, release_call& call, error_code result, const round* votes)
+{
+    if (call.out != nullptr)
+    {
+        *call.out = report{};
+        call.out->operation = operation::release;
+        call.out->result = result;
+        if (votes != nullptr)
+        {
+            call.out->rounds = 1;
+            call.out->elapsed = service.strand().now() - votes->started();
+            votes->describe(*call.out);
+        }
+    }
+    if (call.done.handler)
+    {
+        service.complete(call.done, result);
+    }
+}
+
+} // namespace
+
+env::flow release(lock_service& service, release_call call)
+{
+    running self{service, call.id, at_shutdown::finish};
+    holding& held = *call.held;
+    if (!service.begin_release(held))
+    {
+        finish(service, call, errc::not_held, nullptr);
+        co_return;
+    }
+    const awaited_round votes = service.send_releases(held, self.wake);
+    while (!votes->confirmed() && !votes->settled() && !self.stopped())
+    {
+        co_await self.wake;
+    }
+    const error_code outcome = votes->confirmed() ? error_code{} : error_code{errc::unconfirmed};
+    if (outcome)
+    {
+        service.count_unconfirmed_release();
+    }
+    if (service.observed())
+    {
+        service.notify(lease_released{std::string{held.resource()}, std::string{held.owner_id()}, outcome});
+    }
+    finish(service, call, self.stopped() ? self.stopped() : outcome, &*votes);
+}
+
+} // namespace redlock::manager

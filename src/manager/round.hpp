@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+// One fan-out to all masters: who voted what and when, and the deadline of those who haven't.
+#pragma once
+
+#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/report.hpp>
+
+#include "core/ballot.hpp"
+#include "env/scheduler.hpp"
+#include "manager/holding.hpp"
+#include "net/voter.hpp"
+
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace redlock::manager
+{
+
+class lock_service;
+
+/// A round in flight. It outlives its operation by as long as commands of it are unanswered.
+class round final : public net::voter, private env::deadline
+{
+  public:
+    round(lock_service& service, std::size_t masters);
+
+    /// Makes it fresh. What comes in wakes `listener`, until `ignore`.
+    void begin(redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener);
+    /// Nobody listens any more.
+    void ignore() noexcept { listener_ = nullptr; }
+    /// Sets the deadline of the masters, once everything is sent.
+    void await_votes();
+
+    core::verdict outcome() const noexcept { return ballot_.outcome(); }
+    const core::ballot& ballot() const noexcept { return ballot_; }
+    /// The node timeout is over. In an extension, votes still count after it.
+    bool timed_out() const noexcept { return timed_out_; }
+    /// Of a release: so many masters have nothing of it any more that they are a quorum.
+    bool confirmed() const noexcept;
+    /// Of a release: no vote to come makes a difference to `confirmed`.
+    bool settled() const noexcept;
+
+    /// So many masters refuse us for good (wrong password, no permission, bad certificate, not a master of its own) that the others
+    /// are no quorum: another round would end the same.
+    bool hopeless() const noexcept;
+
+    clock::time_point started() const noexcept { return started_; }
+    std::chrono::milliseconds ttl() const noexcept { return ttl_; }
+    std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
+    holding& about() const noexcept { return *about_; }
+
+    /// Puts the votes into a report. A pending one whose time is over is reported as timed out.
+    void describe(report& out) const;
+
+    void on_vote(std::size_t master, const net::answer& said) noexcept override;
+    bool wants_script() const noexcept override;
+
+  private:
+    void on_deadline() override;
+    void recycle() noexcept override;
+    void tell() noexcept;
+
+    lock_service& service_;
+    redlock::operation what_ = redlock::operation::acquire;
+    detail::holding_ptr about_;
+    std::chrono::milliseconds ttl_{0};
+    std::chrono::milliseconds node_timeout_{0};
+    clock::time_point started_{};
+    bool timed_out_ = false;
+    core::ballot ballot_;
+    std::vector<master_report> votes_;
+    env::wake* listener_ = nullptr;
+};
+
+using round_ptr = boost::intrusive_ptr<round>;
+
+/// A round with somebody who waits for it. When this goes, the round goes on without a listener.
+class awaited_round
+{
+  public:
+    awaited_round() = default;
+    explicit awaited_round(round_ptr votes) noexcept : votes_{std::move(votes)} {}
+    awaited_round(awaited_round&& other) noexcept = default;
+    awaited_round& operator=(awaited_round&& other) noexcept
+    {
+        awaited_round replaced{std::move(*this)};
+        votes_ = std::move(other.votes_);
+        return *this;
+    }
+    ~awaited_round()
+    {
+        if (votes_)
+        {
+            votes_->ignore();
+        }
+    }
+
+    round* operator->() const noexcept { return votes_.get(); }
+    round& operator*() const noexcept { return *votes_; }
+    explicit operator bool() const noexcept { return votes_ != nullptr; }
+
+  private:
+    round_ptr votes_;
+};
+
+} // namespace redlock::manager

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSL-1.0
+// What is sent to all masters in a round, and what the votes of an extension do to its lease.
+#include "manager/lock_service.hpp"
+
+#include <utility>
+
+namespace redlock::manager
+{
+
+detail::holding_ptr lock_service::make_holding(std::string_view resource)
+{
+    detail::holding_ptr fresh{way_->take_holding(connections_.size())};
+    fresh->assign(way_, *outside_, options_.key_prefix, resource);
+    return fresh;
+}
+
+awaited_round lock_service::begin_round(
+    redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener)
+{
+    std::unique_ptr<round> fresh;
+    if (unused_rounds_.empty())
+    {
+        fresh = std::make_unique<round>(*this, connections_.size());
+    }
+    else
+    {
+        fresh = std::move(unused_rounds_.back());
+        unused_rounds_.pop_back();
+    }
+    fresh->begin(what, about, ttl, listener);
+    return awaited_round{round_ptr{fresh.release()}};
+}
+
+awaited_round lock_service::send_sets(holding& about, std::chrono::milliseconds ttl, env::wake& listener)
+{
+    about.ttl = ttl;
+    awaited_round votes = begin_round(operation::acquire, about, ttl, &listener);
+    command_.clear();
+    net::append_set(command_, about, ttl);
+    for (const auto& each : connections_)
+    {
+        each->send_set(about, command_, *votes, votes->started());
+    }
+    votes->await_votes();
+    return votes;
+}
+
+awaited_round
+lock_service::send_extensions(holding& about, std::chrono::milliseconds ttl, env::wake* listener)
+{
+    awaited_round votes = begin_round(operation::extend, about, ttl, listener);
+    command_.clear();
+    net::append_extend(command_, about, ttl, net::script_form::digest);
+    for (const auto& each : connections_)
+    {
+        each->send_extend(about, ttl, command_, *votes, votes->started());
+    }
+    votes->await_votes();
+    return votes;
+}
+
+awaited_round lock_service::send_releases(holding& about, env::wake& listener)
+{
+    awaited_round votes = begin_round(operation::release, about, about.ttl, &listener);
+    for (const auto& each : connections_)
+    {
+        each->send_release(about, &*votes, votes->started());
+    }
+    votes->await_votes();
+    return votes;
+}
+
+void lock_service::ask(std::string_view command, net::voter& asker)
+{
+    const clock::time_point now = strand_.now();
+    for (const auto& each : connections_)
+    {
+        each->send_question(command, asker, now);
+    }
+}
+
+void lock_service::give_back(holding& about)
+{
+    const clock::time_point now = strand_.now();
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        if (about.at(master).state != net::debt_state::none)
+        {
+            connections_[master]->send_release(about, nullptr, now);
+        }
+    }
+}
+
+void lock_service::on_extension_vote(round& of, std::size_t master) noexcept
+{
+    holding& held = of.about();
+    if (held.state() != holding_state::held)
+    {
+        return;
+    }
+    const bool refused = of.ballot().of(master) == vote::held;
+    if (of.outcome() == core::verdict::won)
+    {
+        const bool just_won = of.ballot().of(master) == vote::granted &&
+                              of.ballot().count(vote::granted) == of.ballot().quorum();
+        if (just_won)
+        {
+            confirm_extension(of);
+        }
+        else if (refused)
+        {
+            rejoin(of, master);
+        }
+    }
+    else if (of.ballot().disowned() && of.started() >= held.confirmed())
+    {
+        disown(held);
+    }
+}
+
+void lock_service::confirm_extension(round& of) noexcept
+{
+    holding& held = of.about();
+    const clock::time_point now = strand_.now();
+    const clock::time_point until = core::valid_until(of.started(), of.ttl(), options_.drift_factor);
+    // A confirmation counts only while what it prolongs is valid; after that, others may have held it in
+    // between. And a loss that is due is due, however the answers that waited with it for us read.
+    if (held.valid_until() <= now || until <= now || (held.kept && held.kept->ends() <= now))
+    {
+        return;
+    }
+    held.extend(until, of.started());
+    held.ttl = of.ttl();
+    if (held.kept)
+    {
+        held.kept->on_extended(of.started(), of.ttl());
+    }
+    if (observed())
+    {
+        notify(
+            lease_extended{std::string{held.resource()}, std::string{held.owner_id()}, held.valid_until()});
+    }
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        if (of.ballot().of(master) == vote::held)
+        {
+            rejoin(of, master);
+        }
+    }
+}
+
+/// A master that lost the key, or never had it, gets it: but only now that a quorum has just confirmed the
+/// lease, so that a lease that has lapsed is never made again. It doesn't count in this attempt.
+void lock_service::rejoin(round& of, std::size_t master)
+{
+    holding& held = of.about();
+    const clock::time_point now = strand_.now();
+    if (held.valid_until() <= now || held.confirmed() < of.started())
+    {
+        return;
+    }
+    command_.clear();
+    net::append_set(command_, held, of.ttl());
+    connections_[master]->rejoin(held, command_, now);
+}
+
+} // namespace redlock::manager

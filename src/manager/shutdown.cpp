@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSL-1.0
+// Shutdown: what runs ends, what is held is given back, what is owed by masters that are up is waited for, and then
+// the connections go.
+#include "manager/lock_service.hpp"
+#include "manager/operations.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+// So many leases are given back at the same time: each needs memory for its votes while it is.
+constexpr std::size_t most_releases = 512;
+
+// However slowly the masters answer, the waiting for them ends after so many times dead_after.
+constexpr int most_patience = 10;
+
+/// Who stops waiting for the shutdown is told so at once; the shutdown goes on.
+void tell_if_stopped(lock_service& service, const running& self, shutdown_call& call)
+{
+    if (self.stopped() && call.done.handler)
+    {
+        service.complete(call.done, self.stopped());
+    }
+}
+
+bool has_answers_to_wait_for(const lock_service& service)
+{
+    return service.owed() > 0 || !service.is_alone();
+}
+
+} // namespace
+
+env::flow shut_down(lock_service& service, shutdown_call call)
+{
+    running self{service, call.id, at_shutdown::finish};
+    if (service.closing())
+    {
+        service.complete(call.done, error_code{errc::closed});
+        co_return;
+    }
+    const std::size_t unconfirmed_before = service.unconfirmed_releases();
+    service.begin_closing(self.wake);
+    service.stop_for_shutdown(errc::closed);
+
+    // Nothing is released while its body is still stopping: a rival would come in beside it.
+    const clock::time_point bodies_until = service.lose_kept_leases(errc::closed);
+    if (service.has_kept_leases())
+    {
+        const alarm_clock enough{service.strand(), self.wake, bodies_until};
+        while (service.has_kept_leases() && service.strand().now() < bodies_until)
+        {
+            tell_if_stopped(service, self, call);
+            co_await self.wake;
+        }
+    }
+    while (holding* held = service.first_lease())
+    {
+        service.release_in_background(*held);
+        while (service.running_count() > most_releases)
+        {
+            co_await self.wake;
+        }
+    }
+    const auto patience = service.options().dead_after * most_patience;
+    const clock::time_point at_latest = core::later(service.strand().now(), patience);
+    {
+        const alarm_clock enough{service.strand(), self.wake, at_latest};
+        while (has_answers_to_wait_for(service) && service.strand().now() < at_latest)
+        {
+            tell_if_stopped(service, self, call);
+            co_await self.wake;
+        }
+    }
+    const bool confirmed = service.unconfirmed_releases() == unconfirmed_before;
+    service.close_connections();
+    while (!service.connections_stopped())
+    {
+        tell_if_stopped(service, self, call);
+        co_await self.wake;
+    }
+    service.end_closing();
+    tell_if_stopped(service, self, call);
+    if (call.done.handler)
+    {
+        service.complete(call.done, confirmed ? error_code{} : error_code{errc::unconfirmed});
+    }
+    service.leave();
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSL-1.0
+// One owner id's stake in one resource, and what each master may still have of it.
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace redlock::net
+{
+
+namespace intrusive = boost::intrusive;
+
+class claim;
+
+/// Where a claim stands with one master.
+enum class debt_state : std::uint8_t
+{
+    none,     // No SET of it went there, or its release was answered: nothing is left there.
+    incurred, // A SET was sent: the key may be there. It isn't to be released yet.
+    due,      // It is to be released as soon as a connection is ready.
+    asked     // The release was sent on the connection that is up; the answer settles it.
+};
+
+/// What one master may still have of a claim: a key that nobody has seen deleted.
+struct debt : intrusive::list_base_hook<>
+{
+    claim* of = nullptr;
+    debt_state state = debt_state::none;
+    bool maybe_there =
+        false; // A SET may have reached the server; before that, a break leaves nothing behind.
+};
+
+/// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the operations
+/// and every debt keep it alive. The count is atomic since leases are dropped on any thread; the rest is the
+/// strand's.
+class claim
+{
+  public:
+    static constexpr std::size_t owner_id_length = 32; // 128 bits in hexadecimal digits.
+
+    explicit claim(std::size_t masters) : debts_{std::make_unique<debt[]>(masters)}
+    {
+        for (std::size_t master = 0; master < masters; ++master)
+        {
+            debts_[master].of = this;
+        }
+    }
+    claim(const claim&) = delete;
+    claim& operator=(const claim&) = delete;
+
+    std::string_view key() const noexcept { return key_; }
+    std::string_view owner_id() const noexcept { return {owner_id_.data(), owner_id_.size()}; }
+    debt& at(std::size_t master) noexcept { return debts_[master]; }
+
+    friend void intrusive_ptr_add_ref(claim* self) noexcept
+    {
+        self->references_.fetch_add(1, std::memory_order_relaxed);
+    }
+    friend void intrusive_ptr_release(claim* self) noexcept
+    {
+        if (self->references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        {
+            self->recycle();
+        }
+    }
+
+  protected:
+    virtual ~claim() = default;
+    /// Nobody refers to it any more. On the thread that dropped the last reference.
+    virtual void recycle() noexcept = 0;
+
+    std::string key_;
+    std::array<char, owner_id_length> owner_id_{};
+
+  private:
+    std::unique_ptr<debt[]> debts_;
+    std::atomic<std::uint32_t> references_{0};
+};
+
+using claim_ptr = boost::intrusive_ptr<claim>;
+
+} // namespace redlock::net

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSL-1.0
+// The commands of the three verbs, and how their replies become votes.
+#include "net/command.hpp"
+
+#include "resp/serialise.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+
+namespace redlock::net
+{
+
+namespace
+{
+
+/// A number in decimal digits, without a string.
+class digits
+{
+  public:
+    explicit digits(std::chrono::milliseconds value) noexcept
+    {
+        const auto result = std::to_chars(bytes_.data(), bytes_.data() + bytes_.size(), value.count());
+        size_ = static_cast<std::size_t>(result.ptr - bytes_.data());
+    }
+    std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+
+  private:
+    std::array<char, 20> bytes_{};
+    std::size_t size_ = 0;
+};
+
+std::string_view eval(script_form form) noexcept
+{
+    return form == script_form::digest ? "EVALSHA" : "EVAL";
+}
+
+std::string_view body(const script& which, script_form form) noexcept
+{
+    return form == script_form::digest ? which.sha1 : which.text;
+}
+
+answer read_error(const resp::reply& reply) noexcept
+{
+    const core::server_error error = core::classify(reply.text());
+    answer said = no_answer(vote::failed, reason_of(error), reply.text());
+    said.release = core::after_error(error);
+    said.no_script = error == core::server_error::no_script;
+    return said;
+}
+
+answer answered(vote value) noexcept
+{
+    answer said;
+    said.vote = value;
+    return said;
+}
+
+answer unexpected() noexcept
+{
+    return no_answer(vote::failed, master_errc::protocol_error);
+}
+
+} // namespace
+
+void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl)
+{
+    const digits milliseconds{ttl};
+    resp::append_command(out, {"SET", of.key(), of.owner_id(), "NX", "PX", milliseconds.view()});
+}
+
+void append_extend(std::string& out, const claim& of, std::chrono::milliseconds ttl, script_form form)
+{
+    const digits milliseconds{ttl};
+    resp::append_command(
+        out, {eval(form), body(extend_script, form), "1", of.key(), of.owner_id(), milliseconds.view()});
+}
+
+void append_release(std::string& out, const claim& of, script_form form)
+{
+    resp::append_command(out, {eval(form), body(release_script, form), "1", of.key(), of.owner_id()});
+}
+
+void append_inspect(std::string& out, std::string_view key)
+{
+    resp::append_command(out, {eval(script_form::text), inspect_script, "1", key});
+}
+
+answer read_set(const resp::reply& reply) noexcept
+{
+    if (reply.is_error())
+    {
+        return read_error(reply);
+    }
+    if (reply.is_null())
+    {
+        return answered(vote::held);
+    }
+    const bool is_ok = reply.root().kind == resp::kind::simple_string && reply.text() == "OK";
+    return is_ok ? answered(vote::granted) : unexpected();
+}
+
+answer read_script(const resp::reply& reply) noexcept
+{
+    if (reply.is_error())
+    {
+        return read_error(reply);
+    }
+    if (reply.root().kind != resp::kind::integer || reply.integer() < 0 || reply.integer() > 1)
+    {
+        return unexpected();
+    }
+    return answered(reply.integer() == 1 ? vote::granted : vote::held);
+}
+
+answer read_inspect(const resp::reply& reply) noexcept
+{
+    if (reply.is_error())
+    {
+        return read_error(reply);
+    }
+    const bool is_pair = reply.root().kind == resp::kind::array && reply.nodes.size() == 3 &&
+                         reply.nodes[2].kind == resp::kind::integer;
+    if (!is_pair)
+    {
+        return unexpected();
+    }
+    const resp::node& value = reply.nodes[1];
+    const std::int64_t left = reply.nodes[2].integer;
+    if (value.kind == resp::kind::null)
+    {
+        return answered(vote::granted);
+    }
+    if (value.kind != resp::kind::bulk_string)
+    {
+        return unexpected();
+    }
+    answer said = answered(vote::held);
+    said.text = value.text;
+    if (left >= 0)
+    {
+        said.expires_in = std::chrono::milliseconds{left};
+    }
+    return said;
+}
+
+std::optional<std::chrono::microseconds> read_time(const resp::reply& reply) noexcept
+{
+    std::array<std::int64_t, 2> parts{}; // Seconds, and microseconds of the next one.
+    if (reply.root().kind != resp::kind::array || reply.nodes.size() != 1 + parts.size())
+    {
+        return std::nullopt;
+    }
+    constexpr std::array<std::int64_t, 2> most{std::int64_t{1} << 40, 999'999};
+    for (std::size_t part = 0; part < parts.size(); ++part)
+    {
+        const std::string_view text = reply.nodes[part + 1].text;
+        const char* const end = text.data() + text.size();
+        const auto [stop, error] = std::from_chars(text.data(), end, parts[part]);
+        if (error != std::errc{} || stop != end || parts[part] < 0 || parts[part] > most[part])
+        {
+            return std::nullopt;
+        }
+    }
+    return std::chrono::seconds{parts[0]} + std::chrono::microseconds{parts[1]};
+}
+
+std::string clock_complaint(clock::duration off)
+{
+    const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(off).count();
+    return (milliseconds < 0 ? "it fell behind by " : "it went ahead by ") +
+           std::to_string(std::abs(milliseconds)) + " ms";
+}
+
+error_code reason_of(core::server_error error) noexcept
+{
+    switch (error)
+    {
+    case core::server_error::loading:
+        return master_errc::loading;
+    case core::server_error::busy:
+        return master_errc::busy;
+    case core::server_error::read_only:
+        return master_errc::read_only;
+    case core::server_error::no_replicas:
+        return master_errc::no_replicas;
+    case core::server_error::misconfigured:
+        return master_errc::misconfigured;
+    case core::server_error::out_of_memory:
+        return master_errc::out_of_memory;
+    case core::server_error::authentication:
+        return master_errc::authentication_failed;
+    case core::server_error::no_permission:
+        return master_errc::no_permission;
+    case core::server_error::too_many_clients:
+        return master_errc::too_many_clients;
+    case core::server_error::cluster:
+        return master_errc::cluster_node;
+    case core::server_error::no_script:
+    case core::server_error::other:
+        break;
+    }
+    return master_errc::command_failed;
+}
+
+bool is_for_good(error_code reason) noexcept
+{
+    return reason == master_errc::authentication_failed || reason == master_errc::no_permission ||
+           reason == master_errc::certificate_untrusted || reason == master_errc::certificate_expired ||
+           reason == master_errc::certificate_wrong_name || reason == master_errc::cluster_node ||
+           reason == master_errc::same_server;
+}
+
+} // namespace redlock::net

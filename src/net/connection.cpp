@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: BSL-1.0
+// The connection to one master: its life, and the commands on it.
+#include "net/connection.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::net
+{
+
+namespace
+{
+
+constexpr std::size_t optional_for_each_debt = 2; // Its SET, and an extension.
+
+constexpr std::chrono::milliseconds second_look{1};
+constexpr std::size_t longest_command = 4096;
+
+} // namespace
+
+connection::connection(
+    env::scheduler& strand, const env::environment& outside, const connection_options& options,
+    const master& to, std::size_t index, connection_owner& owner)
+    : strand_{strand},
+      outside_{outside},
+      options_{options},
+      to_{to},
+      index_{index},
+      owner_{owner},
+      clock_watch_{options.drift_factor},
+      wake_{strand},
+      owed_{options.max_owed},
+      commands_{index, owed_, options.max_owed * optional_for_each_debt, options.max_waiting_bytes}
+{
+}
+
+void connection::start()
+{
+    run();
+}
+
+void connection::stop()
+{
+    stopping_ = true;
+    if (stream_)
+    {
+        stream_->close();
+    }
+    wake_.notify();
+}
+
+env::flow connection::run()
+{
+    std::uint32_t failures = 0;
+    while (!stopping_)
+    {
+        failure why = co_await connect();
+        if (!why.reason)
+        {
+            const clock::time_point ready_at = strand_.now();
+            become_ready();
+            why = co_await serve();
+            // One that breaks as soon as it is there is as good as none: it mustn't be made anew without end.
+            if (strand_.now() - ready_at >= options_.reconnect.longest)
+            {
+                failures = 0;
+            }
+        }
+        stream_->close();
+        break_off(why);
+        while (connecting_.pending || reading_.pending || writing_.pending)
+        {
+            co_await wake_;
+        }
+        stream_.reset();
+        ++failures;
+        const clock::time_point again =
+            strand_.now() +
+            core::backoff_delay(options_.reconnect, failures, clock::duration::zero(), random_number());
+        strand_.arm(*this, again);
+        while (!stopping_ && strand_.now() < again)
+        {
+            co_await wake_;
+        }
+    }
+    disarm();
+    state_ = state::stopped;
+    owner_.on_stopped(index_);
+}
+
+std::uint64_t connection::random_number() const
+{
+    std::uint64_t number = 0;
+    outside_.random(std::as_writable_bytes(std::span{&number, 1}));
+    return number;
+}
+
+env::task<failure> connection::connect()
+{
+    state_ = state::connecting;
+    overdue_ = unresponsive_ = false;
+    reading_.error = writing_.error = {};
+    reading_.bytes = 0;
+    parser_.reset();
+    stream_ = outside_.make_stream(strand_, to_);
+    handshake_ends_ = strand_.now() + options_.connect_timeout;
+    strand_.arm(*this, handshake_ends_);
+    stream_->connect(connecting_, handshake_ends_);
+    while (connecting_.pending)
+    {
+        const failure why = io_failure();
+        if (why.reason)
+        {
+            co_return why;
+        }
+        co_await wake_;
+    }
+    failure why{connecting_.error, std::string{stream_->complaint()}};
+    if (!why.reason)
+    {
+        why = co_await shake_hands();
+    }
+    co_return why;
+}
+
+env::task<failure> connection::serve()
+{
+    for (;;)
+    {
+        failure why = take_replies();
+        if (!why.reason)
+        {
+            why = io_failure();
+        }
+        if (why.reason)
+        {
+            co_return why;
+        }
+        start_io();
+        co_await wake_;
+    }
+}
+
+/// Starts what can be started: a read whenever none is in flight, a write whenever there is something for it.
+void connection::start_io()
+{
+    if (!stream_ || stopping_ || (state_ != state::ready && state_ != state::connecting))
+    {
+        return;
+    }
+    if (!writing_.pending && !writing_.error)
+    {
+        commands_.written();
+        if (ready() && std::exchange(backlog_, false))
+        {
+            release_what_is_due(strand_.now());
+        }
+        if (commands_.has_output())
+        {
+            stream_->write(commands_.take_output(), writing_);
+        }
+    }
+    if (!reading_.pending && !reading_.error)
+    {
+        stream_->read_some(parser_.prepare(), reading_);
+    }
+}
+
+/// Why the connection can't go on, if something says so.
+failure connection::io_failure() const
+{
+    if (stopping_)
+    {
+        return {boost::asio::error::operation_aborted, {}};
+    }
+    if (reading_.error)
+    {
+        const bool closed = reading_.error == boost::asio::error::eof;
+        return {
+            closed ? error_code{master_errc::connection_lost} : reading_.error,
+            std::string{stream_->complaint()}};
+    }
+    // What the other side said before it closed tells more, and is read at once: a TLS alert, the error of a server that
+    // refuses us. If nothing comes, a deadline ends it.
+    if (writing_.error && !reading_.pending)
+    {
+        return {writing_.error, std::string{stream_->complaint()}};
+    }
+    if (unresponsive_)
+    {
+        return {master_errc::unresponsive, {}};
+    }
+    if (state_ == state::connecting && strand_.now() >= handshake_ends_)
+    {
+        return {master_errc::connect_timed_out, std::string{stream_->complaint()}};
+    }
+    return {};
+}
+
+failure connection::take_replies()
+{
+    if (reading_.pending)
+    {
+        return {};
+    }
+    if (const std::size_t bytes = std::exchange(reading_.bytes, 0); bytes > 0)
+    {
+        parser_.commit(bytes);
+        last_read_ = strand_.now();
+    }
+    const bool owing = owed_.count() > 0;
+    const bool probing = commands_.probing();
+    while (const resp::reply* reply = parser_.next())
+    {
+        if (reply->is_push())
+        {
+            continue;
+        }
+        last_reply_ = last_read_;
+        overdue_ = false;
+        if (const error_code reason = commands_.on_reply(*reply, last_read_))
+        {
+            return {reason, {}};
+        }
+    }
+    if (probing && !commands_.probing())
+    {
+        look_at_clock();
+        // It has answered: on to the next probe.
+        watch(last_read_);
+    }
+    if (owing && owed_.count() == 0)
+    {
+        owner_.on_nothing_owed();
+    }
+    if (parser_.error() != resp::parse_error::none)
+    {
+        return {master_errc::protocol_error, std::string{resp::describe(parser_.error())}};
+    }
+    return {};
+}
+
+void connection::look_at_clock()
+{
+    const std::optional<core::clock_reading> reading = commands_.take_clock_reading();
+    if (!reading && !std::exchange(clock_hidden_, true))
+    {
+        owner_.on_risk(index_, risk::clock, "it doesn't answer TIME");
+    }
+    const std::optional<clock::duration> off = reading ? clock_watch_.add(*reading) : std::nullopt;
+    if (off)
+    {
+        owner_.on_risk(index_, risk::clock, clock_complaint(*off));
+    }
+}
+
+void connection::become_ready()
+{
+    const clock::time_point now = strand_.now();
+    state_ = state::ready;
+    last_read_ = last_probe_ = now;
+    last_failure_ = {};
+    clock_hidden_ = false;
+    // Behind the fence, before any new SET.
+    release_what_is_due(now);
+    // So that what happens to the server's clock from now on is seen.
+    commands_.push_probe(now);
+    watch(now);
+    owner_.on_up(index_, run_id());
+    for (found_risk& each : risks())
+    {
+        owner_.on_risk(index_, each.what, std::move(each.detail));
+    }
+}
+
+void connection::break_off(const failure& why)
+{
+    state_ = state::broken;
+    disarm();
+    if (commands_.break_off(why.reason))
+    {
+        fence_.leave_ghosts();
+    }
+    last_failure_ = why;
+    owner_.on_down(index_, why);
+}
+
+void connection::release_what_is_due(clock::time_point now)
+{
+    while (debt* item = owed_.next_due())
+    {
+        if (!commands_.push_release(*item->of, nullptr, now))
+        {
+            backlog_ = true;
+            break;
+        }
+    }
+    strand_.at_end_of_turn(*this);
+}
+
+/// Why a command isn't taken that the ledger has room for.
+error_code connection::full(const error_code& otherwise) const noexcept
+{
+    return commands_.has_room(longest_command) ? otherwise : error_code{master_errc::too_many_waiting};
+}
+
+/// When the oldest command has been unanswered for too long. A server that works through a long queue answers
+/// one after the other: each answer gives it time for the next. Only if there is a command.
+clock::time_point connection::dead_at() const noexcept
+{
+    return std::max(commands_.oldest(), last_reply_) + options_.dead_after;
+}
+
+/// Sets the next look at whether the server still answers.
+void connection::watch(clock::time_point now)
+{
+    const clock::time_point answer = commands_.empty() ? now + options_.dead_after : dead_at();
+    const clock::time_point probe = last_probe_ + options_.ping_interval;
+    strand_.arm(*this, commands_.probing() ? answer : std::min(answer, probe));
+}
+
+void connection::on_deadline()
+{
+    const clock::time_point now = strand_.now();
+    if (state_ != state::ready)
+    {
+        wake_.notify();
+        return;
+    }
+    if (!commands_.empty() && dead_at() <= now)
+    {
+        // This process may have been stopped, and the answers wait in the kernel: they get one more look.
+        if (!std::exchange(overdue_, true))
+        {
+            strand_.arm(*this, now + second_look);
+            return;
+        }
+        unresponsive_ = true;
+        wake_.notify();
+        return;
+    }
+    // What a server refused for the moment is asked for again at this pace.
+    release_what_is_due(now);
+    if (now - last_probe_ >= options_.ping_interval && !commands_.probing())
+    {
+        last_probe_ = now;
+        commands_.push_probe(now);
+        strand_.at_end_of_turn(*this);
+    }
+    watch(now);
+}
+
+void connection::send_set(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (!ready())
+    {
+        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail));
+        return;
+    }
+    const bool fits = commands_.has_room(command.size());
+    if (!fits || !owed_.has_room(of.at(index_)))
+    {
+        const error_code why = fits ? master_errc::too_many_owed : master_errc::too_many_waiting;
+        votes.on_vote(index_, no_answer(vote::unsent, why));
+        return;
+    }
+    commands_.push_set(of, command, &votes, now);
+    strand_.at_end_of_turn(*this);
+}
+
+void connection::send_extend(
+    claim& of, std::chrono::milliseconds ttl, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (!ready())
+    {
+        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail));
+        return;
+    }
+    if (!commands_.push_extend(of, ttl, command, votes, now))
+    {
+        votes.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)));
+        return;
+    }
+    strand_.at_end_of_turn(*this);
+}
+
+void connection::send_question(std::string_view command, voter& asker, clock::time_point now)
+{
+    if (!ready())
+    {
+        asker.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail));
+    }
+    else if (!commands_.push_question(command, asker, now))
+    {
+        asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)));
+    }
+    else
+    {
+        strand_.at_end_of_turn(*this);
+    }
+}
+
+void connection::send_release(claim& of, voter* votes, clock::time_point now)
+{
+    owed_.demand(of.at(index_));
+    if (ready() && commands_.push_release(of, votes, now))
+    {
+        strand_.at_end_of_turn(*this);
+        return;
+    }
+    backlog_ = ready();
+    if (votes != nullptr)
+    {
+        const error_code why = ready() ? full(master_errc::too_many_owed) : last_failure_.reason;
+        votes->on_vote(index_, no_answer(vote::unsent, why, last_failure_.detail));
+    }
+}
+
+void connection::rejoin(claim& of, std::string_view command, clock::time_point now)
+{
+    if (ready() && owed_.has_room(of.at(index_)) && commands_.has_room(command.size()))
+    {
+        commands_.push_set(of, command, nullptr, now);
+        strand_.at_end_of_turn(*this);
+    }
+}
+
+} // namespace redlock::net

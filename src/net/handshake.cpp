@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: BSL-1.0
+// What is said on a new connection before it may carry a vote: who we are, who the server is, the scripts,
+// the fence.
+#include "net/connection.hpp"
+
+#include "resp/serialise.hpp"
+
+#include <charconv>
+#include <utility>
+
+namespace redlock::net
+{
+
+namespace
+{
+
+constexpr std::string_view no_client = "9223372036854775807"; // Ids begin at 1 and grow by 1.
+constexpr int oldest_redis = 6;
+
+/// The value of `name:` in the text that INFO answers; empty if it isn't there.
+std::string_view info_field(std::string_view info, std::string_view name)
+{
+    for (std::size_t at = 0; at < info.size();)
+    {
+        const std::size_t end = std::min(info.find("\r\n", at), info.size());
+        const std::string_view line = info.substr(at, end - at);
+        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':')
+        {
+            return line.substr(name.size() + 1);
+        }
+        at = end + 2;
+    }
+    return {};
+}
+
+std::string_view text_of(const resp::node* node)
+{
+    return node != nullptr ? node->text : std::string_view{};
+}
+
+/// The first word of an error, if it looks like one: "WRONGPASS". The rest may repeat what was sent, and what
+/// was sent with a log-in is a password.
+std::string first_word(std::string_view error)
+{
+    const std::string_view word = error.substr(0, error.find(' '));
+    const bool plain = word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos;
+    return plain ? std::string{word} : std::string{};
+}
+
+/// Why a server refused the first command. One that it doesn't know better is about the password, if there was one.
+failure log_in_failure(std::string_view error, bool with_password)
+{
+    const core::server_error what = core::classify(error);
+    const bool about_password = with_password && what == core::server_error::other;
+    return {
+        about_password ? error_code{master_errc::authentication_failed} : reason_of(what), first_word(error)};
+}
+
+/// Why a server with this mode and role can't be a master of ours; nothing if it can.
+failure unfit(std::string_view mode, std::string_view role)
+{
+    if (mode == "cluster")
+    {
+        return {master_errc::cluster_node, {}};
+    }
+    if (!mode.empty() && mode != "standalone")
+    {
+        return {master_errc::command_failed, "its mode is " + std::string{mode}};
+    }
+    if (role == "replica" || role == "slave")
+    {
+        return {master_errc::read_only, "its role is " + std::string{role}};
+    }
+    return {};
+}
+
+/// Errors that mean that the server isn't ready, whatever the command was.
+failure not_now(const resp::reply& reply)
+{
+    if (!reply.is_error())
+    {
+        return {};
+    }
+    const core::server_error what = core::classify(reply.text());
+    const bool passing = what == core::server_error::loading || what == core::server_error::busy ||
+                         what == core::server_error::authentication || what == core::server_error::read_only;
+    return passing ? failure{reason_of(what), std::string{reply.text()}} : failure{};
+}
+
+/// Its major version is below `major`. Not if it tells none.
+bool is_older_than(std::string_view version, int major)
+{
+    int theirs = major;
+    std::from_chars(version.data(), version.data() + version.size(), theirs);
+    return theirs < major;
+}
+
+} // namespace
+
+/// The next reply of the handshake; null when `broken_handshake` says why there is none.
+env::task<const resp::reply*> connection::next_reply()
+{
+    const resp::reply* reply = nullptr;
+    for (;;)
+    {
+        if (!reading_.pending)
+        {
+            if (const std::size_t bytes = std::exchange(reading_.bytes, 0); bytes > 0)
+            {
+                parser_.commit(bytes);
+            }
+            reply = parser_.next();
+            if (reply != nullptr && !reply->is_push())
+            {
+                break;
+            }
+            if (reply != nullptr)
+            {
+                continue;
+            }
+        }
+        if (broken_handshake().reason)
+        {
+            break;
+        }
+        start_io();
+        co_await wake_;
+    }
+    co_return reply;
+}
+
+/// A server that another master's name leads to as well would have two votes.
+failure connection::same_server(std::string_view run_id) const
+{
+    const bool other = !run_id.empty() && owner_.is_connected_to(run_id, index_);
+    return other ? failure{master_errc::same_server, "run id " + std::string{run_id}} : failure{};
+}
+
+failure connection::broken_handshake() const
+{
+    if (parser_.error() != resp::parse_error::none)
+    {
+        return {master_errc::protocol_error, std::string{resp::describe(parser_.error())}};
+    }
+    return io_failure();
+}
+
+env::task<failure> connection::shake_hands()
+{
+    failure why = co_await say_hello();
+    if (!why.reason)
+    {
+        why = co_await put_up_fence();
+    }
+    // Again, last of all and without a pause before the first vote: another connection to the same server may have
+    // become ready while the fence was put up.
+    if (!why.reason)
+    {
+        why = same_server(run_id());
+    }
+    co_return why;
+}
+
+env::task<failure> connection::say_hello()
+{
+    std::string& out = commands_.text();
+    const std::string& password = to_.password().reveal();
+    const std::string_view user = to_.username().empty() ? std::string_view{"default"} : to_.username();
+    if (password.empty())
+    {
+        resp::append_command(out, {"HELLO", "3"});
+    }
+    else
+    {
+        resp::append_command(out, {"HELLO", "3", "AUTH", user, password});
+    }
+    const resp::reply* hello = co_await next_reply();
+    if (hello == nullptr)
+    {
+        co_return broken_handshake();
+    }
+    if (hello->is_error())
+    {
+        // Unknown before Redis 6, and an ACL may forbid it.
+        const std::string_view error = hello->text();
+        const bool unknown = error.starts_with("ERR unknown command") || error.starts_with("NOPROTO") ||
+                             error.starts_with("NOPERM");
+        failure why = log_in_failure(error, !password.empty());
+        if (unknown)
+        {
+            why = co_await log_in_with_resp2();
+        }
+        co_return why;
+    }
+    const resp::node* id = hello->find("id");
+    failure why = unfit(text_of(hello->find("mode")), text_of(hello->find("role")));
+    const std::int64_t client_id = id != nullptr && id->kind == resp::kind::integer ? id->integer : 0;
+    if (!why.reason)
+    {
+        why = co_await look_around(client_id);
+    }
+    co_return why;
+}
+
+/// For servers before Redis 6, which know no HELLO.
+env::task<failure> connection::log_in_with_resp2()
+{
+    std::string& out = commands_.text();
+    const std::string& password = to_.password().reveal();
+    if (!password.empty())
+    {
+        if (to_.username().empty())
+        {
+            resp::append_command(out, {"AUTH", password});
+        }
+        else
+        {
+            resp::append_command(out, {"AUTH", to_.username(), password});
+        }
+        const resp::reply* reply = co_await next_reply();
+        if (reply == nullptr)
+        {
+            co_return broken_handshake();
+        }
+        if (reply->is_error())
+        {
+            co_return log_in_failure(reply->text(), true);
+        }
+    }
+    resp::append_command(out, {"CLIENT", "ID"});
+    resp::append_command(out, {"INFO", "replication"});
+    const resp::reply* id = co_await next_reply();
+    const bool has_id = id != nullptr && id->root().kind == resp::kind::integer;
+    const std::int64_t client_id = has_id ? id->integer() : 0;
+    const resp::reply* info = id;
+    if (info != nullptr)
+    {
+        info = co_await next_reply();
+    }
+    if (info == nullptr)
+    {
+        co_return broken_handshake();
+    }
+    failure why = not_now(*info);
+    if (!why.reason && !info->is_error())
+    {
+        why = unfit({}, info_field(info->text(), "role"));
+    }
+    if (!why.reason)
+    {
+        why = co_await look_around(client_id);
+    }
+    co_return why;
+}
+
+/// The database, our name, the server's run id, the scripts: one write, one answer each.
+env::task<failure> connection::look_around(std::int64_t client_id)
+{
+    std::string& out = commands_.text();
+    if (to_.database() != 0)
+    {
+        const std::string database = std::to_string(to_.database());
+        resp::append_command(out, {"SELECT", database});
+        const resp::reply* selected = co_await next_reply();
+        if (selected == nullptr)
+        {
+            co_return broken_handshake();
+        }
+        if (selected->is_error())
+        {
+            const error_code reason = reason_of(core::classify(selected->text()));
+            co_return failure{reason, std::string{selected->text()}};
+        }
+    }
+    resp::append_command(out, {"CLIENT", "SETNAME", options_.client_name});
+    resp::append_command(out, {"SCRIPT", "LOAD", extend_script.text});
+    resp::append_command(out, {"SCRIPT", "LOAD", release_script.text});
+    resp::append_command(out, {"INFO", "server"});
+    resp::append_command(out, {"INFO", "memory"});
+    // Nobody's id: only whether we may.
+    resp::append_command(out, {"CLIENT", "KILL", "ID", no_client});
+
+    const resp::reply* reply = nullptr;
+    // The name and the scripts are conveniences: without the scripts each command is sent in full once.
+    for (int convenience = 0; convenience < 3; ++convenience)
+    {
+        reply = co_await next_reply();
+        if (reply == nullptr)
+        {
+            co_return broken_handshake();
+        }
+        failure why = not_now(*reply);
+        if (why.reason)
+        {
+            co_return why;
+        }
+    }
+    reply = co_await next_reply();
+    if (reply == nullptr)
+    {
+        co_return broken_handshake();
+    }
+    failure why = not_now(*reply);
+    std::string run_id;
+    facts_ = {};
+    if (!why.reason && !reply->is_error())
+    {
+        run_id = info_field(reply->text(), "run_id");
+        why = unfit(info_field(reply->text(), "redis_mode"), {});
+        facts_.tells = !run_id.empty();
+        const std::string_view valkey = info_field(reply->text(), "valkey_version");
+        facts_.server = valkey.empty() ? "redis" : "valkey";
+        facts_.version = valkey.empty() ? info_field(reply->text(), "redis_version") : valkey;
+    }
+    if (!why.reason)
+    {
+        why = same_server(run_id);
+    }
+    reply = co_await next_reply();
+    if (reply == nullptr)
+    {
+        co_return broken_handshake();
+    }
+    if (!reply->is_error())
+    {
+        facts_.maxmemory_policy = info_field(reply->text(), "maxmemory_policy");
+    }
+    reply = co_await next_reply();
+    if (reply == nullptr)
+    {
+        co_return broken_handshake();
+    }
+    facts_.may_fence = client_id != 0 && !reply->is_error();
+    if (!why.reason)
+    {
+        if (run_id.empty() || run_id != fence_.run_id())
+        {
+            clock_watch_.forget();
+        }
+        fence_.arrive(client_id, std::move(run_id));
+    }
+    co_return why;
+}
+
+/// Kills the broken connections on which a SET of ours may still run.
+env::task<failure> connection::put_up_fence()
+{
+    std::string& out = commands_.text();
+    for (const std::int64_t id : fence_.to_kill())
+    {
+        const std::string text = std::to_string(id);
+        resp::append_command(out, {"CLIENT", "KILL", "ID", text});
+    }
+    for (std::size_t left = fence_.to_kill().size(); left > 0; --left)
+    {
+        const resp::reply* reply = co_await next_reply();
+        if (reply == nullptr)
+        {
+            co_return broken_handshake();
+        }
+        // A number says how many were killed; none means that it was dead already. An error means that we may not
+        // kill, or that the command was taken away: then there is no fence, and what is owed is released once.
+        const bool dead = reply->root().kind == resp::kind::integer;
+        const failure why = not_now(*reply);
+        if (why.reason)
+        {
+            co_return why;
+        }
+        if (!dead && !reply->is_error())
+        {
+            co_return failure{master_errc::protocol_error, {}};
+        }
+    }
+    fence_.confirm();
+    co_return failure{};
+}
+
+std::vector<found_risk> connection::risks() const
+{
+    std::vector<found_risk> found;
+    if (!facts_.tells)
+    {
+        found.push_back({risk::no_identity, "it doesn't answer INFO"});
+    }
+    if (!facts_.may_fence)
+    {
+        found.push_back({risk::no_fence, "it forbids CLIENT ID or CLIENT KILL"});
+    }
+    if (!facts_.maxmemory_policy.empty() && facts_.maxmemory_policy != "noeviction")
+    {
+        found.push_back({risk::eviction, "maxmemory-policy is " + facts_.maxmemory_policy});
+    }
+    if (facts_.server == "redis" && is_older_than(facts_.version, oldest_redis))
+    {
+        found.push_back({risk::outdated, "it is redis " + facts_.version});
+    }
+    return found;
+}
+
+} // namespace redlock::net

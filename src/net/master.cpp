@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+// The address of a master: checked, and written as a name without user and password.
+#include <redlock/master.hpp>
+
+#include "net/address_text.hpp"
+#include "net/master_url.hpp"
+
+#include <boost/url/ipv6_address.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace redlock
+{
+
+namespace
+{
+
+using net::consists_of;
+using net::in_quotes;
+using net::letters;
+using net::refuse_master;
+
+constexpr std::size_t longest_host = 253; // A name in the DNS is no longer.
+constexpr std::size_t longest_path = 107; // What sockaddr_un takes, without its last NUL.
+constexpr std::size_t npos = std::string_view::npos;
+
+void check_host(const std::string& host)
+{
+    if (host.empty())
+    {
+        refuse_master("a master's host is empty: give a name or an address");
+    }
+    if (host.size() > longest_host)
+    {
+        refuse_master(
+            "a master's host of " + std::to_string(host.size()) + " bytes can't be used: it may have 1 to " +
+            std::to_string(longest_host));
+    }
+    const std::string_view zone = std::string_view{host}.substr(std::min(host.find('%'), host.size()));
+    const bool ipv6 = boost::urls::parse_ipv6_address(host.substr(0, host.size() - zone.size())).has_value();
+    if (!consists_of(ipv6 ? zone : host, letters, ipv6 ? "-._%" : "-._"))
+    {
+        refuse_master(
+            "a master's host " + in_quotes(host) +
+            "can't be used: it may have letters, digits and -._ in it, or is an IPv6 address without "
+            "brackets; port, user and password have places of their own");
+    }
+}
+
+void check_path(const std::string& path)
+{
+    if (!path.starts_with('/') || path.ends_with('/'))
+    {
+        refuse_master(
+            "a master's path " + in_quotes(path) +
+            "can't be used: it must be the absolute path of a socket, as in /run/redis.sock");
+    }
+    if (path.size() > longest_path)
+    {
+        refuse_master(
+            "a master's path of " + std::to_string(path.size()) +
+            " bytes can't be used: a unix socket's may have 2 to " + std::to_string(longest_path));
+    }
+    if (path.find('\0') != npos)
+    {
+        refuse_master("a master's path " + in_quotes(path) + "can't be used: it has a NUL byte in it");
+    }
+}
+
+/// The path as it stands in a URL, so that a name is a URL that leads to the same socket.
+std::string encoded_path(std::string_view path)
+{
+    std::string result;
+    for (const char one : path)
+    {
+        if (consists_of({&one, 1}, letters, "/-._~@:!$&'()*+,;="))
+        {
+            result += one;
+        }
+        else
+        {
+            constexpr std::string_view upper = "0123456789ABCDEF";
+            const auto byte = static_cast<unsigned char>(one);
+            result += {'%', upper[byte >> 4], upper[byte & 0x0f]};
+        }
+    }
+    return result;
+}
+
+} // namespace
+
+master::master(std::string_view url)
+{
+    const auto address = net::read_master_url(url);
+    *this = std::visit([](const auto& one) { return master{one}; }, address);
+}
+
+master::master(tcp_address address)
+    : host_{std::move(address.host)},
+      port_{address.port},
+      username_{std::move(address.username)},
+      password_{std::move(address.password)},
+      database_{address.database},
+      tls_{address.tls}
+{
+    if (port_ == 0)
+    {
+        refuse_master("a master's port 0 can't be used: it must be from 1 to 65535");
+    }
+    check_and_name();
+}
+
+master::master(unix_address address)
+    : host_{std::move(address.path)},
+      username_{std::move(address.username)},
+      password_{std::move(address.password)},
+      database_{address.database}
+{
+    check_and_name();
+}
+
+void master::check_and_name()
+{
+    is_unix() ? check_path(host_) : check_host(host_);
+    const std::string database = std::to_string(database_);
+    if (is_unix())
+    {
+        name_ = "unix://" + encoded_path(host_) + (database_ == 0 ? "" : "?db=" + database);
+    }
+    else
+    {
+        const bool ipv6 = host_.find(':') != npos;
+        name_ = (tls_ ? "rediss://" : "redis://") + (ipv6 ? "[" + host_ + "]" : host_) + ":" +
+                std::to_string(port_) + (database_ == 0 ? "" : "/" + database);
+    }
+    if (database_ < 0)
+    {
+        refuse_master("a master's database " + database + " can't be used: it must be from 0 to 2147483647");
+    }
+    if (!username_.empty() && password_.empty())
+    {
+        refuse_master(
+            "the master " + name_ +
+            " can't be used: it has a user without a password; give both, or neither");
+    }
+    if (username_.find_first_of(std::string_view{"\0 ", 2}) != npos)
+    {
+        refuse_master(
+            "the master " + name_ +
+            " can't be used: its user has a space or NUL byte in it, which no server takes");
+    }
+}
+
+} // namespace redlock

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSL-1.0
+// Reads the address of a master from a URL. Boost.URL knows the grammar; what stands here finds the words for
+// what is wrong, and keeps the password out of them.
+#include "net/master_url.hpp"
+
+#include "net/address_text.hpp"
+
+#include <boost/url/authority_view.hpp>
+#include <boost/url/parse.hpp>
+#include <boost/url/url_view.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+
+namespace redlock::net
+{
+
+namespace
+{
+
+namespace urls = boost::urls;
+
+constexpr std::size_t longest_url = 64 * 1024;
+constexpr std::size_t npos = std::string_view::npos;
+constexpr std::string_view after_host = "/?#";
+constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
+
+std::string lower_case(std::string_view text)
+{
+    std::string result{text};
+    for (char& one : result)
+    {
+        one = one >= 'A' && one <= 'Z' ? static_cast<char>(one - 'A' + 'a') : one;
+    }
+    return result;
+}
+
+/// A host with or without a port; not what may be a user and a password whose host was forgotten.
+bool is_host_and_port(std::string_view text) noexcept
+{
+    const std::size_t end_of_host = text.starts_with('[') ? text.find(']') : text.find(':');
+    if (end_of_host == npos)
+    {
+        return !text.starts_with('[');
+    }
+    const std::size_t colon = text.find(':', end_of_host);
+    const std::string_view port = colon == npos ? std::string_view{} : text.substr(colon + 1);
+    return consists_of(port, digits) && port.size() <= 5;
+}
+
+/// What of a URL may stand in a message: nothing that could belong to a user or password, and no query. Where
+/// it can't be told apart, only the scheme.
+std::string shown(std::string_view url)
+{
+    const std::size_t scheme = url.find("://");
+    if (scheme == npos || !consists_of(url.substr(0, scheme), letters, "+-."))
+    {
+        return {};
+    }
+    const std::string_view rest = url.substr(scheme + 3);
+    const std::string_view authority = rest.substr(0, rest.find_first_of(after_host));
+    const std::string_view behind = rest.substr(authority.size());
+    const std::size_t at = authority.rfind('@');
+    const std::string_view place = at == npos ? authority : authority.substr(at + 1);
+    if (behind.find('@') != npos || !is_host_and_port(place))
+    {
+        return printable(url.substr(0, scheme)) + "://...";
+    }
+    const std::string_view path = behind.substr(0, behind.find_first_of("?#"));
+    return printable(url.substr(0, scheme)) + (at == npos ? "://" : "://***@") + printable(place) +
+           printable(path);
+}
+
+[[noreturn]] void refuse(std::string_view url, const std::string& why)
+{
+    const std::string place = shown(url);
+    refuse_master((place.empty() ? "a master's URL" : "the master URL " + place) + " can't be used: " + why);
+}
+
+enum class scheme : std::uint8_t
+{
+    tcp,        // redis://
+    tls,        // rediss://
+    unix_socket // unix://
+};
+
+scheme scheme_of(std::string_view url)
+{
+    if (url.empty())
+    {
+        refuse(url, "it is empty; give redis://host[:port][/db] or unix:///path[?db=n]");
+    }
+    if (url.size() > longest_url)
+    {
+        refuse(url, "it is longer than " + std::to_string(longest_url) + " bytes");
+    }
+    const std::size_t end = url.find("://");
+    if (end == npos)
+    {
+        refuse(url, "it has no scheme; it must begin with redis://, rediss:// or unix://");
+    }
+    const std::string name = lower_case(url.substr(0, end));
+    if (name != "redis" && name != "rediss" && name != "unix")
+    {
+        const std::string which =
+            consists_of(name, letters, "+-.") ? "its scheme " + in_quotes(name) : "its scheme ";
+        refuse(url, which + "is unknown; it must begin with redis://, rediss:// or unix://");
+    }
+    if (name == "unix")
+    {
+        return scheme::unix_socket;
+    }
+    return name == "redis" ? scheme::tcp : scheme::tls;
+}
+
+/// Refuses what can stand nowhere in a URL.
+void check_characters(std::string_view url)
+{
+    for (std::size_t at = 0; at < url.size(); ++at)
+    {
+        const auto byte = static_cast<unsigned char>(url[at]);
+        const std::string where = " (byte " + std::to_string(at + 1) + ")";
+        if (byte <= 0x20 || byte >= 0x7f)
+        {
+            refuse(
+                url, "it has a space, a control character or one beyond ASCII in it" + where +
+                         "; such a byte is written as % and two hexadecimal digits");
+        }
+        const bool encodes = url.size() - at > 2 && consists_of(url.substr(at + 1, 2), hex_digits);
+        if (byte == '%' && !encodes)
+        {
+            refuse(
+                url, "a % isn't followed by two hexadecimal digits" + where + "; a % itself is written %25");
+        }
+    }
+}
+
+/// Why Boost.URL doesn't take this one for a URL.
+std::string grammar_complaint(std::string_view authority)
+{
+    if (std::count(authority.begin(), authority.end(), '@') > 1)
+    {
+        return "there is more than one @ in it; in a user or password, @ is written %40";
+    }
+    const std::string_view place = authority.substr(authority.find('@') + 1);
+    if (place.starts_with('['))
+    {
+        return "what stands in brackets isn't an IPv6 address and then a port, as in redis://[::1]:6379";
+    }
+    if (std::count(place.begin(), place.end(), ':') > 1)
+    {
+        return "its host has a colon in it; an IPv6 address stands in brackets, as in redis://[::1]:6379";
+    }
+    const std::size_t colon = place.find(':');
+    if (colon != npos && !consists_of(place.substr(colon + 1), digits))
+    {
+        return "its port isn't a number from 1 to 65535; behind a password there must be @ and the host";
+    }
+    return "it has a character in it that must be percent-encoded: only letters, digits and -._~!$&'()*+,;= "
+           "stand for themselves";
+}
+
+urls::url_view parse(std::string_view url)
+{
+    check_characters(url);
+    const std::string_view rest = url.substr(url.find("://") + 3);
+    const std::string_view authority = rest.substr(0, rest.find_first_of(after_host));
+    const auto parsed = urls::parse_uri(url);
+    // Boost 1.81 takes what it can't read in the authority for the path: "h:x" for host h and path x.
+    if (!parsed || !urls::parse_authority(authority))
+    {
+        refuse(url, grammar_complaint(authority));
+    }
+    return *parsed;
+}
+
+template <class BoostView>
+std::string_view view(const BoostView& text) noexcept
+{
+    return {text.data(), text.size()};
+}
+
+/// A decimal number without sign, in the range of the type.
+template <class Number>
+std::optional<Number> number(std::string_view text) noexcept
+{
+    Number value{};
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc{} && stop == end && consists_of(text, digits);
+    return good ? std::optional{value} : std::nullopt;
+}
+
+std::uint16_t port_of(std::string_view url, const urls::url_view& parsed)
+{
+    if (!parsed.has_port())
+    {
+        return tcp_address{}.port;
+    }
+    const std::string_view text = view(parsed.port());
+    const auto port = number<std::uint16_t>(text);
+    if (!port || *port == 0)
+    {
+        // Longer ones are rather the digits of a password whose host was forgotten.
+        const std::string which = text.size() <= 5 ? in_quotes(text) : std::string{};
+        refuse(url, "its port " + which + "isn't a number from 1 to 65535");
+    }
+    return *port;
+}
+
+int database_of(std::string_view url, std::string_view text)
+{
+    const auto database = number<int>(text);
+    if (!database)
+    {
+        refuse(url, "its database " + in_quotes(text) + "isn't a number from 0 to 2147483647");
+    }
+    return *database;
+}
+
+tcp_address read_redis(std::string_view url)
+{
+    const std::string_view rest = url.substr(url.find("://") + 3);
+    const std::size_t end_of_authority = rest.find_first_of(after_host);
+    if (end_of_authority != npos && rest.find('@', end_of_authority) != npos)
+    {
+        refuse(
+            url, "there is an @ behind its first /, ? or #; in a user or password, these are written "
+                 "%2F, %3F, %23 and %40");
+    }
+    const urls::url_view parsed = parse(url);
+    if (parsed.host_type() == urls::host_type::ipvfuture)
+    {
+        refuse(url, "what stands in brackets isn't an IPv6 address, as in redis://[::1]:6379");
+    }
+    tcp_address address{.host = parsed.host_address()};
+    if (address.host.empty())
+    {
+        refuse(url, "its host is empty; give a name or an address, as in redis://10.0.0.1:6379");
+    }
+    address.port = port_of(url, parsed);
+    address.username = parsed.user();
+    address.password = secret{parsed.password()};
+    if (parsed.has_query() || parsed.has_fragment())
+    {
+        refuse(
+            url,
+            "a redis:// URL has no ? and no #; the database stands in its path, as in redis://10.0.0.1/3");
+    }
+    const std::string_view path = view(parsed.encoded_path());
+    if (path.size() > 1)
+    {
+        address.database = database_of(url, path.substr(1));
+    }
+    return address;
+}
+
+unix_address read_unix(std::string_view url)
+{
+    const urls::url_view parsed = parse(url);
+    if (parsed.has_userinfo())
+    {
+        refuse(url, "a unix:// URL has no user and password; give a redlock::unix_address with them");
+    }
+    if (!view(parsed.encoded_host()).empty() || parsed.has_port())
+    {
+        refuse(url, "a unix:// URL has no host; an absolute path follows, as in unix:///run/redis.sock");
+    }
+    if (parsed.has_fragment())
+    {
+        refuse(url, "a unix:// URL has no #; in a path, # is written %23");
+    }
+    unix_address address{.path = parsed.path()};
+    if (parsed.has_query())
+    {
+        const std::string_view query = view(parsed.encoded_query());
+        if (!query.starts_with("db=") || query.find('&') != npos)
+        {
+            refuse(url, "behind the ? stands something else than db=n, as in unix:///run/redis.sock?db=3");
+        }
+        address.database = database_of(url, query.substr(3));
+    }
+    return address;
+}
+
+} // namespace
+
+std::variant<tcp_address, unix_address> read_master_url(std::string_view url)
+{
+    const scheme kind = scheme_of(url);
+    if (kind == scheme::unix_socket)
+    {
+        return read_unix(url);
+    }
+    tcp_address address = read_redis(url);
+    address.tls = kind == scheme::tls;
+    return address;
+}
+
+} // namespace redlock::net

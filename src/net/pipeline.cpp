@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: BSL-1.0
+// The commands in flight on one connection.
+#include "net/pipeline.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace redlock::net
+{
+
+namespace
+{
+
+constexpr std::string_view probe_command = "*1\r\n$4\r\nTIME\r\n";
+constexpr std::size_t release_bytes = 160; // And the key: a release by digest.
+constexpr std::size_t kept_capacity = std::size_t{1}
+                                      << 20; // A larger buffer is given back once it is written.
+
+} // namespace
+
+void pipeline::push(slot next)
+{
+    if (slots_.full())
+    {
+        slots_.set_capacity(std::max<std::size_t>(64, slots_.capacity() * 2));
+    }
+    slots_.push_back(std::move(next));
+    ++unwritten_;
+}
+
+void pipeline::push_set(claim& of, std::string_view command, voter* votes, clock::time_point now)
+{
+    assert(owed_.has_room(of.at(master_)));
+    owed_.incur(of.at(master_));
+    waiting_.append(command);
+    push({verb::set, false, claim_ptr{&of}, voter_ptr{votes}, now});
+}
+
+bool pipeline::push_extend(
+    claim& of, std::chrono::milliseconds ttl, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (slots_.size() >= most_optional_ || !has_room(command.size()))
+    {
+        return false;
+    }
+    waiting_.append(command);
+    push({verb::extend, false, claim_ptr{&of}, voter_ptr{&votes}, now, ttl});
+    return true;
+}
+
+bool pipeline::push_question(std::string_view command, voter& asker, clock::time_point now)
+{
+    if (slots_.size() >= most_optional_ || !has_room(command.size()))
+    {
+        return false;
+    }
+    waiting_.append(command);
+    push({verb::question, true, {}, voter_ptr{&asker}, now});
+    return true;
+}
+
+bool pipeline::push_release(claim& of, voter* votes, clock::time_point now)
+{
+    if (!has_room(of.key().size() + release_bytes))
+    {
+        return false;
+    }
+    if (of.at(master_).state == debt_state::due)
+    {
+        owed_.ask(of.at(master_));
+    }
+    else if (slots_.size() >= most_optional_)
+    {
+        return false;
+    }
+    append_release(waiting_, of, script_form::digest);
+    push({verb::release, false, claim_ptr{&of}, voter_ptr{votes}, now});
+    return true;
+}
+
+void pipeline::push_probe(clock::time_point now)
+{
+    waiting_.append(probe_command);
+    push({verb::probe, false, {}, {}, now});
+    probing_ = true;
+}
+
+void pipeline::written() noexcept
+{
+    if (writing_.capacity() > kept_capacity)
+    {
+        std::string{}.swap(writing_);
+    }
+    writing_.clear();
+}
+
+std::span<const char> pipeline::take_output()
+{
+    written();
+    std::swap(waiting_, writing_);
+    unwritten_ = 0;
+    return writing_;
+}
+
+bool pipeline::send_in_full(slot& unknown, clock::time_point now)
+{
+    const bool may = !unknown.in_full && (unknown.what == verb::release ||
+                                          (unknown.what == verb::extend && unknown.votes->wants_script()));
+    if (!may)
+    {
+        return false;
+    }
+    if (unknown.what == verb::release)
+    {
+        append_release(waiting_, *unknown.of, script_form::text);
+    }
+    else
+    {
+        append_extend(waiting_, *unknown.of, unknown.ttl, script_form::text);
+    }
+    unknown.in_full = true;
+    unknown.appended = now;
+    push(std::move(unknown));
+    return true;
+}
+
+void pipeline::book_release(debt& item, const answer& said)
+{
+    if (item.state != debt_state::asked)
+    {
+        return;
+    }
+    if (said.vote == vote::failed && said.release == core::release_after::again)
+    {
+        owed_.ask_again(item);
+    }
+    else
+    {
+        owed_.settle(item);
+    }
+}
+
+error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
+{
+    // A reply to a command that can't have arrived yet is one that nobody asked for.
+    if (slots_.size() == unwritten_)
+    {
+        return master_errc::protocol_error;
+    }
+    slot current = std::move(slots_.front());
+    slots_.pop_front();
+    if (current.what == verb::probe)
+    {
+        // Whatever it says, it is a sign of life.
+        probing_ = false;
+        if (const std::optional<std::chrono::microseconds> theirs = read_time(reply))
+        {
+            clock_reading_ = {current.appended, now, *theirs};
+        }
+        return {};
+    }
+    if (current.what == verb::question)
+    {
+        current.votes->on_reply(master_, reply);
+        return {};
+    }
+    const answer said = current.what == verb::set ? read_set(reply) : read_script(reply);
+    if (said.no_script && send_in_full(current, now))
+    {
+        return {};
+    }
+    if (current.what == verb::set)
+    {
+        current.of->at(master_).maybe_there = true;
+    }
+    else if (current.what == verb::release)
+    {
+        book_release(current.of->at(master_), said);
+    }
+    if (current.votes)
+    {
+        current.votes->on_vote(master_, said);
+    }
+    const bool unusable =
+        said.reason == master_errc::protocol_error || said.release == core::release_after::reconnect;
+    return unusable ? said.reason : error_code{};
+}
+
+void pipeline::fail(const slot& lost, bool written, error_code reason)
+{
+    if (lost.what == verb::probe)
+    {
+        return;
+    }
+    if (lost.what == verb::set)
+    {
+        debt& item = lost.of->at(master_);
+        item.maybe_there = item.maybe_there || written;
+        if (!item.maybe_there && item.state != debt_state::none)
+        {
+            owed_.settle(item);
+        }
+    }
+    else if (lost.what == verb::release && lost.of->at(master_).state == debt_state::asked)
+    {
+        owed_.ask_again(lost.of->at(master_));
+    }
+    if (lost.votes)
+    {
+        lost.votes->on_vote(master_, no_answer(written ? vote::failed : vote::unsent, reason));
+    }
+}
+
+bool pipeline::break_off(error_code reason)
+{
+    bool ghosts = false;
+    std::size_t written = slots_.size() - unwritten_;
+    while (!slots_.empty())
+    {
+        const slot lost = std::move(slots_.front());
+        slots_.pop_front();
+        const bool was_written = written > 0;
+        written -= was_written ? 1 : 0;
+        ghosts = ghosts || (was_written && lost.what == verb::set);
+        fail(lost, was_written, reason);
+    }
+    unwritten_ = 0;
+    probing_ = false;
+    // What is being written stays where it is until that write has ended.
+    waiting_.clear();
+    return ghosts;
+}
+
+} // namespace redlock::net

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSL-1.0
+// The commands in flight on one connection: what is to be written, and who gets the next reply. No I/O.
+#pragma once
+
+#include "core/clock_watch.hpp"
+#include "net/ledger.hpp"
+#include "net/voter.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <boost/circular_buffer.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace redlock::net
+{
+
+/// A queue of commands that are answered in their order. Every command keeps its place until its reply has
+/// come, whether anybody still waits for it or not.
+class pipeline
+{
+  public:
+    /// Commands that aren't about a debt are refused once `most_optional` are in flight; those that are, the ledger
+    /// bounds. All of them are refused while `most_bytes` wait to be written.
+    pipeline(std::size_t master, ledger& owed, std::size_t most_optional, std::size_t most_bytes)
+        : master_{master}, owed_{owed}, most_optional_{most_optional}, most_bytes_{most_bytes}
+    {
+    }
+
+    /// Whether so many more bytes may wait.
+    bool has_room(std::size_t bytes) const noexcept
+    {
+        return waiting_.size() + writing_.size() + bytes <= most_bytes_;
+    }
+    /// Only with room, here and in the ledger. `command` is the serialised SET.
+    void push_set(claim& of, std::string_view command, voter* votes, clock::time_point now);
+    /// False if it is full: releases have their room reserved, extensions don't.
+    /// `command` is the serialised script call, by digest.
+    bool push_extend(
+        claim& of, std::chrono::milliseconds ttl, std::string_view command, voter& votes,
+        clock::time_point now);
+    /// False if it is full.
+    bool push_question(std::string_view command, voter& asker, clock::time_point now);
+    /// A debt of it that is due becomes asked. False if it is full: what is due stays so.
+    bool push_release(claim& of, voter* votes, clock::time_point now);
+    /// Asks for a sign of life: what the server's clock shows.
+    void push_probe(clock::time_point now);
+
+    /// Matches a reply to the oldest command. An error means that the connection can't be used any more: the
+    /// server isn't what it was, or what it sends can't be trusted (`protocol_error`).
+    error_code on_reply(const resp::reply& reply, clock::time_point now);
+    /// Whether one is unanswered.
+    bool probing() const noexcept { return probing_; }
+    /// What the last probe showed, once; nothing if the server doesn't tell.
+    std::optional<core::clock_reading> take_clock_reading() noexcept
+    {
+        return std::exchange(clock_reading_, {});
+    }
+    /// The connection is gone: every command gets its vote, and what was asked is due again.
+    /// True if a SET may still run on the server: a later connection has to fence this one.
+    bool break_off(error_code reason);
+
+    bool empty() const noexcept { return slots_.empty(); }
+    /// When the oldest unanswered command was appended. Only if there is one.
+    clock::time_point oldest() const noexcept { return slots_.front().appended; }
+
+    /// Text for the handshake, which keeps its own order.
+    std::string& text() noexcept { return waiting_; }
+    bool has_output() const noexcept { return !waiting_.empty(); }
+    /// What has piled up becomes the next write, and stays where it is until the next call.
+    std::span<const char> take_output();
+    /// It is written.
+    void written() noexcept;
+
+  private:
+    enum class verb : std::uint8_t
+    {
+        set,
+        extend,
+        release,
+        question,
+        probe
+    };
+
+    struct slot
+    {
+        verb what;
+        bool in_full; // The script was sent in full, after NOSCRIPT.
+        claim_ptr of; // Empty for a question and a probe.
+        voter_ptr votes;
+        clock::time_point appended;
+        std::chrono::milliseconds ttl{0}; // Of an extension.
+    };
+
+    void push(slot next);
+    bool send_in_full(slot& unknown, clock::time_point now);
+    void book_release(debt& item, const answer& said);
+    void fail(const slot& lost, bool written, error_code reason);
+
+    std::size_t master_;
+    ledger& owed_;
+    std::size_t most_optional_;
+    std::size_t most_bytes_;
+    boost::circular_buffer<slot> slots_;
+    std::size_t unwritten_ = 0; // The last slots, whose text is still waiting.
+    bool probing_ = false;
+    std::optional<core::clock_reading> clock_reading_;
+    std::string waiting_;
+    std::string writing_;
+};
+
+} // namespace redlock::net

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: BSL-1.0
+// Starting the command, and waiting for what it does.
+#include "command/command.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <ostream>
+#include <sstream>
+#include <stdexcept>
+#include <system_error>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using std::chrono::milliseconds;
+
+constexpr int in_ms = static_cast<int>(milliseconds{patience}.count());
+
+/// `sh` opens the files: a child_process has one for stdout and stderr.
+strings words_of(
+    const strings& arguments, const strings& environment, const std::string& errors,
+    const std::string& terminal)
+{
+    strings words{"env", "-u", "REDLOCK_MASTERS"};
+    words.insert(words.end(), environment.begin(), environment.end());
+    std::string script = "exec 2>>\"$0\" 7</dev/null; ";
+    script += terminal.empty() ? "exec \"$@\"" : fmt::format("exec setsid --ctty \"$@\" <{0} >{0}", terminal);
+    words.insert(words.end(), {"sh", "-c", script, errors, REDLOCK_COMMAND});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return words;
+}
+
+/// Reads what there is, after waiting for it. False if nothing came within `patience`.
+bool read_more(int from, std::string& to)
+{
+    pollfd ready{from, POLLIN, 0};
+    if (::poll(&ready, 1, in_ms) != 1)
+    {
+        return false;
+    }
+    char bytes[256];
+    const ssize_t count = ::read(from, bytes, sizeof bytes);
+    to.append(bytes, count > 0 ? static_cast<std::size_t>(count) : 0U);
+    return count > 0;
+}
+
+void write_all(int to, std::string_view bytes)
+{
+    if (::write(to, bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()))
+    {
+        throw std::system_error{errno, std::generic_category(), "write"};
+    }
+}
+
+} // namespace
+
+std::ostream& operator<<(std::ostream& out, const process_end& value)
+{
+    return value.signal != 0 ? out << "signal " << value.signal : out << "exit code " << value.exit_code;
+}
+
+std::string text_of(const std::string& path)
+{
+    std::ifstream file{path};
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+named_pipe::named_pipe() : path_{directory_.path() + "/pipe"}
+{
+    if (::mkfifo(path_.c_str(), 0600) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "mkfifo"};
+    }
+    both_ends_ = unique_fd{::open(path_.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC)};
+}
+
+std::string named_pipe::line()
+{
+    while (buffer_.find('\n') == std::string::npos)
+    {
+        if (!read_more(both_ends_.get(), buffer_))
+        {
+            throw stuck{"nothing came through the pipe within a minute"};
+        }
+    }
+    const std::size_t end = buffer_.find('\n');
+    const std::string first = buffer_.substr(0, end);
+    buffer_.erase(0, end + 1);
+    return first;
+}
+
+void named_pipe::write(std::string_view line)
+{
+    write_all(both_ends_.get(), std::string{line} + "\n");
+}
+
+pseudo_terminal::pseudo_terminal() : side_{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)}
+{
+    char name[128];
+    if (!side_ || ::grantpt(side_.get()) != 0 || ::unlockpt(side_.get()) != 0 ||
+        ::ptsname_r(side_.get(), name, sizeof name) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "opening a terminal"};
+    }
+    path_ = name;
+}
+
+void pseudo_terminal::type(std::string_view keys)
+{
+    write_all(side_.get(), keys);
+}
+
+void pseudo_terminal::wait_for(std::string_view text)
+{
+    std::size_t found = shown_.find(text);
+    while (found == std::string::npos)
+    {
+        if (!read_more(side_.get(), shown_))
+        {
+            throw stuck{fmt::format("the terminal doesn't show '{}', but:\n{}", text, shown_)};
+        }
+        found = shown_.find(text);
+    }
+    shown_.erase(0, found + text.size());
+}
+
+pid_t pseudo_terminal::foreground() const
+{
+    return ::tcgetpgrp(side_.get());
+}
+
+command::command(const strings& arguments, const strings& environment, const std::string& terminal)
+    : process_{
+          words_of(arguments, environment, directory_.path() + "/errors", terminal),
+          directory_.path() + "/output"}
+{
+}
+
+std::string command::output() const
+{
+    return text_of(directory_.path() + "/output");
+}
+
+std::string command::errors() const
+{
+    return text_of(directory_.path() + "/errors");
+}
+
+void command::wait_for_error_line(server& pacemaker, std::string_view part) const
+{
+    if (!comes_true(pacemaker, [&] { return errors().find(part) != std::string::npos; }))
+    {
+        throw stuck{fmt::format("'{}' isn't said within a minute, but:\n{}", part, errors())};
+    }
+}
+
+void command::signal(int number) const
+{
+    if (pid() <= 0 || ::kill(pid(), number) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "kill"};
+    }
+}
+
+namespace
+{
+
+/// Waits for a change of a child's state. False if it doesn't come.
+bool changes(pid_t child, int how)
+{
+    siginfo_t info{};
+    for (const auto end = std::chrono::steady_clock::now() + patience;
+         std::chrono::steady_clock::now() < end;)
+    {
+        if (::waitid(P_PID, static_cast<id_t>(child), &info, how | WNOHANG) == 0 && info.si_pid == child)
+        {
+            return true;
+        }
+        has_ended(child, milliseconds{1});
+    }
+    return false;
+}
+
+} // namespace
+
+void command::wait_for_stop() const
+{
+    if (!changes(pid(), WSTOPPED))
+    {
+        throw stuck{"the command isn't stopped within a minute:\n" + errors()};
+    }
+}
+
+void command::wait_for_continue() const
+{
+    if (!changes(pid(), WCONTINUED))
+    {
+        throw stuck{"the command doesn't go on within a minute:\n" + errors()};
+    }
+}
+
+process_end command::wait() const
+{
+    siginfo_t info{};
+    if (!process_.wait_for_end(patience) ||
+        ::waitid(P_PID, static_cast<id_t>(pid()), &info, WEXITED | WNOWAIT) != 0)
+    {
+        throw stuck{fmt::format("the command hasn't ended within a minute:\n{}{}", output(), errors())};
+    }
+    if (info.si_code == CLD_EXITED)
+    {
+        return {.exit_code = info.si_status, .signal = 0};
+    }
+    return {.exit_code = -1, .signal = info.si_status};
+}
+
+std::string five_masters::urls() const
+{
+    std::string all;
+    for (const server& each : servers)
+    {
+        all += (all.empty() ? "" : ",") + each.url();
+    }
+    return all;
+}
+
+std::size_t five_masters::keys(const std::string& resource)
+{
+    std::size_t count = 0;
+    for (server& each : servers)
+    {
+        count += each.running() && each.command({"EXISTS", "lock:" + resource}) == 1 ? 1U : 0U;
+    }
+    return count;
+}
+
+bool five_masters::all_free(const std::string& resource)
+{
+    return comes_true(any(), [&] { return keys(resource) == 0; });
+}
+
+strings run_shell(const std::string& script, const strings& options)
+{
+    strings words{"run"};
+    words.insert(words.end(), options.begin(), options.end());
+    bool limited = false;
+    for (const std::string& each : options)
+    {
+        limited = limited || each == "--max-hold";
+    }
+    if (!limited)
+    {
+        words.insert(words.end(), {"--max-hold", "unlimited"});
+    }
+    words.insert(words.end(), {"job", "--", "sh", "-c", script});
+    return words;
+}
+
+bool has_ended(pid_t process, milliseconds at_most)
+{
+    const unique_fd watched{static_cast<int>(::syscall(SYS_pidfd_open, process, 0))};
+    if (!watched)
+    {
+        return errno == ESRCH;
+    }
+    pollfd ready{watched.get(), POLLIN, 0};
+    return ::poll(&ready, 1, static_cast<int>(at_most.count())) == 1;
+}
+
+std::string state_of(pid_t process)
+{
+    const std::string stat = text_of(fmt::format("/proc/{}/stat", process));
+    // The name before it stands in parentheses, and may have some in it.
+    const std::size_t end_of_name = stat.rfind(')');
+    return end_of_name == std::string::npos ? std::string{} : stat.substr(end_of_name + 2, 1);
+}
+
+std::string name_of(pid_t process)
+{
+    const std::string line = text_of(fmt::format("/proc/{}/comm", process));
+    return line.substr(0, line.find('\n'));
+}
+
+} // namespace redlock::test

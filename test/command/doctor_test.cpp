@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock doctor, on real servers of every kind.
+#include "command/command.hpp"
+
+#include "support/proxy.hpp"
+
+#include <boost/property_tree/json_parser.hpp>
+#include <boost/property_tree/ptree.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+namespace
+{
+
+using tree = boost::property_tree::ptree;
+
+/// What keeps every lock over a restart.
+const strings durable{"--appendonly", "yes", "--appendfsync", "always"};
+
+strings durable_and(strings more)
+{
+    more.insert(more.begin(), durable.begin(), durable.end());
+    return more;
+}
+
+/// What a diagnosis ended with and said.
+struct diagnosed
+{
+    process_end end;
+    std::string text;
+    std::string errors;
+};
+
+diagnosed diagnose(const strings& urls, const strings& options = {})
+{
+    strings words{"doctor"};
+    words.insert(words.end(), options.begin(), options.end());
+    for (const std::string& url : urls)
+    {
+        words.insert(words.end(), {"--master", url});
+    }
+    const command asked{words};
+    const process_end end = asked.wait();
+    return {end, asked.output(), asked.errors()};
+}
+
+strings urls_of(const std::vector<server>& servers)
+{
+    strings urls;
+    std::transform(
+        servers.begin(), servers.end(), std::back_inserter(urls),
+        [](const server& each) { return each.url(); });
+    return urls;
+}
+
+/// Throws unless it is one JSON value.
+tree read_json(const std::string& text)
+{
+    std::istringstream in{text};
+    tree read;
+    boost::property_tree::read_json(in, read);
+    return read;
+}
+
+tree json_of(const strings& urls, const strings& options = {})
+{
+    strings with_json{"--json"};
+    with_json.insert(with_json.end(), options.begin(), options.end());
+    return read_json(diagnose(urls, with_json).text);
+}
+
+std::set<std::string> keys_of(const tree& object)
+{
+    std::set<std::string> keys;
+    for (const auto& [key, value] : object)
+    {
+        keys.insert(key);
+    }
+    return keys;
+}
+
+const tree& master_at(const tree& all, std::size_t index)
+{
+    return std::next(all.get_child("masters").begin(), static_cast<std::ptrdiff_t>(index))->second;
+}
+
+/// "warning eviction, note forgets".
+std::string findings_of(const tree& master)
+{
+    std::string found;
+    for (const auto& [key, each] : master.get_child("findings"))
+    {
+        found += (found.empty() ? "" : ", ") + each.get<std::string>("level") + " " +
+                 each.get<std::string>("kind");
+    }
+    return found;
+}
+
+/// The verdict and the findings of one master that is asked alone.
+std::string alone(const std::string& url, const strings& options = {})
+{
+    const tree all = json_of({url}, options);
+    const tree& one = master_at(all, 0);
+    return one.get<std::string>("verdict") + ": " + findings_of(one);
+}
+
+} // namespace
+
+TEST_CASE("doctor finds nothing wrong with five good masters")
+{
+    const std::vector<server> masters = start_servers(5, {.settings = durable});
+    const diagnosed found = diagnose(urls_of(masters));
+    CHECK(found.end == process_end{.exit_code = 0});
+    CHECK(found.errors.empty());
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring("\ngood: 5 of 5 masters can be used, a quorum is 3: 2 of them may fail\n"));
+    for (const server& each : masters)
+    {
+        CHECK_THAT(found.text, ContainsSubstring("\n" + each.url() + "  redis "));
+        CHECK_THAT(found.text, !ContainsSubstring(each.url() + ":"));
+    }
+}
+
+TEST_CASE("doctor names a replica, an eviction policy, and the same server given twice")
+{
+    const server good{{.settings = durable}};
+    const temporary_directory sockets;
+    const std::string socket = sockets.path() + "/socket";
+    const server twice{{.settings = durable_and({"--unixsocket", socket})}};
+    const server evicting{{.settings = durable_and({"--maxmemory-policy", "volatile-lru"})}};
+    const server replica{
+        {.settings = durable_and({"--replicaof", "127.0.0.1", std::to_string(good.port())})}};
+
+    const strings urls{good.url(), twice.url(), replica.url(), "unix://" + socket, evicting.url()};
+    const diagnosed found = diagnose(urls);
+    CHECK(found.end == process_end{.exit_code = 1});
+    CHECK_THAT(found.text, ContainsSubstring(replica.url() + ": failure: it is a replica"));
+    CHECK_THAT(
+        found.text, ContainsSubstring(evicting.url() + ": warning: maxmemory-policy is volatile-lru. "));
+    // Which of the two is refused is a matter of chance.
+    const auto says = [&](const std::string& refused, const std::string& other)
+    {
+        return found.text.find(fmt::format(
+                   "{}: failure: it is the same server as {} (run id ", refused, other)) != std::string::npos;
+    };
+    CHECK(says(urls[1], urls[3]) != says(urls[3], urls[1]));
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring("\nusable: 3 of 5 masters can be used, a quorum is 3: none of them may fail\n"));
+    CHECK(found.text.find(good.url() + ": ") == std::string::npos);
+}
+
+TEST_CASE("doctor --json has the same keys whatever was found")
+{
+    std::vector<server> masters;
+    masters.emplace_back(server_options{.settings = durable});
+    masters.emplace_back(server_options{.settings = durable_and({"--maxmemory-policy", "allkeys-lru"})});
+    masters.emplace_back(server_options{.settings = durable});
+    masters[2].kill();
+    const diagnosed found = diagnose(urls_of(masters), {"--json"});
+    CHECK(found.end == process_end{.exit_code = 1});
+    CHECK(std::count(found.text.begin(), found.text.end(), '\n') == 1);
+    const tree all = read_json(found.text);
+    CHECK(keys_of(all) == std::set<std::string>{"verdict", "usable", "quorum", "may_fail", "masters"});
+    CHECK(all.get<std::string>("verdict") == "usable");
+    CHECK(all.get<int>("usable") == 2);
+    CHECK(all.get<int>("quorum") == 2);
+    CHECK(all.get<int>("may_fail") == 0);
+    REQUIRE(all.get_child("masters").size() == 3);
+    const std::set<std::string> keys{
+        "master",     "verdict",     "server", "run_id",  "fastest_round_trip_us", "median_round_trip_us",
+        "appendonly", "appendfsync", "save",   "findings"};
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        CHECK(keys_of(master_at(all, index)) == keys);
+        CHECK(master_at(all, index).get<std::string>("master") == masters[index].url());
+    }
+    const tree& good = master_at(all, 0);
+    CHECK(good.get<std::string>("verdict") == "good");
+    CHECK(good.get<std::string>("server").starts_with("redis "));
+    CHECK(good.get<std::string>("run_id").size() == 40);
+    CHECK(good.get<double>("fastest_round_trip_us") > 0.0);
+    CHECK(good.get<double>("median_round_trip_us") >= good.get<double>("fastest_round_trip_us"));
+    CHECK(good.get<std::string>("appendonly") == "yes");
+    CHECK(good.get<std::string>("appendfsync") == "always");
+    CHECK(good.get<std::string>("save").empty());
+    CHECK(findings_of(good).empty());
+
+    const tree& evicting = master_at(all, 1);
+    CHECK(evicting.get<std::string>("verdict") == "usable");
+    CHECK(findings_of(evicting) == "warning eviction");
+    const tree& finding = evicting.get_child("findings").front().second;
+    CHECK(keys_of(finding) == std::set<std::string>{"level", "kind", "what", "meaning", "advice"});
+    CHECK(finding.get<std::string>("what") == "maxmemory-policy is allkeys-lru");
+
+    const tree& dead = master_at(all, 2);
+    CHECK(dead.get<std::string>("verdict") == "unusable");
+    CHECK(dead.get<std::string>("server") == "null");
+    CHECK(dead.get<std::string>("median_round_trip_us") == "null");
+    CHECK(findings_of(dead) == "failure unreachable");
+}
+
+TEST_CASE("doctor says what a master forgets, as a note that changes no exit code")
+{
+    const server forgets{};
+    const server forgets_newest{{.settings = {"--appendonly", "yes", "--appendfsync", "everysec"}}};
+    const server snapshots{{.settings = {"--save", "3600 1"}}};
+    const diagnosed found = diagnose({forgets.url(), forgets_newest.url(), snapshots.url()});
+    CHECK(found.end == process_end{.exit_code = 0});
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring(forgets.url() + ": note: appendonly no. When it restarts it forgets every lock, "));
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring("keep it out of reach after a restart until the longest ttl has passed"));
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring(
+            forgets_newest.url() + ": note: appendfsync everysec. When its machine crashes it loses up to "
+                                   "two seconds of locks"));
+    CHECK_THAT(
+        found.text, ContainsSubstring(
+                        snapshots.url() + ": note: appendonly no. When it restarts it forgets every "
+                                          "lock since its last snapshot"));
+    CHECK_THAT(found.text, ContainsSubstring("\ngood: 3 of 3 masters can be used"));
+}
+
+TEST_CASE("doctor says what it isn't allowed to see", "[scenario-51]")
+{
+    server master{{.settings = durable}};
+    const auto forbids = [&master](std::string_view command)
+    {
+        master.command({"ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all", command});
+        return alone(master.url());
+    };
+    CHECK(forbids("-config") == "good: note persistence_unknown");
+    CHECK(forbids("-time") == "usable: warning unanswered");
+    CHECK(forbids("-info") == "usable: warning no_identity");
+    CHECK(forbids("-client|kill") == "usable: warning no_fence");
+    CHECK(forbids("+@all") == "good: ");
+}
+
+TEST_CASE("doctor says that a master is far away")
+{
+    const server master{{.settings = durable}};
+    proxy way{master.port()};
+    way.set_delay(60ms);
+    CHECK(alone(way.url()) == "usable: warning slow");
+}
+
+TEST_CASE("doctor ends with 69 where fewer than a quorum can be used")
+{
+    std::vector<server> masters = start_servers(3, {.settings = durable});
+    masters[0].kill();
+    masters[1].stop();
+    const diagnosed found = diagnose(urls_of(masters));
+    CHECK(found.end == process_end{.exit_code = 69});
+    CHECK_THAT(
+        found.text, ContainsSubstring(masters[0].url() + ": failure: Connection refused. It has no vote."));
+    CHECK_THAT(found.text, ContainsSubstring(masters[1].url() + ": failure: "));
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring("\nunusable: 1 of 3 masters can be used, a quorum is 2: no lock can be taken\n"));
+}
+
+TEST_CASE("doctor names a master that refuses the password, and shows no password", "[scenario-52]")
+{
+    const server right{{.settings = durable, .password = "open-sesame"}};
+    const server wrong{{.settings = durable, .password = "shut-sesame"}};
+    const strings urls{right.url(), fmt::format("redis://:guessed-sesame@127.0.0.1:{}", wrong.port())};
+    for (const strings& options : {strings{}, strings{"--json"}})
+    {
+        const diagnosed found = diagnose(urls, options);
+        CHECK(found.end == process_end{.exit_code = 69});
+        CHECK(found.text.find("sesame") == std::string::npos);
+        CHECK(found.errors.empty());
+    }
+    CHECK(alone(urls[0]) == "good: ");
+    CHECK(alone(urls[1]) == "unusable: failure authentication");
+}
+
+TEST_CASE("doctor, status and run trust the authority of --ca-file", "[scenario-53]")
+{
+    const temporary_directory files;
+    certificate_authority trusted{files.path(), "trusted"};
+    const certificate_authority unknown{files.path(), "unknown"};
+    const server master{{.settings = durable, .tls = server_tls{trusted.issue("server"), trusted.file()}}};
+    CHECK(alone(master.url(), {"--ca-file", trusted.file()}) == "good: ");
+    CHECK(alone(master.url(), {"--ca-file", unknown.file()}) == "unusable: failure tls");
+    CHECK(alone(master.url()) == "unusable: failure tls");
+
+    const strings environment{"REDLOCK_MASTERS=" + master.url()};
+    const command shown{{"status", "--ca-file", trusted.file(), "job"}, environment};
+    CHECK(shown.wait() == process_end{.exit_code = 1});
+    const command run{run_shell("exit 5", {"--ca-file", trusted.file()}), environment};
+    CHECK(run.wait() == process_end{.exit_code = 5});
+    const command refused{run_shell("exit 5", {"--try", "--ca-file", unknown.file()}), environment};
+    CHECK(refused.wait() == process_end{.exit_code = 69});
+    CHECK_THAT(refused.errors(), ContainsSubstring("certificate"));
+}
+
+TEST_CASE("A master that asks for a client's certificate gets the one that was given")
+{
+    const temporary_directory files;
+    certificate_authority trusted{files.path(), "trusted"};
+    const certificate_files own = trusted.issue("client");
+    const server master{
+        {.settings = durable, .tls = server_tls{trusted.issue("server"), trusted.file(), true}}};
+    CHECK(
+        alone(
+            master.url(), {"--ca-file", trusted.file(), "--certificate-file", own.certificate,
+                           "--private-key-file", own.key}) == "good: ");
+    const diagnosed without = diagnose({master.url()}, {"--ca-file", trusted.file()});
+    CHECK(without.end == process_end{.exit_code = 69});
+    CHECK_THAT(without.text, ContainsSubstring("give --certificate-file and --private-key-file"));
+}
+
+} // namespace redlock::test

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+// Help, man page and completion say the same.
+#include "command/command.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <regex>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+const std::string sources = REDLOCK_COMMAND_SOURCES;
+
+std::string output_of(const strings& arguments)
+{
+    const command asked{arguments};
+    if (asked.wait() != process_end{.exit_code = 0})
+    {
+        throw std::runtime_error{"it doesn't end with 0: " + asked.errors()};
+    }
+    return asked.output();
+}
+
+/// "--ttl" and so on, each once.
+std::set<std::string> long_options_in(const std::string& text)
+{
+    static const std::regex option{"--[a-z][a-z-]*"};
+    std::set<std::string> found;
+    for (std::sregex_iterator each{text.begin(), text.end(), option}, end; each != end; ++each)
+    {
+        found.insert(each->str());
+    }
+    return found;
+}
+
+/// What bash offers for the last of the words, one in a line.
+std::string completions(const strings& words)
+{
+    std::string script = fmt::format("source {}/completion.bash; COMP_WORDS=(", sources);
+    for (const std::string& word : words)
+    {
+        script += "'" + word + "' ";
+    }
+    script +=
+        fmt::format("); COMP_CWORD={}; _redlock; printf '%s\\n' \"${{COMPREPLY[@]}}\"", words.size() - 1);
+    const temporary_directory directory;
+    const std::string output = directory.path() + "/output";
+    const child_process shell{{"bash", "--norc", "-u", "-c", script}, output};
+    if (!shell.wait_for_end(patience))
+    {
+        throw stuck{"bash doesn't end"};
+    }
+    return text_of(output);
+}
+
+} // namespace
+
+TEST_CASE("Every option of the help is in the man page and in the completion, and none else")
+{
+    const std::set<std::string> of_run = long_options_in(output_of({"run", "--help"}));
+    const std::set<std::string> of_status = long_options_in(output_of({"status", "--help"}));
+    const std::set<std::string> of_doctor = long_options_in(output_of({"doctor", "--help"}));
+    std::set<std::string> all = long_options_in(output_of({"--help"}));
+    CHECK(all == std::set<std::string>{"--help", "--version"});
+    all.insert(of_run.begin(), of_run.end());
+    all.insert(of_status.begin(), of_status.end());
+    all.insert(of_doctor.begin(), of_doctor.end());
+    CHECK(all.size() == 14);
+
+    // The hyphens of a man page are escaped.
+    const std::string page = std::regex_replace(text_of(sources + "/redlock.1"), std::regex{R"(\\-)"}, "-");
+    std::set<std::string> of_page = long_options_in(page);
+    of_page.erase("--all"); // Of the command in an example.
+    CHECK(of_page == all);
+
+    CHECK(long_options_in(completions({"redlock", "run", "--"})) == of_run);
+    CHECK(long_options_in(completions({"redlock", "status", "--"})) == of_status);
+    CHECK(long_options_in(completions({"redlock", "doctor", "--"})) == of_doctor);
+}
+
+TEST_CASE("Completion offers subcommands, values, and behind -- commands")
+{
+    CHECK(completions({"redlock", "r"}) == "run\n");
+    CHECK(completions({"redlock", "st"}) == "status\n");
+    CHECK(completions({"redlock", "d"}) == "doctor\n");
+    CHECK(completions({"redlock", "doctor", "--ca-file", "/dev/nul"}) == "/dev/null\n");
+    CHECK(completions({"redlock", "run", "--max-hold", "unl"}) == "unlimited\n");
+    CHECK(completions({"redlock", "run", "--ma"}) == "--master\n--max-hold\n");
+    CHECK(completions({"redlock", "run", "job", "--", "mkfif"}).starts_with("mkfifo\n"));
+    CHECK(completions({"redlock", "run", "job", "--", "ls", "/dev/nul"}) == "/dev/null\n");
+}
+
+TEST_CASE("The version is the project's")
+{
+    CHECK(std::regex_match(output_of({"--version"}), std::regex{"redlock [0-9]+\\.[0-9]+\\.[0-9]+\n"}));
+}
+
+} // namespace redlock::test

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock run: the lease is lost, and its child ends before anybody else can get in.
+#include "command/command.hpp"
+#include "support/proxy.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+/// A shell that tells its process id and then ignores SIGTERM, as does what it runs.
+std::string stubborn(const named_pipe& from)
+{
+    return fmt::format("trap '' TERM; echo $$ >{}; sleep 1000; sleep 1000", from.path());
+}
+
+/// How long before the end of the validity the command was gone, as -v says it.
+double margin_of(const command& ended)
+{
+    const std::string errors = ended.errors();
+    const std::string before = "the command has ended with ";
+    const std::size_t line = errors.find(before);
+    const std::size_t comma = errors.find(", ", line);
+    if (line == std::string::npos || comma == std::string::npos)
+    {
+        throw std::runtime_error{"there is no margin in:\n" + errors};
+    }
+    return std::stod(errors.substr(comma + 2));
+}
+
+void overwrite(server& on)
+{
+    on.command({"SET", "lock:job", "of a stranger", "PX", "600000"});
+}
+
+} // namespace
+
+TEST_CASE(
+    "When three of five masters hang, a command that ignores SIGTERM is gone before the validity ends",
+    "[scenario-30]")
+{
+    five_masters masters;
+    named_pipe from;
+    const command held{run_shell(stubborn(from), {"--ttl", "3s", "-v"}), masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        masters.servers[index].stop();
+    }
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(has_ended(child, 0ms));
+    CHECK(held.errors().find("SIGTERM to the command") != std::string::npos);
+    CHECK(held.errors().find("SIGKILL to the command") != std::string::npos);
+    CHECK(
+        held.errors().find("redlock: warning: no quorum confirmed that 'job' was given back") !=
+        std::string::npos);
+    CHECK(margin_of(held) > 0.0);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        masters.servers[index].resume();
+    }
+}
+
+TEST_CASE(
+    "A rival that asks all the time gets in only when the command is gone, with all of its group",
+    "[scenario-58]")
+{
+    five_masters masters;
+    std::vector<proxy> proxies;
+    std::string urls;
+    for (const server& each : masters.servers)
+    {
+        proxies.emplace_back(each.port());
+        urls += (urls.empty() ? "" : ",") + proxies.back().url();
+    }
+    named_pipe from;
+    // The first one ends at SIGTERM. What it leaves in its group doesn't.
+    const std::string script = fmt::format(
+        "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >{}; sleep 1000; sleep 1000) & echo $$ >{}; wait",
+        from.path(), from.path());
+    const command held{run_shell(script, {"--ttl", "4s", "-v"}), {"REDLOCK_MASTERS=" + urls}};
+    const pid_t first = std::stoi(from.line());
+    const pid_t second = std::stoi(from.line());
+    REQUIRE(first != second);
+
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    auto theirs = start_acquire(rival.locks(), "job", {.ttl = long_ttl, .wait = no_limit});
+    for (proxy& each : proxies)
+    {
+        each.drop_to_server(true);
+    }
+    const acquired won = take(std::move(theirs), "the rival's acquire");
+    CHECK(has_ended(first, 0ms));
+    CHECK(has_ended(second, 0ms));
+    CHECK_FALSE(won.error);
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(won.lease.valid());
+}
+
+TEST_CASE("When a quorum says that somebody else has the lock, the command is killed at once")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe told;
+    const std::string script = fmt::format(
+        "trap 'echo told >{}' TERM; echo $$ >{}; while :; do sleep 1000; done", told.path(), from.path());
+    const command held{run_shell(script, {"--ttl", "3s", "-v"}), masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    std::for_each(masters.servers.begin(), masters.servers.end(), overwrite);
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(has_ended(child, 0ms));
+    CHECK(held.errors().find("SIGTERM") == std::string::npos);
+    CHECK(held.errors().find("SIGKILL to the command") != std::string::npos);
+    const auto untouched = [](server& each) { return each.command({"GET", "lock:job"}) == "of a stranger"; };
+    CHECK(std::all_of(masters.servers.begin(), masters.servers.end(), untouched));
+}
+
+TEST_CASE("At the end of max-hold the command is told to end, and may take its grace", "[scenario-39]")
+{
+    five_masters masters;
+    const command polite{
+        run_shell("trap 'echo tidied up; exit 0' TERM; while :; do sleep 0.1; done", {"--max-hold", "500ms"}),
+        masters.environment()};
+    CHECK(polite.wait() == process_end{.exit_code = 77});
+    CHECK(polite.output() == "tidied up\n");
+    CHECK(
+        polite.errors().find("'job': the lease was kept for as long as max_hold allows") !=
+        std::string::npos);
+    CHECK(masters.keys() == 0);
+
+    named_pipe from;
+    const command rude{
+        run_shell(stubborn(from), {"--max-hold", "500ms", "--ttl", "2s", "--grace", "100ms"}),
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    CHECK(rude.wait() == process_end{.exit_code = 77});
+    CHECK(has_ended(child, 0ms));
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE(
+    "A command that outlives its ttl keeps the lock, also when one master after the other comes back empty",
+    "[scenario-27]")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    const command held{
+        run_shell(
+            fmt::format("echo ready >{}; read line <{}; exit 4", from.path(), to.path()),
+            {"--ttl", "2s", "-v"}),
+        masters.environment()};
+    CHECK(from.line() == "ready");
+    for (server& each : masters.servers)
+    {
+        each.restart();
+        REQUIRE(comes_true(each, [&] { return each.command({"EXISTS", "lock:job"}) == 1; }));
+    }
+    to.write("end");
+    CHECK(held.wait() == process_end{.exit_code = 4});
+    CHECK(held.errors().find("extended, valid for") != std::string::npos);
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("A stderr that nobody reads doesn't keep the lease from being kept")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    named_pipe unread;
+    // A pipe that is full: whoever writes to it waits for ever.
+    const std::string script = fmt::format(
+        "dd if=/dev/zero of={0} oflag=nonblock bs=4096 2>/dev/null; "
+        "exec {1} run -v --ttl 2s --max-hold 1h inner -- sh -c 'echo $$ >{2}; read line <{3}; exit 6' 2>{0}",
+        unread.path(), REDLOCK_COMMAND, from.path(), to.path());
+    const command held{run_shell(script), masters.environment()};
+    CHECK(std::stoi(from.line()) > 0);
+    server& any = masters.any();
+    // It was extended at least once: the key lives on, though its first ttl is over.
+    const auto owner = any.command({"GET", "lock:inner"}).text;
+    for (int extended = 0; extended < 3; ++extended)
+    {
+        const auto left = [&] { return any.command({"PTTL", "lock:inner"}).integer; };
+        REQUIRE(comes_true(any, [&] { return left() < 1500; }));
+        REQUIRE(comes_true(any, [&] { return left() > 1500; }));
+    }
+    to.write("end");
+    CHECK(held.wait() == process_end{.exit_code = 6});
+}
+
+} // namespace redlock::test

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock run: what the command gets, and what comes back from it.
+#include "command/command.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+TEST_CASE("The exit code of what redlock runs is its own, and no key is left")
+{
+    five_masters masters;
+    const command seven{run_shell("exit 7"), masters.environment()};
+    CHECK(seven.wait() == process_end{.exit_code = 7});
+    CHECK(seven.errors().empty());
+    CHECK(masters.keys() == 0);
+
+    const command killed{run_shell("kill -USR1 $$"), masters.environment()};
+    CHECK(killed.wait() == process_end{.exit_code = 128 + SIGUSR1});
+    CHECK(masters.keys() == 0);
+
+    const command fine{run_shell("echo out; echo err >&2; cat"), masters.environment()};
+    CHECK(fine.wait() == process_end{.exit_code = 0});
+    CHECK(fine.output() == "out\n");
+    CHECK(fine.errors() == "err\n");
+}
+
+TEST_CASE("The command knows what is locked and by which owner id, and nobody else gets it meanwhile")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    const command held{
+        run_shell(fmt::format(
+            "echo $REDLOCK_RESOURCE $REDLOCK_OWNER_ID >{}; read line <{}", from.path(), to.path())),
+        {"REDLOCK_MASTERS=" + masters.urls(), "REDLOCK_OWNER_ID=of somebody else"}};
+    const std::string told = from.line();
+    REQUIRE(told.starts_with("job "));
+    const std::string owner = told.substr(4);
+    CHECK(owner.size() >= 32);
+    const auto has_it = [&](server& each) { return each.command({"GET", "lock:job"}) == owner; };
+    CHECK(std::count_if(masters.servers.begin(), masters.servers.end(), has_it) >= 3);
+
+    const command rival{run_shell("exit 0", {"--try"}), masters.environment()};
+    CHECK(rival.wait() == process_end{.exit_code = 75});
+    CHECK(rival.errors().starts_with("redlock: can't lock 'job': "));
+    CHECK(rival.errors().find("\n  " + masters.any().url() + ": ") != std::string::npos);
+
+    to.write("end");
+    CHECK(held.wait() == process_end{.exit_code = 0});
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("The command inherits three descriptors, a group of its own and no ignored signal")
+{
+    five_masters masters;
+    named_pipe from;
+    const command held{
+        run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path())), masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    REQUIRE(
+        comes_true(masters.any(), [&] { return text_of(fmt::format("/proc/{}/comm", child)) == "sleep\n"; }));
+
+    std::set<std::string> descriptors;
+    for (const auto& entry : std::filesystem::directory_iterator{fmt::format("/proc/{}/fd", child)})
+    {
+        descriptors.insert(entry.path().filename());
+    }
+    CHECK(descriptors == std::set<std::string>{"0", "1", "2"});
+    CHECK(::getpgid(child) == child);
+    const std::string about = text_of(fmt::format("/proc/{}/status", child));
+    CHECK(about.find("SigBlk:\t0000000000000000") != std::string::npos);
+    CHECK(about.find("SigIgn:\t0000000000000000") != std::string::npos);
+
+    held.signal(SIGTERM);
+    CHECK(held.wait() == process_end{.exit_code = 128 + SIGTERM});
+}
+
+TEST_CASE("A signal that was ignored when redlock was started stays ignored, as nohup wants it")
+{
+    five_masters masters;
+    named_pipe from;
+    const command held{
+        {"run", "--max-hold", "1h", "job", "--", "sh", "-c",
+         fmt::format(
+             "trap '' HUP; exec {} run --max-hold 1h inner -- sh -c 'echo $$ >{}; exec sleep 1000'",
+             REDLOCK_COMMAND, from.path())},
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    REQUIRE(
+        comes_true(masters.any(), [&] { return text_of(fmt::format("/proc/{}/comm", child)) == "sleep\n"; }));
+    const std::string about = text_of(fmt::format("/proc/{}/status", child));
+    CHECK(about.find("SigIgn:\t0000000000000001") != std::string::npos);
+    held.signal(SIGHUP);
+    held.signal(SIGTERM);
+    CHECK(held.wait() == process_end{.exit_code = 128 + SIGTERM});
+    CHECK(masters.all_free("inner"));
+}
+
+TEST_CASE("A signal that was ignored when redlock was started doesn't end its waiting")
+{
+    five_masters masters;
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    redlock::lease theirs = rival.win("job");
+    const std::string nohup = fmt::format(
+        "trap '' HUP; exec {} run -v --wait unlimited --max-hold 1h job -- sh -c 'exit 8'", REDLOCK_COMMAND);
+    const command waits{{"run", "--max-hold", "1h", "outer", "--", "sh", "-c", nohup}, masters.environment()};
+    waits.wait_for_error_line(masters.any(), "acquire: held by another");
+    waits.signal(SIGHUP);
+    CHECK_FALSE(release(theirs).error);
+    CHECK(waits.wait() == process_end{.exit_code = 8});
+}
+
+TEST_CASE("A command that doesn't exist is 127, one that can't be run is 126, and neither leaves a key")
+{
+    five_masters masters;
+    const auto run = [&](const std::string& program) {
+        return command{{"run", "--max-hold", "1h", "job", "--", program}, masters.environment()};
+    };
+
+    const command unknown = run("redlock-has-no-such-command");
+    CHECK(unknown.wait() == process_end{.exit_code = 127});
+    CHECK(unknown.errors() == "redlock: redlock-has-no-such-command: command not found\n");
+    CHECK(masters.keys() == 0);
+
+    const command missing = run("/nowhere/at/all");
+    CHECK(missing.wait() == process_end{.exit_code = 127});
+    CHECK(missing.errors() == "redlock: /nowhere/at/all: No such file or directory\n");
+    CHECK(masters.keys() == 0);
+
+    const command directory = run("/usr");
+    CHECK(directory.wait() == process_end{.exit_code = 126});
+    CHECK(directory.errors() == "redlock: /usr: Permission denied\n");
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("Without a quorum of masters nothing runs, and the message says what each of them said")
+{
+    five_masters masters;
+    for (std::size_t index = 2; index < 5; ++index)
+    {
+        masters.servers[index].kill();
+    }
+    const command refused{run_shell("echo ran", {"--wait", "100ms"}), masters.environment()};
+    CHECK(refused.wait() == process_end{.exit_code = 69});
+    CHECK(refused.output().empty());
+    CHECK(refused.errors().starts_with(
+        "redlock: can't lock 'job': fewer than a quorum of the masters answered"));
+    for (std::size_t index = 2; index < 5; ++index)
+    {
+        const std::string line = "\n  " + masters.servers[index].url() + ": ";
+        CHECK(refused.errors().find(line) != std::string::npos);
+    }
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("A signal that comes while redlock waits for the lock ends it, and nothing is left behind")
+{
+    five_masters masters;
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    redlock::lease theirs = rival.win("job");
+    for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    {
+        const command waits{run_shell("echo ran", {"--wait", "unlimited", "-v"}), masters.environment()};
+        waits.wait_for_error_line(masters.any(), "acquire: held by another");
+        waits.signal(number);
+        CHECK(waits.wait() == process_end{.exit_code = -1, .signal = number});
+        CHECK(waits.output().empty());
+    }
+    const auto is_theirs = [&](server& each) {
+        return each.command({"GET", "lock:job"}) == theirs.owner_id();
+    };
+    CHECK(std::all_of(masters.servers.begin(), masters.servers.end(), is_theirs));
+}
+
+TEST_CASE(
+    "Masters come from the command line before the environment, and no password is ever shown",
+    "[scenario-52]")
+{
+    server_options with_password;
+    with_password.password = "very/secret@word";
+    const std::vector<server> servers = start_servers(3, with_password);
+    strings options{"-v"};
+    for (const server& each : servers)
+    {
+        options.insert(options.end(), {"--master", each.url()});
+    }
+    const command fine{run_shell("exit 3", options), {"REDLOCK_MASTERS=redis://127.0.0.1:1"}};
+    CHECK(fine.wait() == process_end{.exit_code = 3});
+    CHECK(fine.errors().find("secret") == std::string::npos);
+
+    const command spaced{
+        run_shell("exit 4"),
+        {fmt::format("REDLOCK_MASTERS= {} , {},{},", servers[0].url(), servers[1].url(), servers[2].url())}};
+    CHECK(spaced.wait() == process_end{.exit_code = 4});
+
+    for (const strings& arguments :
+         {strings{"run", "--max-hold", "1h", "job", "redis://:secret@127.0.0.1", "--", "true"},
+          strings{"run", "--max-hold", "1h", "--mastre=redis://:secret@127.0.0.1", "job", "--", "true"},
+          strings{"status", "job", "redis://:secret@127.0.0.1"},
+          strings{"status", "--json=redis://:secret@127.0.0.1", "job"}})
+    {
+        const command refused{arguments};
+        CHECK(refused.wait() == process_end{.exit_code = 64});
+        CHECK(refused.errors().find("secret") == std::string::npos);
+        CHECK(refused.output().empty());
+    }
+    const command bad{{"status", "--master", "redis://:secret@[::1", "job"}};
+    CHECK(bad.wait() == process_end{.exit_code = 78});
+    CHECK(bad.errors().find("secret") == std::string::npos);
+}
+
+} // namespace redlock::test

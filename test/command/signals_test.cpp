@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock run: signals that are passed on, stops, and the death of redlock itself.
+#include "command/command.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <csignal>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+TEST_CASE("Signals are passed on to the command")
+{
+    five_masters masters;
+    named_pipe from;
+    const std::string script = fmt::format(
+        "for s in INT TERM HUP QUIT USR1 USR2 WINCH; do trap \"echo $s >{0}\" $s; done; "
+        "trap 'exit 9' URG; echo $$ >{0}; while :; do sleep 0.05; done",
+        from.path());
+    const command held{run_shell(script), masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    const std::vector<std::pair<int, std::string>> signals{
+        {SIGINT, "INT"},   {SIGTERM, "TERM"}, {SIGHUP, "HUP"},    {SIGQUIT, "QUIT"},
+        {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGWINCH, "WINCH"}};
+    for (const auto& [number, name] : signals)
+    {
+        held.signal(number);
+        CHECK(from.line() == name);
+    }
+    ::kill(child, SIGURG);
+    CHECK(held.wait() == process_end{.exit_code = 9});
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("SIGTSTP stops the command and redlock, and SIGCONT lets both go on while the lease holds")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    const command held{
+        run_shell(
+            fmt::format("echo $$ >{}; read line <{}; exit 8", from.path(), to.path()), {"--ttl", "60s"}),
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    for (int time = 0; time < 3; ++time)
+    {
+        held.signal(SIGTSTP);
+        held.wait_for_stop();
+        CHECK(state_of(child) == "T");
+        held.signal(SIGCONT);
+        held.wait_for_continue();
+        REQUIRE(comes_true(masters.any(), [&] { return state_of(child) != "T"; }));
+    }
+    to.write("end");
+    CHECK(held.wait() == process_end{.exit_code = 8});
+}
+
+TEST_CASE("A command that stops itself as at a terminal stops redlock, too")
+{
+    five_masters masters;
+    const command held{run_shell("kill -TSTP $$; exit 8", {"--ttl", "60s"}), masters.environment()};
+    held.wait_for_stop();
+    held.signal(SIGCONT);
+    CHECK(held.wait() == process_end{.exit_code = 8});
+}
+
+TEST_CASE(
+    "Stopped for longer than the ttl, the command does nothing more, and the next holder's key stays",
+    "[scenario-1]")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    const command held{
+        run_shell(
+            fmt::format("echo $$ >{}; read line <{}; echo worked", from.path(), to.path()),
+            {"--ttl", "2s", "-v"}),
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    held.signal(SIGTSTP);
+    held.wait_for_stop();
+    to.write("work");
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    const acquired won = rival.acquire("job", {.ttl = long_ttl, .wait = no_limit});
+    REQUIRE_FALSE(won.error);
+    held.signal(SIGCONT);
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(has_ended(child, 0ms));
+    CHECK(held.output().empty());
+    CHECK(held.errors().find("stopped, together with the command\n") != std::string::npos);
+    CHECK(held.errors().find("continued") == std::string::npos);
+    const redlock::lease& theirs = won.lease;
+    std::size_t kept = 0;
+    for (server& each : masters.servers)
+    {
+        kept += each.command({"GET", "lock:job"}) == theirs.owner_id() ? 1U : 0U;
+    }
+    CHECK(kept >= 3);
+}
+
+TEST_CASE(
+    "A command that ended while redlock was paused for longer than the ttl isn't said to have ended well",
+    "[scenario-1]")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    const command held{
+        run_shell(fmt::format("echo $$ >{}; read line <{}; exit 0", from.path(), to.path()), {"--ttl", "2s"}),
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    held.signal(SIGSTOP);
+    held.wait_for_stop();
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    const acquired won = rival.acquire("job", {.ttl = long_ttl, .wait = no_limit});
+    REQUIRE_FALSE(won.error);
+    to.write("end");
+    REQUIRE(has_ended(child));
+    held.signal(SIGCONT);
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(
+        held.errors().find("'job': the lease had lapsed before the command was seen to end\n") !=
+        std::string::npos);
+    CHECK(won.lease.valid());
+}
+
+TEST_CASE("Stopped and killed, redlock takes its command along")
+{
+    five_masters masters;
+    named_pipe from;
+    command held{run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path())), masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    held.signal(SIGTSTP);
+    held.wait_for_stop();
+    held.kill();
+    CHECK(has_ended(child));
+}
+
+TEST_CASE("The death of redlock is the command's death")
+{
+    five_masters masters;
+    named_pipe from;
+    command held{
+        run_shell(fmt::format("trap '' HUP TERM INT; echo $$ >{}; exec sleep 1000", from.path())),
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    REQUIRE_FALSE(has_ended(child, 0ms));
+    held.kill();
+    CHECK(has_ended(child));
+}
+
+TEST_CASE("A stopped command that loses its lease is let go on to end, or killed")
+{
+    five_masters masters;
+    named_pipe from;
+    const command held{
+        run_shell(
+            fmt::format(
+                "trap 'echo ended; exit 0' TERM; echo $$ >{}; while :; do sleep 0.1; done", from.path()),
+            {"--max-hold", "1s"}),
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    // Not by the terminal: redlock goes on without it.
+    ::kill(child, SIGSTOP);
+    CHECK(held.wait() == process_end{.exit_code = 77});
+    CHECK(held.output() == "ended\n");
+}
+
+} // namespace redlock::test

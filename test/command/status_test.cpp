@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock status, and the lines of -v.
+#include "command/command.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <regex>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+bool matches(const std::string& text, const std::string& pattern)
+{
+    return std::regex_search(text, std::regex{pattern});
+}
+
+} // namespace
+
+TEST_CASE("status says who holds a resource, for how long yet, and whether that is a quorum")
+{
+    five_masters masters;
+    const command free{{"status", "job"}, masters.environment()};
+    CHECK(free.wait() == process_end{.exit_code = 1});
+    CHECK(free.output().starts_with(masters.any().url() + "  free\n"));
+    CHECK(matches(free.output(), "\n'job' isn't held: .*; 5 answered\n$"));
+
+    client holder{unhurried(masters.servers)};
+    holder.wait_for_masters();
+    redlock::lease held = holder.win("job");
+    for (server& each : masters.servers)
+    {
+        REQUIRE(becomes(each, "lock:job", held.owner_id()));
+    }
+    masters.servers[4].kill();
+    const command shown{{"status", "job"}, masters.environment()};
+    CHECK(shown.wait() == process_end{.exit_code = 0});
+    const std::string owner{held.owner_id()};
+    CHECK(matches(
+        shown.output(), fmt::format("^{}  held by {}, for another [0-9.]+ s\n", masters.any().url(), owner)));
+    CHECK(matches(shown.output(), fmt::format("\n{}  no answer: .+\n", masters.servers[4].url())));
+    CHECK(matches(
+        shown.output(),
+        fmt::format(
+            "\n'job' is held by {} on 4 of 5 masters \\(quorum 3\\), for at least another [0-9.]+ s\n$",
+            owner)));
+
+    masters.servers[3].kill();
+    masters.servers[2].kill();
+    const command unknown{{"status", "job"}, masters.environment()};
+    CHECK(unknown.wait() == process_end{.exit_code = 69});
+    CHECK(matches(unknown.output(), "\n'job': nobody can tell: 2 of 5 masters answered, 3 are needed\n$"));
+}
+
+TEST_CASE(
+    "status --json is one object, whatever the resource is called and whoever holds it", "[scenario-51]")
+{
+    five_masters masters;
+    masters.any().command({"SET", "x:a\"b\\c\n\xff\xc3\xa9", "stranger\"\\"});
+    const command shown{
+        {"status", "--json", "--prefix", "x:", "a\"b\\c\n\xff\xc3\xa9"}, masters.environment()};
+    CHECK(shown.wait() == process_end{.exit_code = 1});
+    const std::string text = shown.output();
+    CHECK(text.starts_with(
+        "{\"resource\":\"a\\\"b\\\\c\\n\\ufffd\xc3\xa9\",\"held\":false,\"owner_id\":null,\"held_on\":0,"
+        "\"held_for_ms\":null,\"answered\":5,\"quorum\":3,\"masters\":[{\"master\":\"" +
+        masters.any().url() +
+        "\",\"answered\":true,\"owner_id\":\"stranger\\\"\\\\\",\"expires_in_ms\":null,\"error\":null,"
+        "\"detail\":null},"));
+    CHECK(text.ends_with("]}\n"));
+    CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+
+    for (server& each : masters.servers)
+    {
+        each.command({"SET", "lock:job", "me", "PX", "600000"});
+    }
+    masters.servers[4].kill();
+    const command held{{"status", "--json", "job"}, masters.environment()};
+    CHECK(held.wait() == process_end{.exit_code = 0});
+    CHECK(matches(
+        held.output(), "^\\{\"resource\":\"job\",\"held\":true,\"owner_id\":\"me\",\"held_on\":4,"
+                       "\"held_for_ms\":[0-9]+,\"answered\":4,\"quorum\":3,"));
+    CHECK(matches(
+        held.output(),
+        fmt::format(
+            "\\{{\"master\":\"{}\",\"answered\":false,\"owner_id\":null,\"expires_in_ms\":null,"
+            "\"error\":\".+\",\"detail\":null\\}}\\]\\}}\n$",
+            masters.servers[4].url())));
+}
+
+TEST_CASE("With -v it says what happens, each line with the time since the start")
+{
+    five_masters masters;
+    masters.servers[4].kill();
+    named_pipe from;
+    named_pipe to;
+    const command held{
+        run_shell(fmt::format("echo $$ >{}; read line <{}", from.path(), to.path()), {"-v", "--ttl", "2s"}),
+        masters.environment()};
+    const std::string child = from.line();
+    held.wait_for_error_line(masters.any(), "extended, valid for ");
+    to.write("end");
+    CHECK(held.wait() == process_end{.exit_code = 0});
+    const std::string errors = held.errors();
+    const std::string time = "redlock: \\[ +[0-9]+\\.[0-9]{3} s\\] ";
+    CHECK(matches(errors, time + masters.any().url() + " is up\n"));
+    CHECK(matches(errors, time + masters.servers[4].url() + " is down: .+\n"));
+    CHECK(matches(errors, time + "acquire: success: [345] granted, .+\n"));
+    CHECK(matches(errors, time + "the command runs as process " + child + "\n"));
+    CHECK(matches(errors, time + "extended, valid for [0-9.]+ s\n"));
+    CHECK(matches(errors, time + "the command has ended with 0\n"));
+    CHECK(matches(errors, time + "released\n"));
+}
+
+} // namespace redlock::test

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+// What happens to the pipeline and its model, one thing after the other.
+#include "model_pipeline.hpp"
+
+#include "net/command.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr std::size_t longest_release = 170;
+
+} // namespace
+
+void model_pipeline::act()
+{
+    now_ += std::chrono::milliseconds{1};
+    const std::uint8_t what = input_.byte();
+    counted_claim& one = *claims_[what / 16U % most_claims];
+    switch (what % 16)
+    {
+    case 0:
+    case 1:
+        push_set(one);
+        break;
+    case 2:
+        push_extend(one);
+        break;
+    case 3:
+    case 4:
+        push_release(one);
+        break;
+    case 5:
+        push_question();
+        break;
+    case 6:
+        pipeline_->push_probe(now_);
+        queue_.push_back({asked::probe, {}});
+        ++unwritten_;
+        break;
+    case 7:
+        break_off();
+        break;
+    case 8:
+        release_what_is_due();
+        break;
+    case 9:
+        read(input_.text(32));
+        break;
+    case 10:
+    case 11:
+    case 12:
+        write();
+        break;
+    default:
+        answer();
+    }
+    check();
+}
+
+void model_pipeline::push_set(counted_claim& of)
+{
+    // Nothing is asked for behind a release; once that is done with, it may be another lease's claim.
+    const bool in_flight =
+        std::any_of(queue_.begin(), queue_.end(), [&](const place& each) { return each.of == &of; });
+    of.given_back = of.given_back && (in_flight || of.at(0).state != net::debt_state::none);
+    if (of.given_back)
+    {
+        return;
+    }
+    if (!owed_->has_room(of.at(0)))
+    {
+        require(owed_->count() >= most_owed_, "a SET is refused though there is room");
+        return;
+    }
+    boost::intrusive_ptr<listener> who{new listener};
+    std::string text;
+    net::append_set(text, of, std::chrono::milliseconds{1000});
+    if (!pipeline_->has_room(text.size()))
+    {
+        return;
+    }
+    pipeline_->push_set(of, text, who.get(), now_);
+    queue_.push_back({asked::set, std::move(who), &of});
+    ++unwritten_;
+}
+
+void model_pipeline::push_extend(counted_claim& of)
+{
+    boost::intrusive_ptr<listener> who{new listener};
+    who->wants = input_.below(2) == 0;
+    const std::chrono::milliseconds ttl{1000};
+    std::string text;
+    net::append_extend(text, of, ttl, net::script_form::digest);
+    const bool room = pipeline_->has_room(text.size());
+    const bool taken = pipeline_->push_extend(of, ttl, text, *who, now_);
+    const bool expected = queue_.size() < 2 * most_owed_ && room;
+    require(taken == expected, "an extension is taken beyond the limit, or refused before");
+    if (taken)
+    {
+        queue_.push_back({asked::extend, std::move(who), &of});
+        ++unwritten_;
+    }
+}
+
+void model_pipeline::push_release(counted_claim& of)
+{
+    of.given_back = true;
+    owed_->demand(of.at(0));
+    const bool due = of.at(0).state == net::debt_state::due;
+    boost::intrusive_ptr<listener> who{new listener};
+    const bool room = pipeline_->has_room(longest_release);
+    const bool taken = pipeline_->push_release(of, who.get(), now_);
+    require(!taken || due || queue_.size() < 2 * most_owed_, "a release is taken beyond the limit");
+    require(
+        taken || !room || !(due || queue_.size() < 2 * most_owed_),
+        "a release is refused though there is room");
+    if (taken)
+    {
+        queue_.push_back({asked::release, std::move(who), &of});
+        ++unwritten_;
+    }
+}
+
+void model_pipeline::push_question()
+{
+    boost::intrusive_ptr<listener> who{new listener};
+    const std::string_view text = "*1\r\n$4\r\nTIME\r\n";
+    const bool room = pipeline_->has_room(text.size());
+    const bool taken = pipeline_->push_question(text, *who, now_);
+    const bool expected = queue_.size() < 2 * most_owed_ && room;
+    require(taken == expected, "a question is taken beyond the limit, or refused before");
+    if (taken)
+    {
+        queue_.push_back({asked::question, std::move(who)});
+        ++unwritten_;
+    }
+}
+
+void model_pipeline::release_what_is_due()
+{
+    for (std::size_t left = most_claims; net::debt* item = owed_->next_due(); --left)
+    {
+        require(left > 0, "there is always something due");
+        auto& of = static_cast<counted_claim&>(*item->of);
+        if (!pipeline_->push_release(of, nullptr, now_))
+        {
+            require(!pipeline_->has_room(longest_release), "a release that is owed is refused");
+            return;
+        }
+        queue_.push_back({asked::release, {}, &of});
+        ++unwritten_;
+    }
+}
+
+} // namespace redlock::test

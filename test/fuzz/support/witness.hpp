@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a witness of the whole network knows: what was asked of each master, and what each answered to which command.
+// It has no part in the library but the parser; what a lease rests on is worked out anew, from the bytes alone.
+#pragma once
+
+#include "support/request_reader.hpp"
+
+#include <redlock/clock.hpp>
+
+#include "resp/value.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace redlock::test
+{
+
+/// What a command of the library is for.
+enum class purpose : std::uint8_t
+{
+    other,    // Of the handshake, a question, or a sign of life.
+    greeting, // It is answered with our client id.
+    set,
+    extend,
+    release
+};
+
+/// One command as it was written.
+struct written
+{
+    purpose what = purpose::other;
+    std::string owner_id{}; // Of a SET and the scripts.
+    std::chrono::milliseconds ttl{0};
+    clock::time_point at{};
+    bool in_full = false; // A script that isn't named by its digest.
+    bool rejoins = false; // A SET of a lease that was handed out before.
+};
+
+class witness
+{
+  public:
+    static constexpr std::size_t most_masters = 5;
+
+    explicit witness(std::size_t masters, double drift_factor)
+        : masters_{masters}, drift_factor_{drift_factor}
+    {
+    }
+
+    /// Called for each owner id whose release is written.
+    std::function<void(std::string_view owner_id)> on_release;
+
+    /// A command is on its way. Fails for one that may not be sent, or not any more.
+    written on_command(std::size_t master, const command& words, clock::time_point now);
+    /// A command has its answer.
+    void on_answer(std::size_t master, const written& to, const resp::reply& reply);
+    /// A lease with this owner id was handed out.
+    void on_lease(std::string_view owner_id);
+
+    /// Until when a lease may be said to be valid at most.
+    clock::time_point provable(std::string_view owner_id) const;
+    /// How many masters confirmed an extension that was sent since then.
+    std::size_t extended_since(std::string_view owner_id, clock::time_point when) const;
+    /// How many masters answered a release with a number.
+    std::size_t released(std::string_view owner_id) const;
+    /// A master that got a SET and never a release behind it; `masters` if there is none.
+    std::size_t still_owed() const;
+    std::size_t masters() const noexcept { return masters_; }
+    std::size_t quorum() const noexcept { return masters_ / 2 + 1; }
+
+  private:
+    /// Of one owner id at one master.
+    struct share
+    {
+        bool set = false;             // A SET was written.
+        bool release = false;         // A release was written.
+        bool gone = false;            // A release was answered with a number.
+        clock::time_point good{};     // Until when its answers carry the lease.
+        clock::time_point extended{}; // When the last extension was written that it confirmed.
+    };
+    struct story
+    {
+        bool handed_out = false;
+        std::array<share, most_masters> at{};
+    };
+
+    const story& story_of(std::string_view owner_id) const;
+    void check_kill(std::size_t master, const command& words) const;
+
+    std::size_t masters_;
+    double drift_factor_;
+    std::map<std::string, story, std::less<>> stories_;
+    std::array<std::set<std::string>, most_masters> told_ids_; // The client ids that a master said were ours.
+};
+
+} // namespace redlock::test

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: BSL-1.0
+// Users with few rights: the one that the documentation tells to make, and what each right it lacks costs.
+#include "integration/fixture.hpp"
+
+#include "support/overheard.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <charconv>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+server_options least_allowed()
+{
+    server_options options;
+    options.as = user::least_allowed;
+    return options;
+}
+
+/// How often a server has refused a command, or run it, as COMMANDSTATS tell: "calls" or "rejected_calls".
+long long times(server& at, std::string_view command, std::string_view field)
+{
+    const std::string text = at.command({"INFO", "commandstats"}).text;
+    const std::size_t line = text.find("cmdstat_" + std::string{command} + ":");
+    long long number = 0;
+    if (line != std::string::npos)
+    {
+        const std::size_t found = text.find(field, line) + field.size() + 1;
+        std::from_chars(text.data() + found, text.data() + text.size(), number);
+    }
+    return number;
+}
+
+/// What the server's users tried and mayn't, each once, by its log.
+std::vector<std::string> denied(server& at)
+{
+    std::vector<std::string> found;
+    for (const reply& entry : at.command({"ACL", "LOG"}).elements)
+    {
+        const auto name = std::find_if(
+            entry.elements.begin(), entry.elements.end(), [](const reply& one) { return one == "object"; });
+        found.push_back(std::next(name)->text);
+    }
+    std::sort(found.begin(), found.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
+    return found;
+}
+
+void inspect(lock_manager& locks)
+{
+    auto done = std::make_shared<std::promise<void>>();
+    std::future<void> ended = done->get_future();
+    locks.async_inspect("r", [done](error_code, const inspection&) { done->set_value(); });
+    take(std::move(ended), "an inspection");
+}
+
+/// Does all that a client does, whether it works or not.
+void do_everything(server& at)
+{
+    {
+        config options = unhurried({address_of(at, 3)});
+        options.ping_interval = 10ms;
+        const auto looks = [&] { return times(at, "time", "calls") + times(at, "time", "rejected_calls"); };
+        const long long before = looks();
+        client one{options};
+        acquired got = one.try_acquire("r", {.ttl = long_ttl});
+        extend(got.lease, 2 * long_ttl);
+        inspect(one.locks());
+        release(got.lease);
+        const bool is_up = one.events().times_up(0) > 0;
+        CHECK(comes_true(at, [&] { return !is_up || looks() > before; }));
+    }
+    // What it wasn't allowed to release.
+    expect_ok(at.command({"FLUSHALL"}));
+}
+
+std::vector<redlock::master_at_risk> risks_of(const std::vector<redlock::event>& events)
+{
+    std::vector<redlock::master_at_risk> found;
+    for (const redlock::event& each : events)
+    {
+        if (const auto* risk = std::get_if<redlock::master_at_risk>(&each))
+        {
+            found.push_back(*risk);
+        }
+    }
+    return found;
+}
+
+/// Takes, extends and gives back a resource, with this master's vote.
+void check_locking(client& one, server& with)
+{
+    redlock::lease held = one.win("r");
+    REQUIRE(becomes(with, "lock:r", held.owner_id()));
+    const finished extended = extend(held, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK_FALSE(extended.error);
+    const finished released = release(held);
+    INFO(released.report);
+    CHECK_FALSE(released.error);
+    CHECK_FALSE(released.report.already_gone());
+    CHECK(goes_away(with, "lock:r"));
+}
+
+/// Ends its connections, but for the test's own, and waits until the manager has a new one.
+void break_connection(client& one, server& at, std::size_t index)
+{
+    const std::size_t times_up = one.events().times_up(index);
+    REQUIRE(at.command({"CLIENT", "KILL", "TYPE", "normal"}) == 1);
+    one.events().wait_for_up(index, times_up + 1);
+}
+
+/// A quorum failed for want of the right. The others may not have answered before the round was decided.
+bool all_that_failed_lack_permission(const redlock::report& given)
+{
+    const auto masters = given.masters();
+    const auto lacking = std::count_if(
+        masters.begin(), masters.end(),
+        [](const master_report& each) { return each.reason == master_errc::no_permission; });
+    return static_cast<std::size_t>(lacking) >= given.quorum() &&
+           static_cast<std::size_t>(lacking) == given.count(vote::failed);
+}
+
+} // namespace
+
+TEST_CASE("the user of the documentation is made by its line as it stands", "[own-servers]")
+{
+    server at{server_options::plain()};
+    std::vector<std::string> words = documented_user("pasted-into-redis-cli");
+    std::vector<std::string_view> line{"ACL", "SETUSER"};
+    line.insert(line.end(), words.begin(), words.end());
+    expect_ok(at.command(line));
+    client one{unhurried({tcp_address{
+        .host = "127.0.0.1",
+        .port = static_cast<std::uint16_t>(at.port()),
+        .username = words.front(),
+        .password = "pasted-into-redis-cli"}})};
+    one.wait_for_masters();
+    check_locking(one, at);
+    CHECK(denied(at).empty());
+    CHECK(risks_of(one.events().events()).empty());
+}
+
+TEST_CASE("the user of the documentation is refused nothing that a client does, and may nothing beyond that")
+{
+    server at{least_allowed()};
+    do_everything(at);
+    CHECK(denied(at).empty());
+    for (const std::string& word : documented_user({}))
+    {
+        if (word.starts_with("+"))
+        {
+            const std::string command = word.substr(1);
+            CAPTURE(command);
+            change_user(at, {"-" + command});
+            expect_ok(at.command({"ACL", "LOG", "RESET"}));
+            do_everything(at);
+            CHECK(denied(at) == std::vector<std::string>{command});
+            change_user(at, {word});
+        }
+    }
+}
+
+TEST_CASE("what a master forbids and locks don't need is told once for each connection, and locks work")
+{
+    struct forbidden
+    {
+        std::string rule;
+        redlock::risk what;
+        std::string detail;
+    };
+    const auto [rule, what, detail] = GENERATE(
+        forbidden{"-client|kill", risk::no_fence, "it forbids CLIENT ID or CLIENT KILL"},
+        forbidden{"-info", risk::no_identity, "it doesn't answer INFO"});
+    CAPTURE(rule);
+    std::vector<server> servers = start_servers(3, least_allowed());
+    change_user(servers[1], {rule});
+    client one{unhurried(servers)};
+    one.wait_for_masters();
+    check_locking(one, servers[1]);
+    break_connection(one, servers[1], 1);
+    check_locking(one, servers[1]);
+    // All that is said of a connection is said before the first lease on it.
+    const std::vector<redlock::master_at_risk> told = risks_of(one.events().events());
+    REQUIRE(told.size() == 2);
+    for (const redlock::master_at_risk& each : told)
+    {
+        CHECK(each.index == 1);
+        CHECK(each.name == address_of(servers[1]).name());
+        CHECK(each.what == what);
+        CHECK(each.detail == detail);
+    }
+}
+
+TEST_CASE("a master that forbids TIME isn't taken for dead, and locks work")
+{
+    server at{least_allowed()};
+    change_user(at, {"-time"});
+    config options = unhurried({address_of(at)});
+    options.ping_interval = 10ms;
+    client one{options};
+    one.wait_for_masters();
+    check_locking(one, at);
+    CHECK(comes_true(at, [&] { return times(at, "time", "rejected_calls") > 0; }));
+    check_locking(one, at);
+    CHECK(one.events().times_up(0) == 1);
+    CHECK(one.events().downs_of(0).empty());
+}
+
+TEST_CASE("a master that forbids SCRIPT LOAD gets the scripts in full, once, and locks work")
+{
+    server at{least_allowed()};
+    change_user(at, {"-script|load"});
+    client one{unhurried({address_of(at)})};
+    one.wait_for_masters();
+    check_locking(one, at);
+    CHECK(times(at, "eval", "calls") == 2);
+    // It knows them now.
+    check_locking(one, at);
+    CHECK(times(at, "eval", "calls") == 2);
+    CHECK(risks_of(one.events().events()).empty());
+}
+
+TEST_CASE("masters that forbid SET end an acquire at once, however long it may wait", "[scenario-24]")
+{
+    std::vector<server> servers = start_servers(3, least_allowed());
+    change_user(servers[0], {"-set"});
+    change_user(servers[2], {"-set"});
+    config options = unhurried(servers);
+    options.node_timeout = 2 * patience;
+    client one{options};
+    one.wait_for_masters();
+    const acquired got = one.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    INFO(got.report);
+    CHECK(got.error == errc::no_quorum);
+    CHECK(got.report.rounds == 1);
+    CHECK(all_that_failed_lack_permission(got.report));
+    CHECK(got.report.masters()[0].detail.view().starts_with("NOPERM"));
+    CHECK(goes_away(servers[1], "lock:r"));
+}
+
+TEST_CASE("masters that forbid EVALSHA end an extension and a release at once", "[scenario-24]")
+{
+    std::vector<server> servers = start_servers(3, least_allowed());
+    config options = unhurried(servers);
+    options.node_timeout = 2 * patience;
+    client one{options};
+    one.wait_for_masters();
+    redlock::lease held = one.win("r");
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", held.owner_id()));
+        change_user(each, {"-evalsha"});
+    }
+    const finished extended = extend(held, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK(extended.error == errc::no_quorum);
+    CHECK(all_that_failed_lack_permission(extended.report));
+    CHECK(held.valid());
+    const finished released = release(held);
+    INFO(released.report);
+    CHECK(released.error == errc::unconfirmed);
+    CHECK(all_that_failed_lack_permission(released.report));
+}
+
+TEST_CASE("what a client says is held against the passwords of its servers", "[scenario-52]")
+{
+    // That none of them occurs is seen at the end of every test, in main.cpp: here, that it would be.
+    const overheard before = overheard_so_far();
+    server at{least_allowed()};
+    client one{unhurried({address_of(at)})};
+    one.wait_for_masters();
+    check_locking(one, at);
+    const overheard after = overheard_so_far();
+    CHECK(after.secrets > before.secrets);
+    CHECK(after.texts >= before.texts + one.events().events().size());
+}
+
+} // namespace redlock::test

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSL-1.0
+// A real server whose clock is set while it holds locks.
+#include "integration/fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using Catch::Matchers::StartsWith;
+
+/// A wall clock that the servers started by `program()` see, and that can be set while they run.
+class settable_clock
+{
+  public:
+    settable_clock()
+    {
+        set(0s);
+        std::ofstream{program()} << fmt::format(
+            "#!/bin/sh\nLD_PRELOAD={} SETTABLE_CLOCK={} exec redis-server \"$@\"\n", SETTABLE_CLOCK_PRELOAD,
+            file());
+        std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
+    }
+
+    std::string program() const { return directory_.path() + "/redis-with-a-clock"; }
+    /// Ahead of the machine's clock by so much.
+    void set(std::chrono::seconds ahead)
+    {
+        const std::int64_t seconds = ahead.count();
+        // In place: the server has it mapped.
+        std::fstream out{file(), std::ios::binary | std::ios::in | std::ios::out};
+        if (!out)
+        {
+            out.open(file(), std::ios::binary | std::ios::out);
+        }
+        out.write(reinterpret_cast<const char*>(&seconds), sizeof seconds);
+    }
+
+  private:
+    std::string file() const { return directory_.path() + "/clock"; }
+
+    temporary_directory directory_;
+};
+
+std::vector<master_at_risk> clock_risks(const std::vector<event>& events)
+{
+    std::vector<master_at_risk> found;
+    for (const event& each : events)
+    {
+        const auto* one = std::get_if<master_at_risk>(&each);
+        if (one != nullptr && one->what == redlock::risk::clock)
+        {
+            found.push_back(*one);
+        }
+    }
+    return found;
+}
+
+} // namespace
+
+TEST_CASE(
+    "a master whose clock is set ahead loses its keys, and back keeps them too long: both are told "
+    "[scenario-4][scenario-5]",
+    "[own-servers][scenario-4][scenario-5]")
+{
+    settable_clock clock_of_third;
+    std::vector<server> servers = start_servers(2, server_options::plain());
+    server_options with_clock = server_options::plain();
+    with_clock.program = clock_of_third.program();
+    servers.emplace_back(with_clock);
+    config options = unhurried(servers);
+    options.ping_interval = 50ms;
+    client one{options};
+    one.wait_for_masters();
+    const lease held = one.win("r", 600s);
+    REQUIRE(becomes(servers[2], "lock:r", held.owner_id()));
+
+    clock_of_third.set(1h);
+    one.events().wait_until(
+        [](const std::vector<event>& events) { return clock_risks(events).size() == 1; }, "the step ahead");
+    CHECK_THAT(clock_risks(one.events().events())[0].detail, StartsWith("it went ahead by 3"));
+    // The key is gone there, long before the lease's end: from here on two others make a quorum with it.
+    CHECK(goes_away(servers[2], "lock:r"));
+    CHECK(held.valid());
+    CHECK(servers[0].command({"GET", "lock:r"}) == held.owner_id());
+
+    servers[2].command({"SET", "lock:other", "x", "PX", "1000"});
+    clock_of_third.set(0s);
+    one.events().wait_until(
+        [](const std::vector<event>& events) { return clock_risks(events).size() == 2; }, "the step back");
+    CHECK_THAT(clock_risks(one.events().events())[1].detail, StartsWith("it fell behind by 3"));
+    CHECK(servers[2].command({"PTTL", "lock:other"}).integer > 3'000'000);
+}
+
+} // namespace redlock::test

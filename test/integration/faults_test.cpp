@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: BSL-1.0
+// Masters that refuse: each is one vote less, with its reason, and nothing stays behind.
+#include "integration/fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace redlock::test;
+using namespace std::chrono_literals;
+using redlock::errc;
+using redlock::master_errc;
+using redlock::vote;
+
+namespace
+{
+
+/// The last one's part in a report, once it has voted: a round is decided without waiting for it.
+struct vote_of_last
+{
+    redlock::master_report vote;
+    redlock::lease lease;
+};
+
+/// Tries until the last master's vote came in before the round was decided.
+vote_of_last win_with_vote_of_last(client& own, const std::string& resource)
+{
+    for (int attempt = 0; attempt < 1000; ++attempt)
+    {
+        acquired result = own.try_acquire(resource, {.ttl = long_ttl});
+        if (result.error)
+        {
+            throw std::runtime_error{result.report.to_string()};
+        }
+        if (result.report.masters().back().vote != vote::pending)
+        {
+            return {result.report.masters().back(), std::move(result.lease)};
+        }
+        if (const finished released = release(result.lease); released.error)
+        {
+            throw std::runtime_error{released.report.to_string()};
+        }
+    }
+    throw stuck{"a round that the last master voted in"};
+}
+
+/// A way in which a server refuses to set a key, and how that is reported.
+struct refusal
+{
+    std::string name;
+    std::function<void(server&)> cause;
+    master_errc reason;
+};
+
+refusal one_of_the_refusals()
+{
+    const auto set = [](const char* option, const char* value) {
+        return [=](server& at) { expect_ok(at.command({"CONFIG", "SET", option, value})); };
+    };
+    const auto deny = [](server& at) { change_user(at, {"-set"}); };
+    const auto no_keys = [](server& at) { change_user(at, {"resetkeys"}); };
+    return GENERATE_REF(
+        refusal{"its memory is full", set("maxmemory", "1"), master_errc::out_of_memory},
+        refusal{"too few replicas", set("min-replicas-to-write", "1"), master_errc::no_replicas},
+        refusal{"the user may not call SET", deny, master_errc::no_permission},
+        refusal{"the user may not use the key", no_keys, master_errc::no_permission});
+}
+
+} // namespace
+
+TEST_CASE(
+    "a master that refuses the SET is no vote, the others decide, and nothing stays behind",
+    "[scenario-24][scenario-50]")
+{
+    const refusal refused = one_of_the_refusals();
+    CAPTURE(refused.name);
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    refused.cause(servers[2]);
+
+    vote_of_last result = win_with_vote_of_last(own, "r");
+    CHECK(result.vote.vote == vote::failed);
+    CHECK(result.vote.reason == refused.reason);
+    CHECK_FALSE(result.vote.detail.view().empty());
+    const finished extended = extend(result.lease, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK_FALSE(extended.error);
+    CHECK_FALSE(release(result.lease).error);
+    // For the test, which is the same user.
+    change_user(servers[2], {"allkeys"});
+    for (server& each : servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}
+
+TEST_CASE(
+    "masters that refuse the SET make the quorum impossible, which isn't that somebody holds it",
+    "[scenario-24]")
+{
+    const refusal refused = one_of_the_refusals();
+    CAPTURE(refused.name);
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    refused.cause(servers[0]);
+    refused.cause(servers[2]);
+
+    const acquired result = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(result.report);
+    CHECK(result.error == errc::no_quorum);
+    CHECK_FALSE(result.lease);
+    CHECK(result.report.masters()[0].reason == refused.reason);
+    CHECK(result.report.masters()[2].reason == refused.reason);
+    CHECK(goes_away(servers[1], "lock:r"));
+}
+
+TEST_CASE("a key on a master whose memory is full meanwhile can be released", "[scenario-50]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+        expect_ok(each.command({"CONFIG", "SET", "maxmemory", "1"}));
+    }
+    const finished released = release(lease);
+    INFO(released.report);
+    CHECK_FALSE(released.error);
+    CHECK_FALSE(released.report.already_gone());
+    for (server& each : servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}
+
+TEST_CASE(
+    "a release that masters without enough replicas refuse is unconfirmed, and said so", "[scenario-50]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+    }
+    for (std::size_t index = 1; index < 3; ++index)
+    {
+        expect_ok(servers[index].command({"CONFIG", "SET", "min-replicas-to-write", "1"}));
+    }
+    const finished released = release(lease);
+    INFO(released.report);
+    CHECK(released.error == errc::unconfirmed);
+    CHECK(released.report.masters()[1].reason == master_errc::no_replicas);
+    CHECK(released.report.masters()[2].reason == master_errc::no_replicas);
+    CHECK_FALSE(lease.valid());
+    CHECK(goes_away(servers[0], "lock:r"));
+    CHECK(servers[1].command({"EXISTS", "lock:r"}) == 1);
+}
+
+TEST_CASE("a master that can't save its data refuses writes, and is reported so", "[scenario-24]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    // A snapshot that can't be put in its place: there is a directory.
+    expect_ok(servers[2].command({"SET", "something", "to save"}));
+    expect_ok(servers[2].command({"CONFIG", "SET", "save", "3600 1"}));
+    std::filesystem::create_directory(servers[2].directory() + "/dump.rdb");
+    servers[2].command({"BGSAVE"});
+    REQUIRE(comes_true(
+        servers[2],
+        [&]
+        {
+            const reply about = servers[2].command({"INFO", "persistence"});
+            return about.text.find("rdb_last_bgsave_status:err") != std::string::npos;
+        }));
+
+    vote_of_last result = win_with_vote_of_last(own, "r");
+    CHECK(result.vote.vote == vote::failed);
+    CHECK(result.vote.reason == master_errc::misconfigured);
+    CHECK_FALSE(release(result.lease).error);
+}
+
+namespace
+{
+
+/// A quorum failed for this reason. The others may not have answered before the round was decided.
+bool all_that_failed_say(const redlock::report& given, master_errc reason)
+{
+    const auto masters = given.masters();
+    const auto with_reason = std::count_if(
+        masters.begin(), masters.end(),
+        [&](const redlock::master_report& one) { return one.vote == vote::failed && one.reason == reason; });
+    return with_reason >= 2 && static_cast<std::size_t>(with_reason) == given.count(vote::failed);
+}
+
+} // namespace
+
+TEST_CASE("without the right to use scripts a user can't extend or release, and is told so", "[scenario-24]")
+{
+    std::vector<server> servers = start_servers(3);
+    for (server& each : servers)
+    {
+        change_user(each, {"-evalsha", "-eval"});
+    }
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    const finished extended = extend(lease, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK(extended.error == errc::no_quorum);
+    CHECK(lease.valid());
+    CHECK(all_that_failed_say(extended.report, master_errc::no_permission));
+    const finished released = release(lease);
+    CHECK(released.error == errc::unconfirmed);
+    CHECK(all_that_failed_say(released.report, master_errc::no_permission));
+}
+
+namespace
+{
+
+/// Two masters that work, and a third that can't be used for a reason that its connection finds out.
+void third_is_unusable(redlock::master third, std::vector<server>& two, master_errc why)
+{
+    std::vector<redlock::master> masters = addresses_of(two);
+    masters.push_back(std::move(third));
+    client own{unhurried(masters)};
+    own.events().wait_for_up(0);
+    own.events().wait_for_up(1);
+    own.events().wait_for_down(2);
+    CHECK(own.events().downs_of(2).front().reason == why);
+
+    acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(won.report);
+    CHECK_FALSE(won.error);
+    CHECK(won.report.masters()[2].vote == vote::unsent);
+    CHECK(won.report.masters()[2].reason == why);
+    CHECK_FALSE(release(won.lease).error);
+    CHECK(own.events().times_up(2) == 0);
+}
+
+} // namespace
+
+TEST_CASE("a replica is no master", "[plain]")
+{
+    std::vector<server> two = start_servers(2, server_options::plain());
+    server replica{
+        {.over = transport::tcp,
+         .as = user::default_user,
+         .settings = {"--replicaof", "127.0.0.1 " + std::to_string(two[0].port())}}};
+    third_is_unusable(address_of(replica), two, master_errc::read_only);
+}
+
+TEST_CASE("a node of a Redis Cluster is no independent master", "[plain]")
+{
+    std::vector<server> two = start_servers(2);
+    // Else its second port would be its first plus 10000, which there may be no port for.
+    server node{
+        {.over = transport::tcp,
+         .settings = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())}}};
+    third_is_unusable(address_of(node), two, master_errc::cluster_node);
+}
+
+TEST_CASE("a wrong password, and one that is missing, make a master unusable", "[plain]")
+{
+    std::vector<server> two = start_servers(2);
+    server locked{{.over = transport::tcp, .password = "the-right-one"}};
+    const std::string credentials = GENERATE("", ":wrong@", "nobody:the-right-one@");
+    const std::string url = "redis://" + credentials + "127.0.0.1:" + std::to_string(locked.port());
+    third_is_unusable(url, two, master_errc::authentication_failed);
+}
+
+TEST_CASE("the same server under two names has one vote, whatever its names", "[scenario-48][plain]")
+{
+    std::vector<server> two = start_servers(2, server_options::plain());
+    const std::string port = std::to_string(two[0].port());
+    std::vector<redlock::master> masters = addresses_of(two);
+    // A short way to write 127.0.0.1: a bare machine may not know what localhost is.
+    masters.emplace_back("redis://127.1:" + port);
+    client own{unhurried(masters)};
+    own.events().wait_until(
+        [](const std::vector<redlock::event>& events)
+        {
+            return std::any_of(
+                events.begin(), events.end(),
+                [](const redlock::event& one)
+                {
+                    const auto* down = std::get_if<redlock::master_down>(&one);
+                    return down != nullptr && down->reason == master_errc::same_server;
+                });
+        },
+        "a master that is the same server as another");
+    own.events().wait_for_up(1);
+    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(won.report);
+    CHECK_FALSE(won.error);
+    CHECK(won.report.count(vote::unsent) == 1);
+
+    // With only one other server there is no majority of three.
+    two[1].kill();
+    own.events().wait_for_down(1);
+    const acquired lost = own.try_acquire("s", {.ttl = long_ttl});
+    INFO(lost.report);
+    CHECK(lost.error == errc::no_quorum);
+}
+
+TEST_CASE(
+    "scripts that a server has forgotten are sent again with the next extension or release", "[scenario-49]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    for (server& each : servers)
+    {
+        expect_ok(each.command({"SCRIPT", "FLUSH"}));
+    }
+    const finished extended = extend(lease, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK_FALSE(extended.error);
+    for (server& each : servers)
+    {
+        expect_ok(each.command({"SCRIPT", "FLUSH"}));
+    }
+    const finished released = release(lease);
+    INFO(released.report);
+    CHECK_FALSE(released.error);
+    CHECK_FALSE(released.report.already_gone());
+    for (server& each : servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}

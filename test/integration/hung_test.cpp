@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: BSL-1.0
+// Masters that hang, die and come back: what is decided without them, and what becomes of what they were sent.
+#include "integration/fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace redlock::test;
+using namespace std::chrono_literals;
+using redlock::errc;
+using redlock::master_errc;
+using redlock::vote;
+
+namespace
+{
+
+constexpr const char* key = "lock:r";
+
+/// How many SETs a server has run.
+long long sets_run_on(server& at)
+{
+    return info_number(at, "commandstats", "cmdstat_set");
+}
+
+bool is_gone_from(std::vector<server>& servers)
+{
+    return std::all_of(servers.begin(), servers.end(), [](server& each) { return goes_away(each, key); });
+}
+
+} // namespace
+
+TEST_CASE("a minority of masters that hang costs an acquire nothing", "[scenario-36]")
+{
+    const std::size_t hung = GENERATE(1U, 2U);
+    std::vector<server> servers = start_servers(5);
+    const redlock::config options = unhurried(servers);
+    client own{options};
+    own.wait_for_masters();
+    for (std::size_t index = 0; index < hung; ++index)
+    {
+        servers[index].stop();
+    }
+    for (int attempt = 0; attempt < 10; ++attempt)
+    {
+        acquired won = own.try_acquire("r", {.ttl = long_ttl});
+        INFO(won.report);
+        REQUIRE_FALSE(won.error);
+        CHECK(won.report.elapsed < *options.node_timeout);
+        CHECK(won.report.masters()[0].vote == vote::pending);
+        const finished extended = extend(won.lease, 2 * long_ttl);
+        INFO(extended.report);
+        CHECK_FALSE(extended.error);
+        const finished released = release(won.lease);
+        INFO(released.report);
+        REQUIRE_FALSE(released.error);
+        CHECK(released.report.elapsed < *options.node_timeout);
+    }
+    for (std::size_t index = 0; index < hung; ++index)
+    {
+        servers[index].resume();
+    }
+    CHECK(is_gone_from(servers));
+    CHECK(sets_run_on(servers[0]) == 10);
+}
+
+TEST_CASE("the connection to a master that hangs is given up, and votes say so from then on", "[scenario-36]")
+{
+    std::vector<server> servers = start_servers(3);
+    redlock::config options = unhurried(servers);
+    options.dead_after = 500ms;
+    options.ping_interval = 100ms;
+    client own{options};
+    own.wait_for_masters();
+    servers[1].stop();
+    own.events().wait_for_down(1);
+    CHECK(own.events().downs_of(1).front().reason == master_errc::unresponsive);
+    acquired won = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    INFO(won.report);
+    CHECK_FALSE(won.error);
+    CHECK(won.report.masters()[1].vote == vote::unsent);
+    CHECK(won.report.masters()[1].reason == master_errc::unresponsive);
+    servers[1].resume();
+    own.events().wait_for_up(1, 2);
+    CHECK_FALSE(release(won.lease).error);
+}
+
+TEST_CASE(
+    "with a majority that hangs there is no quorum, and every key is gone soon after they go on",
+    "[scenario-23][scenario-36]")
+{
+    // The connection may stay, or be given up meanwhile.
+    const std::chrono::milliseconds dead_after = GENERATE(300ms, 30'000ms);
+    CAPTURE(dead_after.count());
+    std::vector<server> servers = start_servers(5);
+    redlock::config options = unhurried(servers);
+    options.node_timeout = 200ms;
+    options.dead_after = dead_after;
+    options.ping_interval = dead_after;
+    client own{options};
+    own.wait_for_masters();
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        servers[index].stop();
+    }
+    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(lost.report);
+    CHECK(lost.error == errc::no_quorum);
+    CHECK_FALSE(lost.lease);
+    CHECK(lost.report.elapsed >= 200ms);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        CHECK(lost.report.masters()[index].vote == vote::timed_out);
+        if (dead_after < 1s)
+        {
+            own.events().wait_for_down(index);
+        }
+        servers[index].resume();
+    }
+    CHECK(comes_true(servers[0], [&] { return sets_run_on(servers[0]) == 1; }));
+    CHECK(comes_true(servers[1], [&] { return sets_run_on(servers[1]) == 1; }));
+    CHECK(comes_true(servers[2], [&] { return sets_run_on(servers[2]) == 1; }));
+    CHECK(is_gone_from(servers));
+    CHECK_FALSE(own.acquire("r", {.ttl = long_ttl}).error);
+}
+
+TEST_CASE(
+    "a SET that runs long after its lock has lapsed is released then, and isn't left to its ttl",
+    "[scenario-60][patient]")
+{
+    std::vector<server> servers = start_servers(3);
+    redlock::config options = unhurried(servers);
+    options.node_timeout = 500ms;
+    options.dead_after = 500ms;
+    options.ping_interval = 200ms;
+    client own{options};
+    own.wait_for_masters();
+    servers[2].stop();
+
+    constexpr std::chrono::milliseconds ttl{3000};
+    acquired won = own.acquire("r", {.ttl = ttl});
+    INFO(won.report);
+    REQUIRE_FALSE(won.error);
+    own.events().wait_for_down(2);
+    CHECK(own.events().downs_of(2).front().reason == master_errc::unresponsive);
+    const redlock::clock::time_point lapsed = redlock::clock::now() + ttl;
+    REQUIRE(comes_true(servers[0], [&] { return redlock::clock::now() > lapsed; }));
+    CHECK_FALSE(won.lease.valid());
+    CHECK_FALSE(release(won.lease).error);
+
+    servers[2].resume();
+    own.events().wait_for_up(2, 2);
+    CHECK(goes_away(servers[2], key));
+    // It was there, with all of its ttl, and it was deleted.
+    CHECK(sets_run_on(servers[2]) == 1);
+    CHECK(info_number(servers[2], "stats", "expired_keys") == 0);
+}
+
+TEST_CASE("the quorum is that of the configured masters, however few are reachable", "[scenario-37]")
+{
+    std::vector<server> servers = start_servers(5);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        servers[index].kill();
+        own.events().wait_for_down(index);
+    }
+    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(lost.report);
+    CHECK(lost.error == errc::no_quorum);
+    CHECK(lost.report.count(vote::unsent) == 3);
+    CHECK(lost.report.masters()[0].reason);
+    CHECK(goes_away(servers[3], key));
+    CHECK(goes_away(servers[4], key));
+    servers[1].restart();
+    own.events().wait_for_up(1, 2);
+    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(won.report);
+    CHECK_FALSE(won.error);
+}
+
+TEST_CASE("the first acquire waits for the connections, also where a minority isn't there", "[scenario-56]")
+{
+    const std::size_t missing = GENERATE(0U, 2U);
+    std::vector<server> servers = start_servers(5);
+    for (std::size_t index = 0; index < missing; ++index)
+    {
+        servers[index].kill();
+    }
+    client own{unhurried(servers)};
+    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(won.report);
+    CHECK_FALSE(won.error);
+}
+
+TEST_CASE("a first acquire that finds no quorum in time says why for each master", "[scenario-56]")
+{
+    std::vector<server> servers = start_servers(3);
+    servers[0].kill();
+    servers[2].kill();
+    redlock::config options = unhurried(servers);
+    options.connect_timeout = 300ms;
+    client own{options};
+    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(lost.report);
+    CHECK(lost.error == errc::no_quorum);
+    CHECK(lost.report.masters()[0].vote == vote::unsent);
+    CHECK(lost.report.masters()[0].reason == boost::system::errc::connection_refused);
+    CHECK(lost.report.name(0) == address_of(servers[0]).name());
+    CHECK(lost.report.to_string().find(std::string{lost.report.name(2)}) != std::string::npos);
+}
+
+TEST_CASE(
+    "what was released while a master was dead is released on it when it is back with its data",
+    "[scenario-60]")
+{
+    server_options durable;
+    durable.settings = {"--appendonly", "yes", "--appendfsync", "always"};
+    std::vector<server> servers = start_servers(3, durable);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    REQUIRE(becomes(servers[1], key, lease.owner_id()));
+    servers[1].kill();
+    own.events().wait_for_down(1);
+    const finished released = release(lease);
+    INFO(released.report);
+    CHECK_FALSE(released.error);
+    CHECK(released.report.masters()[1].vote == vote::unsent);
+    servers[1].restart();
+    CHECK(goes_away(servers[1], key));
+}
+
+TEST_CASE("a lease whose master is restarted empty still excludes others, and an extension makes it whole")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    client rival{unhurried(servers)};
+    own.wait_for_masters();
+    rival.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, key, lease.owner_id()));
+    }
+    servers[0].restart();
+    own.events().wait_for_up(0, 2);
+    rival.events().wait_for_up(0, 2);
+    CHECK(rival.try_acquire("r", {.ttl = long_ttl}).error == errc::held_by_other);
+    REQUIRE(goes_away(servers[0], key));
+    const finished extended = extend(lease, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK_FALSE(extended.error);
+    CHECK(becomes(servers[0], key, lease.owner_id()));
+    CHECK_FALSE(release(lease).error);
+    CHECK(is_gone_from(servers));
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+// Who holds a resource, asked of real masters.
+#include "integration/fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+struct inspected
+{
+    error_code error;
+    redlock::inspection found;
+};
+
+inspected inspect(redlock::lock_manager& locks, std::string resource)
+{
+    auto result = std::make_shared<std::promise<inspected>>();
+    std::future<inspected> future = result->get_future();
+    locks.async_inspect(
+        std::move(resource),
+        [result](error_code error, redlock::inspection found) {
+            result->set_value({error, std::move(found)});
+        });
+    return take(std::move(future), "an inspection");
+}
+
+} // namespace
+
+TEST_CASE("an inspection of a free resource finds no key on any master", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client one{unhurried(servers)};
+    // Also as a manager's very first operation: all masters are waited for, not only a quorum.
+    const inspected got = inspect(one.locks(), "r");
+    CHECK_FALSE(got.error);
+    CHECK(got.found.answered() == 3);
+    CHECK(got.found.holder().empty());
+    REQUIRE(got.found.masters().size() == 3);
+    for (const master_inspection& each : got.found.masters())
+    {
+        CHECK_FALSE(each.reason);
+        CHECK(each.owner_id.view().empty());
+        CHECK_FALSE(each.expires_in);
+    }
+    CHECK(got.found.name(0) == address_of(servers[0]).name());
+}
+
+TEST_CASE("an inspection tells who holds a resource and for how long yet, on every master", "[threads]")
+{
+    std::vector<server> servers = start_servers(5);
+    client holder{unhurried(servers)};
+    client watcher{unhurried(servers)};
+    holder.wait_for_masters();
+    const lease held = holder.win("r");
+    // All of them have it; on one it never expires, on one it is somebody else's, on one it isn't a lock at all.
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", held.owner_id()));
+    }
+    servers[2].command({"PERSIST", "lock:r"});
+    servers[3].command({"SET", "lock:r", "some\nbody", "PX", "600000"});
+    servers[4].command({"DEL", "lock:r"});
+    servers[4].command({"LPUSH", "lock:r", "a list"});
+    const inspected got = inspect(watcher.locks(), "r");
+    CHECK_FALSE(got.error);
+    CHECK(got.found.holder() == held.owner_id());
+    CHECK(got.found.quorum() == 3);
+    CHECK(got.found.count(held.owner_id()) == 3);
+    const auto masters = got.found.masters();
+    REQUIRE(masters.size() == 5);
+    REQUIRE(masters[0].expires_in);
+    CHECK(*masters[0].expires_in > std::chrono::milliseconds{0});
+    CHECK(*masters[0].expires_in <= long_ttl);
+    CHECK(masters[2].owner_id.view() == held.owner_id());
+    CHECK_FALSE(masters[2].expires_in);
+    CHECK(masters[3].owner_id.view() == "some\\nbody");
+    CHECK(masters[4].reason == master_errc::command_failed);
+    CHECK(masters[4].detail.view().starts_with("WRONGTYPE"));
+    CHECK(got.found.answered() == 4);
+    servers[4].command({"DEL", "lock:r"});
+}
+
+TEST_CASE("an inspection without a quorum of answers says which masters gave none, and why", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    config options = unhurried(servers);
+    options.dead_after = std::chrono::seconds{1};
+    client one{options};
+    one.wait_for_masters();
+    const lease held = one.win("r");
+    REQUIRE(becomes(servers[0], "lock:r", held.owner_id()));
+    servers[1].kill();
+    servers[2].stop();
+    one.events().wait_for_down(1);
+    const inspected got = inspect(one.locks(), "r");
+    CHECK(got.error == errc::no_quorum);
+    CHECK(got.found.answered() == 1);
+    CHECK(got.found.masters()[0].owner_id.view() == held.owner_id());
+    CHECK(got.found.masters()[1].reason);
+    const error_code hung = got.found.masters()[2].reason;
+    CHECK((hung == master_errc::timed_out || hung == master_errc::unresponsive));
+    servers[2].resume();
+}
+
+TEST_CASE("an inspection leaves everything as it is", "[threads]")
+{
+    std::vector<server> servers = start_servers(1);
+    client one{unhurried(servers)};
+    lease held = one.win("r");
+    servers[0].command({"PEXPIRE", "lock:r", "500000"});
+    REQUIRE_FALSE(inspect(one.locks(), "r").error);
+    CHECK(servers[0].command({"PTTL", "lock:r"}).integer <= 500'000);
+    CHECK(servers[0].command({"GET", "lock:r"}) == held.owner_id());
+    CHECK_FALSE(release(held).error);
+    CHECK(inspect(one.locks(), "r").found.holder().empty());
+}
+
+TEST_CASE("an inspection of a name that can't be locked, and one after the end, are refused", "[threads]")
+{
+    std::vector<server> servers = start_servers(1);
+    client one{unhurried(servers)};
+    CHECK(inspect(one.locks(), "").error == errc::invalid_resource);
+    CHECK(inspect(one.locks(), std::string(1025, 'x')).error == errc::invalid_resource);
+    REQUIRE_FALSE(shut_down(one.locks()));
+    CHECK(inspect(one.locks(), "r").error == errc::closed);
+}
+
+} // namespace redlock::test

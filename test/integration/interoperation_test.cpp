@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: BSL-1.0
+// Other clients of the same kind: plain keys on the same masters exclude each other, whoever set them.
+#include "integration/fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+using namespace redlock::test;
+using redlock::errc;
+using redlock::vote;
+
+namespace
+{
+
+/// What the documentation of distributed locks with Redis tells every client to release with.
+constexpr const char* documented_release =
+    R"lua(if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end)lua";
+
+reply set_by_another_client(server& at, const std::string& owner)
+{
+    return at.command({"SET", "lock:r", owner, "NX", "PX", "600000"});
+}
+
+} // namespace
+
+TEST_CASE("a key that another client set on a quorum with plain SET NX PX excludes ours")
+{
+    std::vector<server> servers = start_servers(5);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        REQUIRE(set_by_another_client(servers[index], "somebody else") == "OK");
+    }
+    const acquired refused = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(refused.report);
+    CHECK(refused.error == errc::held_by_other);
+    CHECK(refused.report.count(vote::held) == 3);
+    // What we got on the others is given back, and what is theirs stays.
+    for (std::size_t index = 0; index < servers.size(); ++index)
+    {
+        const bool as_it_was = index < 3 ? becomes(servers[index], "lock:r", "somebody else")
+                                         : goes_away(servers[index], "lock:r");
+        CHECK(as_it_was);
+    }
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        REQUIRE(servers[index].command({"EVAL", documented_release, "1", "lock:r", "somebody else"}) == 1);
+    }
+    CHECK_FALSE(own.try_acquire("r", {.ttl = long_ttl}).error);
+}
+
+TEST_CASE("a key that another client set on a minority doesn't exclude ours, and isn't touched")
+{
+    std::vector<server> servers = start_servers(5);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    REQUIRE(set_by_another_client(servers[0], "somebody else") == "OK");
+    REQUIRE(set_by_another_client(servers[4], "somebody else") == "OK");
+    redlock::lease lease = own.win("r");
+    CHECK_FALSE(extend(lease, 2 * long_ttl).error);
+    CHECK_FALSE(release(lease).error);
+    for (std::size_t index = 1; index < 4; ++index)
+    {
+        CHECK(goes_away(servers[index], "lock:r"));
+    }
+    CHECK(servers[0].command({"GET", "lock:r"}) == "somebody else");
+    CHECK(servers[4].command({"GET", "lock:r"}) == "somebody else");
+}
+
+TEST_CASE(
+    "one of two masters held by another client is enough to be refused, and the other is given back",
+    "[scenario-35]")
+{
+    std::vector<server> servers = start_servers(2);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    REQUIRE(set_by_another_client(servers[1], "somebody else") == "OK");
+    const acquired refused = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(refused.report);
+    CHECK(refused.error == errc::held_by_other);
+    CHECK(goes_away(servers[0], "lock:r"));
+    CHECK(servers[1].command({"GET", "lock:r"}) == "somebody else");
+}
+
+TEST_CASE("our key excludes another client's plain SET NX PX until we give it back")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+        CHECK(set_by_another_client(each, "somebody else").is_null());
+        // Their release doesn't delete what is ours.
+        CHECK(each.command({"EVAL", documented_release, "1", "lock:r", "somebody else"}) == 0);
+    }
+    CHECK_FALSE(release(lease).error);
+    for (server& each : servers)
+    {
+        REQUIRE(goes_away(each, "lock:r"));
+        CHECK(set_by_another_client(each, "somebody else") == "OK");
+    }
+}
+
+TEST_CASE(
+    "the documented script releases our key, and our own release then finds it gone, which is no failure")
+{
+    std::vector<server> servers = start_servers(5);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    const std::string owner{lease.owner_id()};
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", owner));
+        CHECK(each.command({"EVAL", documented_release, "1", "lock:r", owner}) == 1);
+    }
+    const finished released = release(lease);
+    INFO(released.report);
+    CHECK_FALSE(released.error);
+    CHECK(released.report.already_gone());
+}
+
+TEST_CASE("an extension whose keys another client took away loses the lease and takes nothing back")
+{
+    // Deleted, or set anew by somebody else: either way the key isn't ours.
+    const bool set_anew = GENERATE(false, true);
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+    }
+    for (std::size_t index = 0; index < 2; ++index)
+    {
+        REQUIRE(servers[index].command({"DEL", "lock:r"}) == 1);
+        if (set_anew)
+        {
+            REQUIRE(set_by_another_client(servers[index], "somebody else") == "OK");
+        }
+    }
+    const finished extended = extend(lease, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK(extended.error == errc::lease_lost);
+    CHECK_FALSE(lease.valid());
+    CHECK(extend(lease, 2 * long_ttl).error == errc::lease_lost);
+    CHECK_FALSE(release(lease).error);
+    for (std::size_t index = 0; index < 2; ++index)
+    {
+        const reply now = servers[index].command({"GET", "lock:r"});
+        CHECK((set_anew ? now == "somebody else" : now.is_null()));
+    }
+    CHECK(goes_away(servers[2], "lock:r"));
+}
+
+TEST_CASE("a key that one master lost is set there again once an extension is confirmed", "[scenario-27]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+    }
+    REQUIRE(servers[1].command({"FLUSHALL"}) == "OK");
+    const finished extended = extend(lease, 2 * long_ttl);
+    INFO(extended.report);
+    CHECK_FALSE(extended.error);
+    CHECK(becomes(servers[1], "lock:r", lease.owner_id()));
+    const reply left = servers[1].command({"PTTL", "lock:r"});
+    CHECK(left.integer > long_ttl.count());
+    CHECK_FALSE(release(lease).error);
+    for (server& each : servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSL-1.0
+// Kept leases outside of a scope, and whole processes that keep one, on real masters with real faults.
+#include "integration/fixture.hpp"
+
+#include "support/child_process.hpp"
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <fstream>
+#include <sstream>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+acquired acquire_kept(lock_manager& locks, std::string resource, keep_options options)
+{
+    auto result = std::make_shared<std::promise<acquired>>();
+    std::future<acquired> future = result->get_future();
+    auto out = std::make_shared<redlock::report>();
+    locks.async_acquire_kept(
+        std::move(resource), options, *out,
+        [result, out](error_code error, lease got) {
+            result->set_value({error, std::move(got), *out});
+        });
+    return take(std::move(future), "an acquire that is kept");
+}
+
+/// How a wait for a loss ended.
+struct loss
+{
+    error_code error;
+    error_code why;
+};
+
+std::future<loss> start_wait_lost(lease& held)
+{
+    auto result = std::make_shared<std::promise<loss>>();
+    std::future<loss> future = result->get_future();
+    held.async_wait_lost([result](error_code error, error_code why) { result->set_value({error, why}); });
+    return future;
+}
+
+/// With room for two node timeouts in `often`.
+config keeping(const std::vector<server>& servers)
+{
+    config options = unhurried(servers);
+    options.node_timeout = 1s;
+    return options;
+}
+
+/// Extended twice a second, lost five seconds after a quorum of masters has fallen silent.
+constexpr keep_options often{
+    .ttl = 20s, .max_hold = redlock::no_limit, .wait = 60s, .extend_every = 500ms, .stop_margin = 15s};
+
+std::string text_of(const std::string& file)
+{
+    std::ifstream in{file};
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+} // namespace
+
+TEST_CASE("a lease outside of a scope is extended until it is released", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client one{keeping(servers)};
+    one.wait_for_masters();
+    acquired got = acquire_kept(one.locks(), "r", often);
+    REQUIRE_FALSE(got.error);
+    std::future<loss> lost = start_wait_lost(got.lease);
+    const clock::time_point first = got.lease.valid_until();
+    one.events().wait_until(
+        [](const std::vector<event>& events)
+        {
+            return std::count_if(
+                       events.begin(), events.end(),
+                       [](const event& each) { return std::holds_alternative<lease_extended>(each); }) >= 3;
+        },
+        "three extensions");
+    CHECK(got.lease.valid());
+    CHECK(got.lease.valid_until() > first);
+    REQUIRE_FALSE(release(got.lease).error);
+    // Given back, not lost.
+    CHECK(take(std::move(lost), "the end of the wait").error == errc::not_held);
+    for (server& each : servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}
+
+TEST_CASE("a kept lease that goes out of scope is given back", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client one{keeping(servers)};
+    one.wait_for_masters();
+    {
+        const acquired got = acquire_kept(one.locks(), "r", often);
+        REQUIRE_FALSE(got.error);
+    }
+    for (server& each : servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}
+
+TEST_CASE("who waits for the loss is told of it, and until when nobody else can get in", "[threads][patient]")
+{
+    std::vector<server> servers = start_servers(3);
+    client one{keeping(servers)};
+    one.wait_for_masters();
+    acquired got = acquire_kept(one.locks(), "r", often);
+    REQUIRE_FALSE(got.error);
+    std::future<loss> lost = start_wait_lost(got.lease);
+    SECTION("a quorum hangs")
+    {
+        servers[0].stop();
+        servers[1].stop();
+        const loss told = take(std::move(lost), "the loss");
+        CHECK_FALSE(told.error);
+        CHECK(told.why == errc::lease_lost);
+        CHECK_FALSE(got.lease.valid());
+        CHECK(got.lease.remaining() == 0ns);
+        // Fifteen seconds before its end.
+        CHECK(got.lease.valid_until() > clock::time_point{});
+        servers[0].resume();
+        servers[1].resume();
+    }
+    SECTION("a quorum says that it is somebody else's")
+    {
+        servers[0].command({"SET", "lock:r", "somebody else"});
+        servers[1].command({"SET", "lock:r", "somebody else"});
+        const loss told = take(std::move(lost), "the loss");
+        CHECK_FALSE(told.error);
+        CHECK(told.why == errc::lease_lost);
+        CHECK(got.lease.valid_until() == clock::time_point{});
+        REQUIRE_FALSE(release(got.lease).error);
+        CHECK(servers[0].command({"GET", "lock:r"}) == "somebody else");
+    }
+    SECTION("the manager is shut down")
+    {
+        std::future<error_code> ended = start_shutdown(one.locks());
+        const loss told = take(std::move(lost), "the loss");
+        CHECK_FALSE(told.error);
+        CHECK(told.why == errc::closed);
+        // Nothing is given back while somebody may still work under it.
+        CHECK(servers[2].command({"EXISTS", "lock:r"}).integer == 1);
+        REQUIRE_FALSE(release(got.lease).error);
+        CHECK_FALSE(take(std::move(ended), "the shutdown"));
+    }
+}
+
+TEST_CASE("work beside a wait for the loss ends with whichever comes first", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client one{keeping(servers)};
+    one.wait_for_masters();
+    acquired got = acquire_kept(one.locks(), "r", often);
+    REQUIRE_FALSE(got.error);
+    auto first = [&got](std::chrono::nanoseconds duration) -> asio::awaitable<std::size_t>
+    {
+        using namespace boost::asio::experimental::awaitable_operators;
+        asio::steady_timer work{co_await asio::this_coro::executor, duration};
+        auto working = work.async_wait(asio::use_awaitable);
+        auto losing = got.lease.async_wait_lost(asio::use_awaitable);
+        const auto ended = co_await (std::move(working) || std::move(losing));
+        co_return ended.index();
+    };
+    CHECK(one.loop().run(first(1ms)) == 0);
+    servers[0].command({"DEL", "lock:r"});
+    servers[1].command({"DEL", "lock:r"});
+    CHECK(one.loop().run(first(1h)) == 1);
+}
+
+TEST_CASE(
+    "a process that was stopped finds its lease lost at the first look [scenario-1]",
+    "[threads][scenario-1][patient]")
+{
+    std::vector<server> servers = start_servers(5);
+    const temporary_directory directory;
+    const std::string output = directory.path() + "/output";
+    const config reached = reaching(servers);
+    std::vector<std::string> arguments{LEASE_HOLDER, "r", "3000", reached.tls.ca_file};
+    for (const master& each : reached.masters)
+    {
+        arguments.insert(arguments.end(), {each.name(), each.username(), each.password().reveal()});
+    }
+    child_process holder{arguments, output};
+    REQUIRE(comes_true(servers[0], [&] { return text_of(output).find("\nvalid\n") != std::string::npos; }));
+    holder.stop();
+
+    // The rival gets in when the lease has lapsed, and not before.
+    client rival{unhurried(servers)};
+    rival.wait_for_masters();
+    const acquired got = rival.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    REQUIRE_FALSE(got.error);
+    for (server& each : servers)
+    {
+        REQUIRE(becomes(each, "lock:r", got.lease.owner_id()));
+    }
+    holder.resume();
+    REQUIRE(holder.wait_for_end(patience));
+    const std::string said = text_of(output);
+    INFO(said);
+    const std::string after = said.substr(said.find('\n') + 1);
+    // Cancelled before it could look, or told at its first look.
+    CHECK((after == "valid\ninvalid\ncancelled\nlost\n" || after == "valid\ncancelled\nlost\n"));
+    CHECK(got.lease.valid());
+    for (server& each : servers)
+    {
+        CHECK(each.command({"GET", "lock:r"}) == got.lease.owner_id());
+    }
+}
+
+} // namespace redlock::test

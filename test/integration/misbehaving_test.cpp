@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSL-1.0
+// Servers that were written to misbehave: they cost a vote, never the caller's time, and never a lock that isn't held.
+#include "integration/fixture.hpp"
+#include "support/scripted_server.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+
+using namespace redlock::test;
+using namespace std::chrono_literals;
+using redlock::errc;
+using redlock::master_errc;
+using redlock::vote;
+
+namespace
+{
+
+/// A way to misbehave, and what a vote's reason may then be.
+struct misbehaviour
+{
+    std::string name;
+    std::function<behaviour(applies)> make;
+    std::vector<redlock::error_code> reasons;
+
+    friend std::ostream& operator<<(std::ostream& out, const misbehaviour& one) { return out << one.name; }
+};
+
+const redlock::error_code timed_out = master_errc::timed_out;
+const redlock::error_code not_resp = master_errc::protocol_error;
+const redlock::error_code lost = master_errc::connection_lost;
+const redlock::error_code connecting = master_errc::connect_timed_out;
+const redlock::error_code nothing_yet = master_errc::not_connected;
+const redlock::error_code reset = boost::system::errc::make_error_code(boost::system::errc::connection_reset);
+const redlock::error_code pipe = boost::system::errc::make_error_code(boost::system::errc::broken_pipe);
+
+/// What no client can make anything of.
+misbehaviour one_of_the_useless()
+{
+    const auto never = [](applies when) { return silent(when); };
+    const auto http = [](applies when) { return speaks_http(when); };
+    const auto noise = [](applies when) { return garbage(when); };
+    const auto huge = [](applies when) { return huge_bulk_length(when); };
+    const auto endless = [](applies when) { return endless_line(1'000'000, when); };
+    const auto middle = [](applies when) { return closes_in_the_middle(when); };
+    const auto instead = [](applies when) { return closes_instead(when); };
+    const auto deep = [](applies when)
+    { return says("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", when); };
+    const auto wide = [](applies when) { return says("*4294967295\r\n", when); };
+    const auto error = [](applies when) { return says("-ERR out of order\r\n", when); };
+    const auto wrong_type = [](applies when) { return says("*2\r\n:1\r\n+OK\r\n", when); };
+    return GENERATE_REF(
+        misbehaviour{"never answers", never, {timed_out, connecting, nothing_yet}},
+        misbehaviour{"speaks HTTP", http, {not_resp}}, misbehaviour{"sends garbage", noise, {not_resp}},
+        misbehaviour{"announces 4 GiB", huge, {not_resp}},
+        misbehaviour{"sends a line without end", endless, {not_resp}},
+        misbehaviour{"closes in the middle of an answer", middle, {lost, reset, pipe}},
+        misbehaviour{"closes instead of answering", instead, {lost, reset, pipe}},
+        misbehaviour{"nests without end", deep, {not_resp}},
+        misbehaviour{"announces 4 billion elements", wide, {not_resp}},
+        misbehaviour{
+            "answers every command with an error",
+            error,
+            {master_errc::command_failed, master_errc::authentication_failed}},
+        misbehaviour{
+            "answers with what no server answers",
+            wrong_type,
+            {not_resp, master_errc::command_failed, master_errc::authentication_failed}});
+}
+
+applies one_of_the_times()
+{
+    return GENERATE(applies::from_the_start, applies::to_locks);
+}
+
+/// Real masters, and some that misbehave.
+struct mixed_masters
+{
+    /// Each misbehaves in the same way, but is a server of its own.
+    mixed_masters(std::size_t good, std::size_t bad, const std::function<behaviour()>& how)
+        : servers{start_servers(good)}
+    {
+        for (std::size_t count = 0; count < bad; ++count)
+        {
+            scripted.push_back(std::make_unique<scripted_server>(how()));
+        }
+    }
+
+    redlock::config options() const
+    {
+        std::vector<redlock::master> masters;
+        for (const auto& each : scripted)
+        {
+            masters.emplace_back(each->url());
+        }
+        for (const server& each : servers)
+        {
+            masters.push_back(address_of(each));
+        }
+        redlock::config result = unhurried(masters);
+        result.node_timeout = 1s;
+        return result;
+    }
+
+    std::vector<std::unique_ptr<scripted_server>> scripted;
+    std::vector<server> servers;
+};
+
+bool is_one_of(const std::vector<redlock::error_code>& allowed, const redlock::error_code& reason)
+{
+    return std::find(allowed.begin(), allowed.end(), reason) != allowed.end();
+}
+
+/// The first master's part in rounds, until it has one that isn't only that it is late: rounds don't wait for it.
+redlock::master_report vote_of_first(client& own, const std::vector<redlock::error_code>& allowed)
+{
+    redlock::master_report last;
+    for (int attempt = 0; attempt < 500; ++attempt)
+    {
+        acquired won = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+        last = won.report.masters()[0];
+        const finished released = release(won.lease);
+        if (won.error || released.error)
+        {
+            throw std::runtime_error{won.report.to_string() + "\n" + released.report.to_string()};
+        }
+        if (last.vote != vote::pending && last.reason != master_errc::not_connected &&
+            is_one_of(allowed, last.reason))
+        {
+            return last;
+        }
+    }
+    return last;
+}
+
+} // namespace
+
+TEST_CASE(
+    "one of five masters that misbehaves is one failed vote with its reason; the lock is held with the "
+    "others",
+    "[scenario-36][own-servers]")
+{
+    const misbehaviour how = one_of_the_useless();
+    const applies when = one_of_the_times();
+    CAPTURE(how, when);
+    mixed_masters masters{4, 1, [&] { return how.make(when); }};
+    client own{masters.options()};
+    for (std::size_t index = 1; index < 5; ++index)
+    {
+        own.events().wait_for_up(index);
+    }
+    if (how.name == "never answers")
+    {
+        // It is pending in every round that the others decide.
+        redlock::lease lease = own.win("r");
+        CHECK_FALSE(extend(lease, 2 * long_ttl).error);
+        CHECK_FALSE(release(lease).error);
+    }
+    else
+    {
+        const redlock::master_report said = vote_of_first(own, how.reasons);
+        INFO(said.reason.message());
+        CHECK((said.vote == vote::failed || said.vote == vote::unsent));
+        CHECK(is_one_of(how.reasons, said.reason));
+    }
+    for (server& each : masters.servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+    CHECK(masters.scripted[0]->complaints().empty());
+}
+
+TEST_CASE(
+    "three of five masters that misbehave make the quorum impossible, and never a lease",
+    "[scenario-45][own-servers]")
+{
+    const misbehaviour how = one_of_the_useless();
+    const applies when = one_of_the_times();
+    CAPTURE(how, when);
+    mixed_masters masters{2, 3, [&] { return how.make(when); }};
+    redlock::config options = masters.options();
+    options.connect_timeout = 1s;
+    client own{options};
+    for (int attempt = 0; attempt < 3; ++attempt)
+    {
+        const acquired none = own.try_acquire("r", {.ttl = long_ttl});
+        INFO(none.report);
+        CHECK(none.error == errc::no_quorum);
+        CHECK_FALSE(none.lease);
+        for (std::size_t index = 0; index < 3; ++index)
+        {
+            const redlock::master_report& said = none.report.masters()[index];
+            CHECK(said.vote != vote::granted);
+            CHECK(said.vote != vote::held);
+        }
+    }
+    for (server& each : masters.servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}
+
+TEST_CASE(
+    "a master that sends a gigabyte without a line end costs no more than its buffer",
+    "[own-servers][scenario-45]")
+{
+    constexpr std::size_t gigabyte = std::size_t{1} << 30;
+    const applies when = GENERATE(applies::from_the_start, applies::to_locks);
+    mixed_masters masters{4, 1, [&] { return endless_line(gigabyte, when); }};
+    client own{masters.options()};
+    for (std::size_t index = 1; index < 5; ++index)
+    {
+        own.events().wait_for_up(index);
+    }
+    const auto most_resident_kib = []
+    {
+        rusage used{};
+        getrusage(RUSAGE_SELF, &used);
+        return used.ru_maxrss;
+    };
+    const long before = most_resident_kib();
+    // Time and again it is connected to, and sends until it is hung up on.
+    while (!masters.scripted[0]->wait_for_connections(5, 0ms))
+    {
+        const redlock::lease held = own.win("r");
+        REQUIRE(held.valid());
+    }
+    // Half of one of its answers: a sanitizer keeps some memory of what was freed.
+    CHECK(most_resident_kib() - before < static_cast<long>(gigabyte / 1024 / 2));
+}
+
+TEST_CASE(
+    "masters that answer slowly in single bytes, or say everything a little late, are good masters",
+    "[own-servers]")
+{
+    const auto bytes = [](applies when) { return in_single_bytes(when); };
+    const auto later = [](applies when) { return late(20ms, when); };
+    const auto how =
+        GENERATE_REF(std::function<behaviour(applies)>{bytes}, std::function<behaviour(applies)>{later});
+    const applies when = one_of_the_times();
+    mixed_masters masters{0, 3, [&] { return how(when); }};
+    client own{masters.options()};
+    own.wait_for_masters();
+    acquired won = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    INFO(won.report);
+    REQUIRE_FALSE(won.error);
+    CHECK_FALSE(extend(won.lease, 2 * long_ttl).error);
+    CHECK_FALSE(release(won.lease).error);
+}
+
+TEST_CASE(
+    "masters that answer after the node timeout are no quorum, and what they took is given back",
+    "[scenario-23][own-servers]")
+{
+    std::vector<std::shared_ptr<honest_master>> states;
+    std::vector<std::unique_ptr<scripted_server>> servers;
+    std::vector<redlock::master> addresses;
+    for (int count = 0; count < 3; ++count)
+    {
+        states.push_back(std::make_shared<honest_master>());
+        servers.push_back(std::make_unique<scripted_server>(late(1500ms, applies::to_locks, states.back())));
+        addresses.emplace_back(servers.back()->url());
+    }
+    redlock::config options = unhurried(addresses);
+    options.node_timeout = 500ms;
+    client own{options};
+    own.wait_for_masters();
+    const acquired none = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(none.report);
+    CHECK(none.error == errc::no_quorum);
+    CHECK(none.report.count(vote::timed_out) == 3);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        CHECK(servers[index]->wait_for_command("EVALSHA", 1, patience));
+    }
+    // All answers have come by the end of a shutdown.
+    CHECK_FALSE(shut_down(own.locks()));
+    for (const auto& each : states)
+    {
+        CHECK_FALSE(each->value("lock:r"));
+    }
+}
+
+TEST_CASE(
+    "a master that answers everything twice never counts twice, and no answer for another's",
+    "[scenario-43][own-servers]")
+{
+    const applies when = one_of_the_times();
+    // Two of three: if a second answer were taken for that of the next command, a held key would look free.
+    mixed_masters masters{1, 2, [&] { return answers_twice(when); }};
+    REQUIRE(masters.servers[0].command({"SET", "lock:taken", "somebody else"}) == "OK");
+    client own{masters.options()};
+    own.events().wait_for_up(2);
+    const redlock::lease first = own.acquire("r", {.ttl = long_ttl, .wait = 2s}).lease;
+    for (int attempt = 0; attempt < 20; ++attempt)
+    {
+        const acquired again = own.try_acquire("r", {.ttl = long_ttl});
+        INFO(again.report);
+        // Whether the first one was won or not: two can't hold it.
+        CHECK_FALSE((first && again.lease));
+    }
+}
+
+TEST_CASE(
+    "every attempt of an acquire has its own owner id, and is released with that one",
+    "[scenario-19][scenario-25][own-servers]")
+{
+    const auto state = std::make_shared<honest_master>();
+    state->set("lock:r", "somebody else");
+    scripted_server at{honest(state)};
+    client own{unhurried({at.url()})};
+    own.wait_for_masters();
+    const acquired none = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 10});
+    CHECK(none.error == errc::held_by_other);
+    CHECK(at.wait_for_command("EVALSHA", 10, patience));
+
+    std::vector<std::string> asked;
+    std::vector<std::string> released;
+    for (const command& each : at.commands())
+    {
+        if (each.front() == "SET")
+        {
+            CHECK(each.at(1) == "lock:r");
+            asked.push_back(each.at(2));
+        }
+        if (each.front() == "EVALSHA")
+        {
+            CHECK(each.at(3) == "lock:r");
+            released.push_back(each.at(4));
+        }
+    }
+    CHECK(asked == released);
+    std::sort(asked.begin(), asked.end());
+    CHECK(asked.size() == 10);
+    CHECK(std::adjacent_find(asked.begin(), asked.end()) == asked.end());
+}
+
+TEST_CASE("a server that knows no HELLO is spoken to in RESP2", "[own-servers]")
+{
+    std::vector<std::unique_ptr<scripted_server>> servers;
+    std::vector<redlock::master> addresses;
+    for (int count = 0; count < 3; ++count)
+    {
+        const auto master =
+            std::make_shared<honest_master>(honest_options{.password = "secret", .knows_hello = false});
+        // Such a server looks for the command before it looks for a password.
+        const auto knows_no_hello = [](session&, const command& words, std::string bytes)
+        { return answer{.bytes = name_of(words) == "HELLO" ? "-ERR unknown command `HELLO`\r\n" : bytes}; };
+        servers.push_back(
+            std::make_unique<scripted_server>(altered(knows_no_hello, applies::from_the_start, master)));
+        addresses.emplace_back("redis://:secret@127.0.0.1:" + std::to_string(servers.back()->port()));
+    }
+    client own{unhurried(addresses)};
+    client rival{unhurried(addresses)};
+    own.wait_for_masters();
+    rival.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    CHECK(rival.try_acquire("r", {.ttl = long_ttl}).error == errc::held_by_other);
+    CHECK_FALSE(extend(lease, 2 * long_ttl).error);
+    CHECK_FALSE(release(lease).error);
+    CHECK_FALSE(rival.try_acquire("r", {.ttl = long_ttl}).error);
+}
+
+TEST_CASE("a server's password never comes back in an event or a report", "[scenario-52][own-servers]")
+{
+    // A server that repeats what it was sent.
+    const auto repeats = [](session&, const command& words)
+    {
+        std::string text = "-ERR unknown argument";
+        for (const std::string& word : words)
+        {
+            text += " '" + word + "'";
+        }
+        return answer{.bytes = text + "\r\n"};
+    };
+    scripted_server at{answering(repeats)};
+    client own{unhurried({"redis://user:sesame@127.0.0.1:" + std::to_string(at.port())})};
+    own.events().wait_for_down(0);
+    const redlock::master_down down = own.events().downs_of(0).front();
+    CHECK(down.detail.find("sesame") == std::string::npos);
+    CHECK(down.name.find("sesame") == std::string::npos);
+    CHECK(down.reason.message().find("sesame") == std::string::npos);
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSL-1.0
+// Masters over TLS: real servers with certificates of every kind.
+#include "integration/fixture.hpp"
+
+#include "support/certificates.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+
+/// An authority, and what a server needs that it has signed.
+class authority
+{
+  public:
+    certificate_authority& ca() { return ca_; }
+    server_tls tls(const certificate_options& says = {}, bool ask_clients = false)
+    {
+        return {ca_.issue("server" + std::to_string(++issued_), says), ca_.file(), ask_clients};
+    }
+    config trusting(std::vector<master> masters)
+    {
+        config options = unhurried(std::move(masters));
+        options.tls.ca_file = ca_.file();
+        return options;
+    }
+
+  private:
+    temporary_directory directory_;
+    certificate_authority ca_{directory_.path(), "authority"};
+    int issued_ = 0;
+};
+
+/// How the master's first connect fails.
+redlock::master_down failure_of(client& one)
+{
+    one.events().wait_for_down(0);
+    return one.events().downs_of(0).front();
+}
+
+/// Whether a lock can be taken and given back.
+void check_locking(client& one)
+{
+    lease held = one.win("r");
+    CHECK(held.valid());
+    CHECK_FALSE(extend(held, long_ttl).error);
+    CHECK_FALSE(release(held).error);
+}
+
+} // namespace
+
+TEST_CASE("locks are taken over TLS", "[threads][own-servers]")
+{
+    authority trusted;
+    std::vector<server> servers;
+    for (int count = 0; count < 3; ++count)
+    {
+        servers.emplace_back(server_options{.tls = trusted.tls()});
+    }
+    client one{trusted.trusting(addresses_of(servers))};
+    one.wait_for_masters();
+    check_locking(one);
+    CHECK(address_of(servers[0]).name().starts_with("rediss://127.0.0.1:"));
+    // With a password, by URL.
+    server with_password{{.password = "open sesame", .tls = trusted.tls()}};
+    client other{trusted.trusting({master{with_password.url()}})};
+    check_locking(other);
+}
+
+TEST_CASE(
+    "a certificate that can't be trusted says which check failed, and for which master [scenario-53]",
+    "[threads][scenario-53][own-servers]")
+{
+    authority trusted;
+    SECTION("expired")
+    {
+        const server at{{.tls = trusted.tls({.begins = -48h, .ends = -24h})}};
+        client one{trusted.trusting({address_of(at)})};
+        const redlock::master_down down = failure_of(one);
+        CHECK(down.reason == master_errc::certificate_expired);
+        CHECK(down.detail == "certificate has expired");
+        CHECK(down.name == address_of(at).name());
+    }
+    SECTION("not valid yet")
+    {
+        const server at{{.tls = trusted.tls({.begins = 24h, .ends = 48h})}};
+        client one{trusted.trusting({address_of(at)})};
+        CHECK(failure_of(one).reason == master_errc::certificate_expired);
+    }
+    SECTION("made out to another address")
+    {
+        const server at{{.tls = trusted.tls({.made_out_to = "IP:10.0.0.1,DNS:elsewhere.example"})}};
+        client one{trusted.trusting({address_of(at)})};
+        const redlock::master_down down = failure_of(one);
+        CHECK(down.reason == master_errc::certificate_wrong_name);
+        CHECK(down.detail == "it isn't made out to 127.0.0.1");
+    }
+    SECTION("from an authority that isn't trusted")
+    {
+        authority unknown;
+        const server at{{.tls = unknown.tls()}};
+        client one{trusted.trusting({address_of(at)})};
+        CHECK(failure_of(one).reason == master_errc::certificate_untrusted);
+    }
+    SECTION("signed by nobody but itself")
+    {
+        const server at{{.tls = server_tls{trusted.ca().self_signed("self"), trusted.ca().file()}}};
+        client one{trusted.trusting({address_of(at)})};
+        CHECK(failure_of(one).reason == master_errc::certificate_untrusted);
+    }
+    SECTION("none of the system's authorities knows it")
+    {
+        const server at{{.tls = trusted.tls()}};
+        config options = unhurried({address_of(at)});
+        options.tls = {};
+        client one{options};
+        CHECK(failure_of(one).reason == master_errc::certificate_untrusted);
+    }
+}
+
+TEST_CASE("an acquire fails at once when certificates make the quorum impossible", "[threads][own-servers]")
+{
+    authority trusted;
+    authority unknown;
+    std::vector<server> servers;
+    servers.emplace_back(server_options{.tls = trusted.tls()});
+    servers.emplace_back(server_options{.tls = unknown.tls()});
+    servers.emplace_back(server_options{.tls = unknown.tls()});
+    client one{trusted.trusting(addresses_of(servers))};
+    one.events().wait_for_down(1);
+    one.events().wait_for_down(2);
+    const acquired got = one.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    CHECK(got.error == errc::no_quorum);
+    CHECK_THAT(
+        got.report.to_string(),
+        ContainsSubstring(address_of(servers[1]).name()) && ContainsSubstring("certificate"));
+}
+
+TEST_CASE(
+    "a server that asks for a client's certificate gets it, or says that it is missing",
+    "[threads][own-servers]")
+{
+    authority trusted;
+    const server at{{.tls = trusted.tls({}, true)}};
+    config options = trusted.trusting({address_of(at)});
+    SECTION("there is one")
+    {
+        const certificate_files own = trusted.ca().issue("client");
+        options.tls.certificate_file = own.certificate;
+        options.tls.private_key_file = own.key;
+        client one{options};
+        check_locking(one);
+    }
+    SECTION("there is none")
+    {
+        client one{options};
+        const redlock::master_down down = failure_of(one);
+        CHECK(down.reason == master_errc::tls_failed);
+        CHECK_THAT(down.detail, ContainsSubstring("certificate required"));
+    }
+    SECTION("it is from an authority that the server doesn't trust")
+    {
+        authority unknown;
+        const certificate_files own = unknown.ca().issue("client");
+        options.tls.certificate_file = own.certificate;
+        options.tls.private_key_file = own.key;
+        client one{options};
+        CHECK(failure_of(one).reason == master_errc::tls_failed);
+    }
+}
+
+TEST_CASE("with verification off, any certificate will do", "[threads][own-servers]")
+{
+    authority trusted;
+    const server at{
+        {.tls = trusted.tls({.made_out_to = "DNS:elsewhere.example", .begins = -48h, .ends = -24h})}};
+    config options = unhurried({address_of(at)});
+    options.tls.verification = tls_verification::dangerously_off;
+    client one{options};
+    check_locking(one);
+}
+
+TEST_CASE(
+    "TLS against a server that speaks none, and none against one that does, is told apart",
+    "[threads][own-servers]")
+{
+    authority trusted;
+    const server plain{server_options::plain()};
+    tcp_address address{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(plain.port()), .tls = true};
+    config impatient = trusted.trusting({address});
+    impatient.connect_timeout = 500ms;
+    client over_tls{impatient};
+    const redlock::master_down down = failure_of(over_tls);
+    // To a plain server the greeting is a command that isn't complete yet.
+    CHECK(down.reason == master_errc::connect_timed_out);
+    CHECK(down.detail == "the TLS handshake wasn't answered");
+
+    const server encrypted{{.tls = trusted.tls()}};
+    address.port = static_cast<std::uint16_t>(encrypted.port());
+    address.tls = false;
+    client without{unhurried({address})};
+    const error_code cut_off = failure_of(without).reason;
+    CHECK((cut_off == master_errc::connection_lost || cut_off == asio::error::connection_reset));
+}
+
+TEST_CASE("files for TLS that can't be used are refused when the manager is made", "[threads][own-servers]")
+{
+    authority trusted;
+    asio::io_context io;
+    const auto refusal = [&io](const tls_options& tls, std::string_view url) -> std::string
+    {
+        try
+        {
+            const lock_manager locks{io, config{.masters = {url}, .tls = tls}};
+            return "accepted";
+        }
+        catch (const system_error& error)
+        {
+            CHECK(error.code() == errc::invalid_config);
+            return error.what();
+        }
+    };
+    const certificate_files own = trusted.ca().issue("client");
+    const certificate_files other = trusted.ca().issue("other");
+    const std::string url = "rediss://10.0.0.1";
+    CHECK_THAT(refusal({.ca_file = "/nowhere.pem"}, url), ContainsSubstring("tls.ca_file '/nowhere.pem'"));
+    CHECK_THAT(
+        refusal({.certificate_file = own.key, .private_key_file = own.key}, url),
+        ContainsSubstring("tls.certificate_file"));
+    CHECK_THAT(
+        refusal({.certificate_file = own.certificate, .private_key_file = other.key}, url),
+        ContainsSubstring("tls.private_key_file"));
+    CHECK_THAT(
+        refusal({.certificate_file = own.certificate}, url),
+        ContainsSubstring("give tls.private_key_file as well"));
+    CHECK_THAT(refusal({.ca_file = own.certificate}, "redis://10.0.0.1"), ContainsSubstring("rediss://"));
+    CHECK(refusal({.ca_file = trusted.ca().file()}, url) == "accepted");
+}
+
+} // namespace redlock::test

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: BSL-1.0
+// Completion tokens of every kind, from any thread; where handlers run, and where they don't.
+#include "integration/fixture.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/deferred.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+// g++ doesn't pair the operator new of an awaitable's promise with its operator delete.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+using namespace redlock::test;
+using redlock::errc;
+
+namespace
+{
+
+/// What a coroutine saw, for a test to check outside of it.
+struct findings
+{
+    std::vector<std::string> wrong;
+
+    void expect(bool right, std::string what)
+    {
+        if (!right)
+        {
+            wrong.push_back(std::move(what));
+        }
+    }
+};
+
+asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& locks)
+{
+    findings found;
+    // The default: throws.
+    redlock::lease lease = co_await locks.async_acquire("r", long_ttl);
+    found.expect(lease.valid(), "deferred");
+    redlock::error_code code;
+    try
+    {
+        redlock::lease second = co_await locks.async_try_acquire("r", long_ttl);
+        found.expect(false, "a second lease");
+    }
+    catch (const redlock::system_error& error)
+    {
+        code = error.code();
+    }
+    found.expect(code == errc::held_by_other, "the error of a deferred operation, thrown");
+
+    // Errors as values.
+    std::tuple<redlock::error_code, redlock::lease> refused =
+        co_await locks.async_try_acquire("r", long_ttl, asio::as_tuple(asio::use_awaitable));
+    found.expect(std::get<0>(refused) == errc::held_by_other, "as_tuple(use_awaitable)");
+    refused = co_await locks.async_try_acquire("r", long_ttl, asio::as_tuple(asio::deferred));
+    found.expect(std::get<0>(refused) == errc::held_by_other, "as_tuple(deferred)");
+    redlock::error_code redirected;
+    redlock::lease none = co_await locks.async_try_acquire(
+        "r", long_ttl, asio::redirect_error(asio::use_awaitable, redirected));
+    found.expect(redirected == errc::held_by_other && !none, "redirect_error");
+
+    // A report beside a token.
+    redlock::report report;
+    co_await lease.async_extend(2 * long_ttl, report, asio::use_awaitable);
+    found.expect(
+        report.operation == redlock::operation::extend && report.rounds == 1, "a report of an extension");
+    co_await lease.async_release(report);
+    found.expect(report.operation == redlock::operation::release && !report.result, "a report of a release");
+
+    // An operation that is made now and started later.
+    auto later = locks.async_acquire("r", redlock::acquire_options{.ttl = long_ttl});
+    lease = co_await std::move(later);
+    found.expect(lease.valid(), "a deferred operation with a name");
+    co_await lease.async_release();
+    co_await locks.async_shutdown();
+    co_return found;
+}
+
+} // namespace
+
+TEST_CASE("coroutines can use every token that Asio has for them")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    const findings found = own.loop().run(use_every_token_of_a_coroutine(own.locks()));
+    CHECK(found.wrong == std::vector<std::string>{});
+    for (server& each : servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}
+
+TEST_CASE("futures work on a thread that isn't the manager's", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = take(own.locks().async_acquire("r", long_ttl, asio::use_future), "an acquire");
+    CHECK(lease.valid());
+    take(lease.async_extend(2 * long_ttl, asio::use_future), "an extend");
+    take(lease.async_release(asio::use_future), "a release");
+    take(own.locks().async_shutdown(asio::use_future), "a shutdown");
+    CHECK_FALSE(lease);
+}
+
+// Without [threads]: the counter of an exception_ptr is in the standard library, where ThreadSanitizer doesn't see it.
+TEST_CASE("a future throws the error that its operation ended with")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    const redlock::lease lease = own.win("r");
+    std::future<redlock::lease> refused = own.locks().async_try_acquire("r", long_ttl, asio::use_future);
+    redlock::error_code code;
+    try
+    {
+        take(std::move(refused), "a try_acquire");
+    }
+    catch (const redlock::system_error& error)
+    {
+        code = error.code();
+    }
+    CHECK(code == errc::held_by_other);
+}
+
+TEST_CASE("an operation that nobody waits for is done all the same")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    lease.async_release(asio::detached);
+    CHECK(goes_away(servers[0], "lock:r"));
+    // The lease that nobody took is given back at once.
+    own.locks().async_acquire("s", long_ttl, asio::detached);
+    CHECK(comes_true(
+        servers[0], [&] { return info_number(servers[0], "commandstats", "cmdstat_evalsha") == 2; }));
+    CHECK(servers[0].command({"EXISTS", "lock:s"}) == 0);
+}
+
+namespace
+{
+
+/// Takes, extends and gives back a resource of its own again and again.
+asio::awaitable<void>
+go_round(redlock::lock_manager& locks, std::string resource, int times, std::atomic<int>& done)
+{
+    for (int time = 0; time < times; ++time)
+    {
+        redlock::lease lease = co_await locks.async_acquire(resource, long_ttl);
+        co_await lease.async_extend(2 * long_ttl);
+        if (time % 2 == 0)
+        {
+            co_await lease.async_release();
+        }
+        done.fetch_add(lease.resource() == resource ? 1 : 0);
+    }
+}
+
+} // namespace
+
+TEST_CASE("hundreds of operations at once on a manager in an io_context with several threads", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers), 4};
+    own.wait_for_masters();
+    std::atomic<int> done{0};
+    std::vector<std::future<void>> rounds;
+    for (int index = 0; index < 300; ++index)
+    {
+        asio::awaitable<void> one = go_round(own.locks(), "r" + std::to_string(index), 6, done);
+        rounds.push_back(asio::co_spawn(own.loop().context(), std::move(one), asio::use_future));
+    }
+    for (std::future<void>& each : rounds)
+    {
+        take(std::move(each), "300 coroutines that go round");
+    }
+    CHECK(done == 300 * 6);
+    CHECK_FALSE(shut_down(own.locks()));
+    for (server& each : servers)
+    {
+        CHECK(each.command({"DBSIZE"}) == 0);
+    }
+}
+
+TEST_CASE("operations are started, and leases dropped, on many threads at once", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers), 2};
+    own.wait_for_masters();
+    std::atomic<int> won{0};
+    std::vector<std::thread> threads;
+    for (int index = 0; index < 4; ++index)
+    {
+        threads.emplace_back(
+            [&, index]
+            {
+                for (int time = 0; time < 50; ++time)
+                {
+                    const std::string resource = "r" + std::to_string(index) + "/" + std::to_string(time);
+                    const acquired result = own.try_acquire(resource, {.ttl = long_ttl});
+                    won.fetch_add(result.lease.valid() && result.lease.remaining().count() > 0 ? 1 : 0);
+                }
+            });
+    }
+    for (std::thread& each : threads)
+    {
+        each.join();
+    }
+    CHECK(won == 200);
+    for (server& each : servers)
+    {
+        CHECK(comes_true(each, [&] { return each.command({"DBSIZE"}) == 0; }));
+    }
+}
+
+TEST_CASE("a lease can be looked at on other threads while it is extended", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    std::atomic<bool> stop{false};
+    std::atomic<int> invalid{0};
+    std::thread watcher{[&, &seen = std::as_const(lease)]
+                        {
+                            while (!stop)
+                            {
+                                invalid.fetch_add(seen.valid() && seen.resource() == "r" ? 0 : 1);
+                            }
+                        }};
+    for (int time = 0; time < 100; ++time)
+    {
+        CHECK_FALSE(extend(lease, 2 * long_ttl).error);
+    }
+    stop = true;
+    watcher.join();
+    CHECK(invalid == 0);
+}
+
+TEST_CASE("handlers run on the executor that they are bound to", "[threads]")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers), 3};
+    own.wait_for_masters();
+    const auto strand = asio::make_strand(own.loop().context());
+    std::promise<std::vector<bool>> promise;
+    std::vector<bool> there;
+    const auto look = [&] { there.push_back(strand.running_in_this_thread()); };
+    auto lease = std::make_shared<redlock::lease>();
+    // Each starts the next one, from the strand.
+    const auto on_shutdown = [&](redlock::error_code) { look(), promise.set_value(there); };
+    const auto on_release = [&](redlock::error_code)
+    { look(), own.locks().async_shutdown(asio::bind_executor(strand, on_shutdown)); };
+    const auto on_extend = [&](redlock::error_code)
+    { look(), lease->async_release(asio::bind_executor(strand, on_release)); };
+    const auto on_acquire = [&](redlock::error_code, redlock::lease won)
+    {
+        look();
+        *lease = std::move(won);
+        lease->async_extend(2 * long_ttl, asio::bind_executor(strand, on_extend));
+    };
+    own.locks().async_acquire("r", long_ttl, asio::bind_executor(strand, on_acquire));
+    CHECK(take(promise.get_future(), "four operations in a row") == std::vector<bool>(4, true));
+}
+
+TEST_CASE("a handler never runs inside the call that starts its operation, whatever becomes of it")
+{
+    server at;
+    event_loop loop;
+    redlock::lock_manager locks{loop.context(), unhurried({address_of(at)})};
+    redlock::lock_manager closed{loop.context(), unhurried({address_of(at)})};
+    CHECK_FALSE(shut_down(closed));
+    redlock::lease lease = acquire(locks, "held", {.ttl = long_ttl}).lease;
+    redlock::lease empty;
+
+    using on_lease = std::function<void(redlock::error_code, redlock::lease)>;
+    using on_status = std::function<void(redlock::error_code)>;
+    const std::vector<std::function<void(on_lease, on_status)>> starts{
+        [&](on_lease then, on_status) { locks.async_acquire("r", long_ttl, std::move(then)); },
+        [&](on_lease then, on_status) { locks.async_acquire("", long_ttl, std::move(then)); },
+        [&](on_lease then, on_status)
+        { locks.async_try_acquire("r", std::chrono::milliseconds{0}, std::move(then)); },
+        [&](on_lease then, on_status) { closed.async_acquire("r", long_ttl, std::move(then)); },
+        [&](on_lease, on_status then) { closed.async_shutdown(std::move(then)); },
+        [&](on_lease, on_status then) { lease.async_extend(std::chrono::milliseconds{0}, std::move(then)); },
+        [&](on_lease, on_status then) { lease.async_extend(2 * long_ttl, std::move(then)); },
+        [&](on_lease, on_status then) { lease.async_release(std::move(then)); },
+        [&](on_lease, on_status then) { lease.async_release(std::move(then)); },
+        [&](on_lease, on_status then)
+        { empty.async_release(asio::bind_executor(loop.context(), std::move(then))); },
+        [&](on_lease, on_status then)
+        { empty.async_extend(long_ttl, asio::bind_executor(loop.context(), std::move(then))); },
+        [&](on_lease, on_status then) { locks.async_shutdown(std::move(then)); },
+    };
+    for (std::size_t index = 0; index < starts.size(); ++index)
+    {
+        CAPTURE(index);
+        const auto starting = std::make_shared<std::atomic<bool>>(true);
+        const auto inside = std::make_shared<std::promise<bool>>();
+        const auto then = [=](redlock::error_code, const auto&...) { inside->set_value(*starting); };
+        const auto start = [&, starting, then]
+        {
+            // On the manager's own thread, where a handler could run at once; the flag falls when the call is over.
+            starts[index](
+                [then](redlock::error_code error, redlock::lease won) { then(error, won); },
+                [then](redlock::error_code error) { then(error); });
+            *starting = false;
+        };
+        asio::post(loop.context(), start);
+        CHECK_FALSE(take(inside->get_future(), "an operation"));
+    }
+}
+
+TEST_CASE(
+    "a handler that is bound to another io_context keeps that running until it has run there", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    asio::io_context other;
+    std::vector<std::thread::id> ran_on;
+    redlock::lease lease;
+    // Each hands over from its io_context to the manager's and back.
+    const auto on_release = [&](redlock::error_code) { ran_on.push_back(std::this_thread::get_id()); };
+    const auto on_acquire = [&](redlock::error_code, redlock::lease won)
+    {
+        ran_on.push_back(std::this_thread::get_id());
+        lease = std::move(won);
+        lease.async_release(asio::bind_executor(other, on_release));
+    };
+    own.locks().async_acquire("r", long_ttl, asio::bind_executor(other, on_acquire));
+    // Nothing else keeps it running.
+    other.run_for(patience);
+    CHECK(ran_on == std::vector<std::thread::id>(2, std::this_thread::get_id()));
+    CHECK_FALSE(lease);
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSL-1.0
+// Faults of the network between us and real servers, made by a proxy: what is held up, lost, cut and late.
+#include "integration/fixture.hpp"
+#include "support/proxy.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace redlock::test;
+using namespace std::chrono_literals;
+using redlock::errc;
+using redlock::master_errc;
+using redlock::vote;
+
+namespace
+{
+
+/// Real servers, each reached through a proxy of its own.
+struct distant_servers
+{
+    explicit distant_servers(std::size_t n, server_options how = server_options::with_port())
+        : servers{start_servers(n, std::move(how))}
+    {
+        for (const server& each : servers)
+        {
+            proxies.push_back(std::make_unique<proxy>(each.port()));
+        }
+    }
+
+    redlock::config options() const
+    {
+        std::vector<redlock::master> masters;
+        for (std::size_t index = 0; index < servers.size(); ++index)
+        {
+            masters.push_back(address_behind(proxies[index]->port(), servers[index]));
+        }
+        redlock::config result = unhurried(masters);
+        // What comes to a proxy is what the test makes come.
+        result.ping_interval = 1h;
+        return result;
+    }
+
+    std::vector<server> servers;
+    std::vector<std::unique_ptr<proxy>> proxies;
+};
+
+long long calls_of(server& at, const char* command)
+{
+    return info_number(at, "commandstats", std::string{"cmdstat_"} + command);
+}
+
+/// The test's own connection, and one of a manager.
+bool has_only_two_clients(server& at)
+{
+    return comes_true(at, [&] { return info_number(at, "clients", "connected_clients") == 2; });
+}
+
+/// The server's id of the only connection of a manager's.
+std::int64_t client_id_on(server& at)
+{
+    const std::string clients = at.command({"CLIENT", "LIST"}).text;
+    const std::size_t name = clients.find(" name=redlock ");
+    const std::size_t line = clients.rfind("id=", name);
+    if (name == std::string::npos || line == std::string::npos)
+    {
+        throw std::runtime_error{"no connection of a manager's in " + clients};
+    }
+    return std::stoll(clients.substr(line + 3));
+}
+
+} // namespace
+
+TEST_CASE(
+    "a SET that is held up in the network and arrives behind its release leaves no key", "[scenario-18]")
+{
+    distant_servers distant{1};
+    server& at = distant.servers[0];
+    proxy& between = *distant.proxies[0];
+    client own{distant.options()};
+    own.wait_for_masters();
+    for (std::size_t time = 1; time <= 20; ++time)
+    {
+        const std::string resource = "r" + std::to_string(time);
+        const std::size_t so_far = between.bytes_to_server();
+        const long long releases = calls_of(at, "evalsha");
+        between.hold_to_server();
+        std::future<acquired> acquire = start_try_acquire(own.locks(), resource, {.ttl = long_ttl});
+        REQUIRE(between.wait_for_bytes_to_server(so_far + 1, patience));
+        between.close_client_side_keep_server();
+        CHECK(take(std::move(acquire), "the acquire").error == errc::no_quorum);
+        own.events().wait_for_up(0, 1 + time);
+        // The release has run, on the new connection; now the SET comes on the old one.
+        REQUIRE(comes_true(at, [&] { return calls_of(at, "evalsha") > releases; }));
+        between.release_held();
+        REQUIRE(has_only_two_clients(at));
+        CHECK(at.command({"EXISTS", "lock:" + resource}) == 0);
+    }
+}
+
+TEST_CASE("a release that arrives late doesn't delete the key of the next owner", "[scenario-19]")
+{
+    distant_servers distant{3};
+    client late{distant.options()};
+    client next{unhurried(distant.servers)};
+    late.wait_for_masters();
+    next.wait_for_masters();
+    redlock::lease first = late.win("r");
+    for (server& each : distant.servers)
+    {
+        REQUIRE(becomes(each, "lock:r", first.owner_id()));
+    }
+    std::vector<std::size_t> so_far;
+    for (const auto& each : distant.proxies)
+    {
+        so_far.push_back(each->bytes_to_server());
+        each->hold_to_server();
+    }
+    std::future<finished> late_release = start_release(first);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        REQUIRE(distant.proxies[index]->wait_for_bytes_to_server(so_far[index] + 1, patience));
+        // As if its ttl had ended.
+        REQUIRE(distant.servers[index].command({"DEL", "lock:r"}) == 1);
+    }
+    const redlock::lease second = next.win("r");
+    for (const auto& each : distant.proxies)
+    {
+        each->release_held();
+    }
+    CHECK_FALSE(take(std::move(late_release), "the late release").error);
+    for (server& each : distant.servers)
+    {
+        REQUIRE(comes_true(each, [&] { return calls_of(each, "evalsha") == 1; }));
+        CHECK(each.command({"GET", "lock:r"}) == second.owner_id());
+    }
+}
+
+TEST_CASE("a short extension that arrives late doesn't cut a newer, longer one", "[scenario-29]")
+{
+    distant_servers distant{1};
+    server& at = distant.servers[0];
+    proxy& between = *distant.proxies[0];
+    client own{distant.options()};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r", 200s);
+    const std::size_t so_far = between.bytes_to_server();
+    between.hold_to_server();
+    std::future<finished> held_up = start_extend(lease, 300s);
+    REQUIRE(between.wait_for_bytes_to_server(so_far + 1, patience));
+    between.close_client_side_keep_server();
+    CHECK(take(std::move(held_up), "the extension that was held up").error == errc::no_quorum);
+    CHECK(lease.valid());
+    own.events().wait_for_up(0, 2);
+
+    const finished extended = extend(lease, long_ttl);
+    INFO(extended.report);
+    REQUIRE_FALSE(extended.error);
+    between.release_held();
+    REQUIRE(comes_true(at, [&] { return calls_of(at, "evalsha") == 2; }));
+    const reply left = at.command({"PTTL", "lock:r"});
+    CHECK(left.integer > (long_ttl - 2 * patience).count());
+}
+
+TEST_CASE(
+    "connections that went dead while idle are found, and the acquire afterwards succeeds", "[scenario-57]")
+{
+    distant_servers distant{3};
+    redlock::config options = distant.options();
+    options.ping_interval = 200ms;
+    options.dead_after = 500ms;
+    options.connect_timeout = 1s;
+    client own{options};
+    own.wait_for_masters();
+    // As if a NAT had forgotten them: no side hears of it.
+    for (const auto& each : distant.proxies)
+    {
+        each->drop_to_server(true);
+        each->drop_to_client(true);
+    }
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        own.events().wait_for_down(index);
+        CHECK(own.events().downs_of(index).front().reason == master_errc::unresponsive);
+    }
+    for (const auto& each : distant.proxies)
+    {
+        each->drop_to_server(false);
+        each->drop_to_client(false);
+    }
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        own.events().wait_for_up(index, 2);
+    }
+    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(won.report);
+    CHECK_FALSE(won.error);
+}
+
+TEST_CASE(
+    "behind a restart of the server no stranger is killed who has our old connection's id",
+    "[scenario-59][plain]")
+{
+    // Strangers that the test makes itself.
+    distant_servers distant{1, server_options::plain()};
+    server& at = distant.servers[0];
+    proxy& between = *distant.proxies[0];
+    // So that our id is one that a stranger can have after the restart.
+    std::vector<control_client> earlier;
+    for (int count = 0; count < 20; ++count)
+    {
+        earlier.push_back(control_client::to_port(at.port()));
+        REQUIRE(earlier.back().command({"PING"}) == "PONG");
+    }
+    client own{distant.options()};
+    own.wait_for_masters();
+    const std::int64_t our_id = client_id_on(at);
+
+    // A SET that may still run: the reason to kill.
+    const std::size_t so_far = between.bytes_to_server();
+    between.hold_to_server();
+    std::future<acquired> acquire = start_try_acquire(own.locks(), "r", {.ttl = long_ttl});
+    REQUIRE(between.wait_for_bytes_to_server(so_far + 1, patience));
+    between.refuse(true);
+    between.reset_connections();
+    CHECK(take(std::move(acquire), "the acquire").error == errc::no_quorum);
+    between.release_held();
+
+    at.restart();
+    std::vector<control_client> strangers;
+    std::int64_t latest_id = 0;
+    while (latest_id < our_id)
+    {
+        strangers.push_back(control_client::to_port(at.port()));
+        latest_id = strangers.back().command({"CLIENT", "ID"}).integer;
+    }
+    REQUIRE(latest_id == our_id);
+    between.refuse(false);
+    own.events().wait_for_up(0, 2);
+    // What is owed is released all the same, and by then it has been decided whom to kill.
+    REQUIRE(comes_true(at, [&] { return calls_of(at, "evalsha") == 1; }));
+    for (control_client& each : strangers)
+    {
+        CHECK(each.command({"PING"}) == "PONG");
+    }
+}
+
+TEST_CASE(
+    "a reply that comes too late belongs to its own command, and the next gets its own", "[scenario-43]")
+{
+    distant_servers distant{1};
+    server& at = distant.servers[0];
+    proxy& between = *distant.proxies[0];
+    redlock::config options = distant.options();
+    options.node_timeout = 1500ms;
+    client own{options};
+    own.wait_for_masters();
+    REQUIRE(at.command({"SET", "lock:taken", "somebody else"}) == "OK");
+    between.hold_to_client();
+    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    INFO(lost.report);
+    CHECK(lost.error == errc::no_quorum);
+    CHECK(lost.report.masters()[0].reason == master_errc::timed_out);
+    // Both wait behind the late answers.
+    std::future<acquired> refused = start_try_acquire(own.locks(), "taken", {.ttl = long_ttl});
+    std::future<acquired> granted = start_try_acquire(own.locks(), "free", {.ttl = long_ttl});
+    REQUIRE(comes_true(at, [&] { return calls_of(at, "set") == 4; }));
+    between.release_held();
+    CHECK(take(std::move(refused), "the refused acquire").error == errc::held_by_other);
+    CHECK_FALSE(take(std::move(granted), "the granted acquire").error);
+    CHECK(goes_away(at, "lock:r"));
+    CHECK(at.command({"GET", "lock:taken"}) == "somebody else");
+    CHECK(own.events().times_up(0) == 1);
+}
+
+TEST_CASE("requests and replies may come in single bytes", "[scenario-45]")
+{
+    distant_servers distant{3};
+    for (const auto& each : distant.proxies)
+    {
+        each->split_bytes(true);
+    }
+    client own{distant.options()};
+    own.wait_for_masters();
+    redlock::lease lease = own.win("r");
+    CHECK_FALSE(extend(lease, 2 * long_ttl).error);
+    CHECK_FALSE(release(lease).error);
+    for (server& each : distant.servers)
+    {
+        CHECK(goes_away(each, "lock:r"));
+    }
+}
+
+TEST_CASE(
+    "connections that are reset or closed at any time leave nothing behind once they are back",
+    "[scenario-18]")
+{
+    distant_servers distant{3};
+    redlock::config options = distant.options();
+    options.reconnect_delay_max = 20ms;
+    client own{options};
+    own.wait_for_masters();
+    for (std::size_t time = 0; time < 60; ++time)
+    {
+        proxy& between = *distant.proxies[time % 3];
+        const std::size_t so_far = between.bytes_to_server();
+        std::future<acquired> acquire = start_acquire(
+            own.locks(), "r" + std::to_string(time), {.ttl = long_ttl, .wait = redlock::no_limit});
+        REQUIRE(between.wait_for_bytes_to_server(so_far + 1, patience));
+        if (time % 2 == 0)
+        {
+            between.reset_connections();
+        }
+        else
+        {
+            between.close_connections();
+        }
+        // Its lease goes without a release.
+        const acquired won = take(std::move(acquire), "an acquire with a connection that breaks");
+        INFO(won.report);
+        CHECK_FALSE(won.error);
+    }
+    for (server& each : distant.servers)
+    {
+        CHECK(comes_true(each, [&] { return each.command({"DBSIZE"}) == 0; }));
+    }
+}

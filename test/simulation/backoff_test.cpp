@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of the pause between the rounds of an acquire, and of what ends them.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// When the first master was asked for the resource, as seen by the client.
+std::vector<clock::time_point> round_starts(simulation& all)
+{
+    std::vector<clock::time_point> times;
+    for (const received& each : all.master(0).log())
+    {
+        if (each.what == "SET")
+        {
+            times.push_back(each.at - all.master(0).network.there);
+        }
+    }
+    return times;
+}
+
+void take_everywhere(simulation& all)
+{
+    for (const auto& each : all.masters())
+    {
+        each->set("lock:r", "another");
+    }
+}
+
+constexpr auto trip = 200us;
+
+} // namespace
+
+TEST_CASE("a pause between rounds is at least a millisecond and within its bound")
+{
+    simulation all{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    config options = all.options();
+    options.retry_delay_min = 1ms;
+    options.retry_delay_max = 20ms;
+    lock_manager locks = all.make_connected_manager(options);
+    take_everywhere(all);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    const std::vector<clock::time_point> starts = round_starts(all);
+    CHECK(starts.size() == got->report.rounds);
+    CHECK(starts.size() > 100);
+    clock::duration longest{};
+    for (std::size_t at = 1; at < starts.size(); ++at)
+    {
+        const clock::duration pause = starts[at] - starts[at - 1] - trip;
+        CHECK(pause >= 1ms);
+        CHECK(pause <= 20ms);
+        longest = std::max(longest, pause);
+    }
+    CHECK(longest > 15ms);
+}
+
+TEST_CASE("no round starts after the wait, and none is squeezed in before its end")
+{
+    simulation all{3, static_cast<std::uint64_t>(GENERATE(range(1, 40)))};
+    config options = all.options();
+    options.retry_delay_min = 1ms;
+    options.retry_delay_max = 4ms;
+    lock_manager locks = all.make_connected_manager(options);
+    take_everywhere(all);
+    const clock::time_point began = all.now();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 20ms});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    CHECK(got->at - began <= 20ms + trip);
+    const std::vector<clock::time_point> starts = round_starts(all);
+    REQUIRE(starts.size() > 1);
+    for (std::size_t at = 1; at < starts.size(); ++at)
+    {
+        CHECK(starts[at] - starts[at - 1] - trip >= 1ms);
+        CHECK(starts[at] - began <= 20ms);
+    }
+}
+
+TEST_CASE("no round starts after the wait when the process slept through its end")
+{
+    simulation all{3};
+    config options = all.options();
+    options.retry_delay_min = 400ms;
+    lock_manager locks = all.make_connected_manager(options);
+    take_everywhere(all);
+    const clock::time_point began = all.now();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 1s});
+    all.run_until_idle();
+    REQUIRE_FALSE(got->done);
+    all.world().jump(1h);
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    for (const clock::time_point start : round_starts(all))
+    {
+        CHECK(start - began <= 1s);
+    }
+}
+
+TEST_CASE("an acquire without a wait has one round, and one with a number of rounds has so many")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    take_everywhere(all);
+    const outcome_ptr once = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(once));
+    CHECK(once->error == errc::held_by_other);
+    CHECK(once->report.rounds == 1);
+    const outcome_ptr thrice = all.acquire(locks, "r", {.ttl = 10s, .wait = no_limit, .max_rounds = 3U});
+    REQUIRE(all.finish(thrice));
+    CHECK(thrice->error == errc::held_by_other);
+    CHECK(thrice->report.rounds == 3);
+    CHECK(all.master(0).count("SET") == 4);
+}
+
+TEST_CASE("an acquire without limits goes on until it holds")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    for (const auto& each : all.masters())
+    {
+        each->set("lock:r", "another", 1min);
+    }
+    const clock::time_point began = all.now();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = no_limit});
+    REQUIRE(all.finish(got, 2min));
+    CHECK(!got->error);
+    CHECK(got->at - began >= 1min);
+    CHECK(got->at - began <= 1min + 501ms);
+}
+
+} // namespace redlock::test

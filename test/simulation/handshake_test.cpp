@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of what is said before a connection carries votes, with masters that take it well and badly.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <set>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// What a try over one master that doesn't get ready says of it.
+master_report refused(simulation& all, const config& options)
+{
+    lock_manager locks = all.make_manager(options);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    REQUIRE(got->report.masters().size() == 1);
+    CHECK(got->report.masters()[0].vote == vote::unsent);
+    CHECK(all.master(0).count("SET") == 0);
+    return got->report.masters()[0];
+}
+
+config with_password(const simulation& all)
+{
+    config options = all.options();
+    options.masters = {master{"redis://alice:sesame@10.0.0.1/3"}};
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("a connection introduces itself and loads the scripts")
+{
+    simulation all{1};
+    all.master(0).knows_hello = GENERATE(true, false);
+    all.master(0).password = "sesame";
+    lock_manager locks = all.make_connected_manager(with_password(all));
+    std::set<std::string> said;
+    for (const received& each : all.master(0).log())
+    {
+        said.insert(each.what);
+    }
+    CHECK(said.contains("SELECT"));
+    CHECK(said.contains("INFO"));
+    CHECK(said.contains("CLIENT SETNAME"));
+    CHECK(all.master(0).count("SCRIPT LOAD") == 2);
+    CHECK(said.contains("AUTH") != all.master(0).knows_hello);
+    CHECK(said.contains("CLIENT ID") != all.master(0).knows_hello);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(!got->error);
+    const outcome_ptr other = all.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(other));
+    CHECK(other->error == errc::held_by_other);
+}
+
+TEST_CASE("replies that come in pieces are put together")
+{
+    simulation all{3};
+    const bool knows_hello = GENERATE(true, false);
+    const std::size_t piece = GENERATE(1U, 7U);
+    for (const auto& each : all.masters())
+    {
+        each->knows_hello = knows_hello;
+        each->network.piece = piece;
+        each->network.jitter = 10us;
+    }
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(!got->error);
+    const outcome_ptr extended = all.extend(got->lease, 10s);
+    REQUIRE(all.finish(extended));
+    CHECK(!extended->error);
+    const outcome_ptr other = all.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(other));
+    CHECK(other->error == errc::held_by_other);
+    const outcome_ptr released = all.release(got->lease);
+    REQUIRE(all.finish(released));
+    CHECK(!released->error);
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE("a ghost is killed on an old server too", "[scenario-18]")
+{
+    simulation all{1};
+    all.master(0).knows_hello = false;
+    lock_manager locks = all.make_connected_manager();
+    all.master(0).link().hold();
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(got));
+    all.master(0).break_connections();
+    all.run_for(1s);
+    CHECK(all.master(0).last("CLIENT KILL").words.back() == "1");
+}
+
+TEST_CASE("a master that can't be used is one failed vote with its reason")
+{
+    simulation all{1};
+    scripted_master& master = all.master(0);
+    config options = all.options();
+    error_code expected;
+    SECTION("its password is another")
+    {
+        options = with_password(all);
+        master.password = "open";
+        expected = master_errc::authentication_failed;
+    }
+    SECTION("its password is another, and it is old")
+    {
+        options = with_password(all);
+        master.password = "open";
+        master.knows_hello = false;
+        expected = master_errc::authentication_failed;
+    }
+    SECTION("it wants a password")
+    {
+        master.password = "open";
+        expected = master_errc::authentication_failed;
+    }
+    SECTION("it belongs to a cluster")
+    {
+        master.mode = "cluster";
+        master.knows_hello = GENERATE(true, false);
+        expected = master_errc::cluster_node;
+    }
+    SECTION("it is a sentinel")
+    {
+        master.mode = "sentinel";
+        expected = master_errc::command_failed;
+    }
+    SECTION("it is a replica")
+    {
+        master.role = "replica";
+        master.knows_hello = GENERATE(true, false);
+        expected = master_errc::read_only;
+    }
+    SECTION("it is loading")
+    {
+        master.refuse(GENERATE("HELLO", "INFO", "SCRIPT LOAD"), "-LOADING Redis is loading the dataset\r\n");
+        expected = master_errc::loading;
+    }
+    SECTION("it runs a slow script")
+    {
+        master.refuse(GENERATE("HELLO", "SCRIPT LOAD"), "-BUSY Redis is busy running a script\r\n");
+        expected = master_errc::busy;
+    }
+    SECTION("it has too many clients")
+    {
+        master.door = entrance::crowded;
+        expected = master_errc::too_many_clients;
+    }
+    SECTION("nobody listens there")
+    {
+        master.door = entrance::refuses;
+        expected = asio::error::connection_refused;
+    }
+    SECTION("it doesn't answer")
+    {
+        master.door = entrance::silent;
+        expected = master_errc::connect_timed_out;
+    }
+    SECTION("it lets in and says nothing")
+    {
+        master.hang();
+        expected = master_errc::connect_timed_out;
+    }
+    SECTION("it speaks something else")
+    {
+        master.refuse("HELLO", "HTTP/1.1 400 Bad Request\r\n\r\n");
+        expected = master_errc::protocol_error;
+    }
+    SECTION("it closes")
+    {
+        master.answer(GENERATE("HELLO", "INFO"), {.closes = true}, 1000);
+        expected = master_errc::connection_lost;
+    }
+    const master_report said = refused(all, options);
+    CAPTURE(said.reason.message(), said.detail.view());
+    CHECK(said.reason == expected);
+    // It is tried again, at a sensible pace, and found when it is well.
+    const auto tries = master.count("HELLO");
+    CHECK(tries <= 30);
+}
+
+TEST_CASE("a server that is given twice has one vote", "[scenario-48]")
+{
+    simulation all{3};
+    all.put(1, 0);
+    lock_manager locks = all.make_manager();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(!got->error);
+    std::size_t twice = 0;
+    for (const master_report& each : got->report.masters())
+    {
+        twice += each.reason == master_errc::same_server ? 1U : 0U;
+    }
+    CHECK(twice + got->report.count(vote::unsent) >= 1);
+    all.run_until_idle();
+    CHECK(all.master(0).count("SET") == 1);
+}
+
+TEST_CASE("a master that hangs in the handshake is given up at the connect timeout and tried again")
+{
+    simulation all{3};
+    all.master(0).hang();
+    const clock::time_point began = all.now();
+    lock_manager locks = all.make_manager();
+    all.run_until(began + 1s - 1us);
+    all.master(0).resume();
+    // What it says now is not what a new connection reads.
+    all.run_for(5s);
+    CHECK(all.master(0).clients() == 1);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(got));
+    all.run_until_idle();
+    CHECK(all.keys() == 3);
+}
+
+} // namespace redlock::test

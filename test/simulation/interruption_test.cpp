@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests that interrupt the life of two leases behind every single step, in each way that there is.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <functional>
+#include <optional>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// What makes the life harder.
+enum class weather : std::uint8_t
+{
+    fine,
+    taken,    // Another holds both resources on two masters at first.
+    hung,     // The last master hangs.
+    deserted, // The last master isn't there.
+    slow      // The answers of the last master come behind the node timeout.
+};
+
+/// A manager from its start on, and two leases: one is acquired, extended and released, the other one is dropped.
+class life
+{
+  public:
+    life(simulation& all, weather now) : all_{all}, locks_{all.make_manager(options(all))}
+    {
+        scripted_master& last = all.master(2);
+        for (const std::size_t taken : {0U, 2U})
+        {
+            if (now == weather::taken)
+            {
+                all.master(taken).set("lock:first", "another", 1ms);
+                all.master(taken).set("lock:second", "another", 1ms);
+            }
+        }
+        now == weather::hung ? last.hang() : void();
+        last.door = now == weather::deserted ? entrance::refuses : entrance::open;
+        last.network.back = now == weather::slow ? 60ms : 100us;
+        first = all_.acquire(*locks_, "first", {.ttl = 60s, .wait = 20ms});
+        second = all_.acquire(*locks_, "second", {.ttl = 60s, .wait = 20ms});
+        current_ = first;
+    }
+
+    /// One step. False when the life is over.
+    bool step()
+    {
+        if (first->done && second->done && !extended)
+        {
+            current_ = extended = all_.extend(first->lease, 60s);
+        }
+        if (extended && extended->done && !released)
+        {
+            second->lease = {};
+            current_ = released = all_.release(first->lease);
+        }
+        return !(released && released->done) && all_.step();
+    }
+    /// So many steps; false if the life is over before.
+    bool steps(std::size_t count)
+    {
+        for (std::size_t at = 0; at < count; ++at)
+        {
+            if (!step())
+            {
+                return false;
+            }
+        }
+        return true;
+    }
+    void go_on()
+    {
+        REQUIRE(all_.run_until([this] { return !step(); }, 1min));
+    }
+    outcome_ptr cancel()
+    {
+        current_->cancel.emit(asio::cancellation_type::total);
+        return current_;
+    }
+
+    lock_manager& locks() { return *locks_; }
+    void end_manager() { locks_.reset(); }
+    void drop_leases()
+    {
+        first->lease = {};
+        second->lease = {};
+    }
+
+    outcome_ptr first;
+    outcome_ptr second;
+    outcome_ptr extended;
+    outcome_ptr released;
+
+  private:
+    static config options(const simulation& all)
+    {
+        config with = all.options();
+        with.retry_delay_min = 1ms;
+        with.retry_delay_max = 2ms;
+        with.connect_timeout = 30ms;
+        with.dead_after = 100ms;
+        return with;
+    }
+
+    simulation& all_;
+    std::optional<lock_manager> locks_;
+    outcome_ptr current_;
+};
+
+weather any_weather()
+{
+    return GENERATE(weather::fine, weather::taken, weather::hung, weather::deserted, weather::slow);
+}
+
+/// Lives as often as a life has steps, and interrupts it one step later each time.
+void interrupt_everywhere(const std::function<void(simulation&, life&)>& interrupt)
+{
+    const weather now = any_weather();
+    std::size_t at = 0;
+    for (bool interrupted = true; interrupted; ++at)
+    {
+        CAPTURE(static_cast<int>(now), at);
+        simulation all{3};
+        life one{all, now};
+        interrupted = one.steps(at);
+        if (interrupted)
+        {
+            interrupt(all, one);
+        }
+    }
+    CHECK(at > 60);
+}
+
+/// Everything that was begun has ended, and nothing is left on any master.
+void check_end(simulation& all, life& one)
+{
+    for (const outcome_ptr& each : {one.first, one.second, one.extended, one.released})
+    {
+        CHECK((!each || all.finish(each, 10s)));
+    }
+    one.drop_leases();
+    all.master(2).resume();
+    all.master(2).door = entrance::open;
+    CHECK(all.run_until_no_keys(2s));
+}
+
+} // namespace
+
+TEST_CASE("an operation that is cancelled behind any step leaves no key", "[scenario-21][scenario-22]")
+{
+    std::size_t aborts = 0;
+    interrupt_everywhere(
+        [&aborts](simulation& all, life& one)
+        {
+            const clock::time_point then = all.now();
+            const outcome_ptr cancelled = one.cancel();
+            CHECK(all.finish(cancelled, 0ms));
+            CHECK(cancelled->at <= then);
+            const bool aborted = cancelled->error == asio::error::operation_aborted;
+            const bool acquires = cancelled == one.first;
+            CHECK((!aborted || !acquires || !cancelled->lease));
+            aborts += aborted ? 1U : 0U;
+            one.go_on();
+            check_end(all, one);
+        });
+    CHECK(aborts > 50);
+}
+
+TEST_CASE("a connection that breaks behind any step leaves no key")
+{
+    const std::size_t which = GENERATE(0U, 2U);
+    interrupt_everywhere(
+        [which](simulation& all, life& one)
+        {
+            all.master(which).break_connections();
+            one.go_on();
+            check_end(all, one);
+        });
+}
+
+TEST_CASE("a master that is started anew with its keys behind any step keeps none for ever")
+{
+    interrupt_everywhere(
+        [](simulation& all, life& one)
+        {
+            all.master(0).restart("another run", true);
+            one.go_on();
+            check_end(all, one);
+        });
+}
+
+TEST_CASE("a shutdown behind any step gives everything back and ends")
+{
+    interrupt_everywhere(
+        [](simulation& all, life& one)
+        {
+            const outcome_ptr down = all.shut_down(one.locks());
+            REQUIRE(all.finish(down, 2s));
+            CHECK((!down->error || down->error == errc::unconfirmed));
+            for (const outcome_ptr& each : {one.first, one.second, one.extended, one.released})
+            {
+                CHECK((!each || all.finish(each, 0ms)));
+            }
+            CHECK_FALSE(one.first->lease.valid());
+            CHECK_FALSE(one.second->lease.valid());
+            all.run_until_idle();
+            all.master(2).resume();
+            all.run_for(2ms); // The keys of the other one are gone then.
+            for (const auto& each : all.masters())
+            {
+                CHECK(each->clients() == 0);
+                CHECK(each->key_count() == 0);
+            }
+            const outcome_ptr late = all.acquire(one.locks(), "late", {.ttl = 10s});
+            REQUIRE(all.finish(late, 0ms));
+            CHECK(late->error == errc::closed);
+        });
+}
+
+TEST_CASE("a manager that goes behind any step ends what it does at once")
+{
+    interrupt_everywhere(
+        [](simulation& all, life& one)
+        {
+            const clock::time_point then = all.now();
+            one.end_manager();
+            for (const outcome_ptr& each : {one.first, one.second, one.extended, one.released})
+            {
+                CHECK((!each || (all.finish(each, 0ms) && each->at <= then)));
+            }
+            all.run_until_idle();
+            all.master(2).resume();
+            all.run_until_idle();
+            for (const auto& each : all.masters())
+            {
+                CHECK(each->clients() == 0);
+            }
+            // A lease keeps telling what it knows.
+            CHECK((!one.first->lease || one.first->lease.valid() || one.extended));
+            one.drop_leases();
+            all.run_until_idle();
+            CHECK(all.world().quiet());
+        });
+}
+
+TEST_CASE("an execution context may go behind any step")
+{
+    const bool manager_first = GENERATE(false, true);
+    interrupt_everywhere(
+        [manager_first](simulation& all, life& one)
+        {
+            if (manager_first)
+            {
+                one.end_manager();
+            }
+            const clock::time_point until = one.first->lease.valid_until();
+            all.destroy_context();
+            CHECK(one.first->lease.valid_until() == until);
+            one.drop_leases();
+            one.end_manager();
+        });
+}
+
+} // namespace redlock::test

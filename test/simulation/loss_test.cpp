@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of how a kept lease is lost: when, who is told, and what becomes of the body that worked under it.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr clock::duration margin = 1s; // A tenth of the ttl.
+
+/// A body that works under the lock, and somebody who waits for the loss.
+struct watched_job
+{
+    watched_job(simulation& all, lock_manager& locks, job& what, keep_options with) : body{what}
+    {
+        work = all.with_lock(locks, "r", with, body);
+        REQUIRE(all.run_until([&] { return body.held != nullptr; }, 1s));
+        watch = all.wait_lost(*body.held);
+        all.run_until_idle();
+    }
+
+    job& body;
+    outcome_ptr work;
+    outcome_ptr watch;
+};
+
+/// Connections that don't answer are kept: no new ones come in their place.
+config patient(const simulation& all)
+{
+    config with = all.options();
+    with.dead_after = 1min;
+    return with;
+}
+
+/// What goes wrong with some masters.
+enum class fault : std::uint8_t
+{
+    three_hang,
+    all_hang,
+    answers_stay_away, // The commands run.
+    connections_cut,   // Nobody can be reached any more.
+    three_cut
+};
+
+void strike(simulation& all, fault what)
+{
+    const bool three = what == fault::three_hang || what == fault::three_cut;
+    for (std::size_t index = three ? 2 : 0; index < all.masters().size(); ++index)
+    {
+        scripted_master& master = all.master(index);
+        switch (what)
+        {
+        case fault::three_hang:
+        case fault::all_hang:
+            master.hang();
+            break;
+        case fault::answers_stay_away:
+            master.link().hold_replies();
+            break;
+        case fault::connections_cut:
+        case fault::three_cut:
+            master.door = entrance::refuses;
+            master.break_connections();
+            break;
+        }
+    }
+}
+
+std::size_t count_all(simulation& all, std::string_view what)
+{
+    std::size_t count = 0;
+    for (const auto& each : all.masters())
+    {
+        count += each->count(what);
+    }
+    return count;
+}
+
+} // namespace
+
+TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever hangs", "[scenario-30]")
+{
+    const fault what = GENERATE(
+        fault::three_hang, fault::all_hang, fault::answers_stay_away, fault::connections_cut,
+        fault::three_cut);
+    const std::size_t extensions = GENERATE(0U, 1U, 4U);
+    const auto stop_margin = GENERATE(clock::duration{margin}, clock::duration{2345ms});
+    CAPTURE(static_cast<int>(what), extensions);
+    simulation all{5, extensions + 1};
+    lock_manager locks = all.make_connected_manager(patient(all));
+    job body{.stops_in = 100ms};
+    keep_options with{.ttl = 10s, .max_hold = no_limit};
+    with.stop_margin = std::chrono::duration_cast<std::chrono::milliseconds>(stop_margin);
+    const watched_job running{all, locks, body, with};
+    // With one of them in flight: the first master has had it, nobody has answered yet.
+    const auto in_flight = [&] { return all.master(0).count("extend") == extensions; };
+    REQUIRE(all.run_until(in_flight, 1min));
+    const clock::time_point until = body.held->valid_until();
+    strike(all, what);
+
+    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
+    CHECK(body.cancelled_at == until - stop_margin);
+    all.run_for(0ms);
+    REQUIRE(running.watch->done);
+    CHECK(running.watch->at == until - stop_margin);
+    CHECK(!running.watch->error);
+    CHECK(running.watch->why == errc::lease_lost);
+    CHECK_FALSE(body.held->valid());
+    CHECK(body.held->remaining() == 0ns);
+    CHECK(body.held->valid_until() == until);
+    REQUIRE(all.finish(running.work));
+    CHECK(running.work->error == errc::lease_lost);
+    CHECK(body.ended_at == until - stop_margin + 100ms);
+}
+
+TEST_CASE("a loss is final, even when the extension in flight succeeds after it", "[scenario-30]")
+{
+    simulation all{5};
+    lock_manager locks = all.make_connected_manager(patient(all));
+    job body{.stops_in = 900ms};
+    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = no_limit}};
+    const clock::time_point until = body.held->valid_until();
+    for (const auto& each : all.masters())
+    {
+        each->link().hold_replies();
+    }
+    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
+    const std::size_t sent = count_all(all, "extend");
+    CHECK(sent > 0);
+    for (const auto& each : all.masters())
+    {
+        each->link().let_go_of_replies();
+    }
+    all.run_for(500ms);
+    REQUIRE(body.held != nullptr);
+    CHECK_FALSE(body.held->valid());
+    CHECK(body.held->valid_until() == until);
+    CHECK(count_all(all, "SET") == 5);
+    REQUIRE(all.finish(running.work));
+    CHECK(running.work->error == errc::lease_lost);
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE(
+    "a quorum that says that the key isn't ours ends a kept lease at its deciding answer", "[scenario-26]")
+{
+    const bool taken = GENERATE(false, true);
+    simulation all{5};
+    lock_manager locks = all.make_connected_manager();
+    job body{.stops_in = 100ms};
+    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = no_limit}};
+    for (const std::size_t index : {0U, 2U, 4U})
+    {
+        all.master(index).remove("lock:r");
+        if (taken)
+        {
+            all.master(index).set("lock:r", "another");
+        }
+    }
+    all.master(0).network.back = 3ms;
+    all.master(1).network.back = 5ms;
+    all.master(4).network.back = 2ms;
+    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 4s));
+    CHECK(body.cancelled_at == all.master(0).last("extend").at + 3ms);
+    all.run_for(0ms);
+    REQUIRE(running.watch->done);
+    CHECK(running.watch->at == body.cancelled_at);
+    CHECK(!running.watch->error);
+    CHECK(running.watch->why == errc::lease_lost);
+    CHECK_FALSE(body.held->valid());
+    CHECK(body.held->valid_until() == clock::time_point{});
+    CHECK(count_all(all, "release") == 0);
+    REQUIRE(all.finish(running.work));
+    CHECK(running.work->error == errc::lease_lost);
+    all.run_until_idle();
+    CHECK(count_all(all, "extend") == 5);
+    CHECK(count_all(all, "SET") == 5);
+    CHECK(all.keys() == (taken ? 3 : 0));
+}
+
+TEST_CASE("a rival gets in when the body has ended, and not before", "[scenario-58]")
+{
+    const bool by_limit = GENERATE(true, false);
+    simulation all{5, 7};
+    lock_manager locks = all.make_connected_manager();
+    lock_manager others = all.make_connected_manager();
+    job body{.stops_in = 800ms};
+    keep_options with{.ttl = 10s, .max_hold = no_limit};
+    if (by_limit)
+    {
+        with.max_hold = 5s;
+    }
+    const watched_job running{all, locks, body, with};
+    const outcome_ptr rival = all.acquire(others, "r", {.ttl = 10s, .wait = no_limit});
+    if (!by_limit)
+    {
+        // Only their answers to the holder are missing.
+        for (const auto& each : all.masters())
+        {
+            each->refuse("extend", "-LOADING\r\n");
+        }
+    }
+    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 20s));
+    const std::string key{body.held->owner_id()};
+    while (!body.ended)
+    {
+        CHECK_FALSE(rival->done);
+        REQUIRE(all.step());
+        REQUIRE(all.master(0).value("lock:r") == key);
+    }
+    const clock::time_point ended = body.ended_at;
+    REQUIRE(all.finish(running.work));
+    CHECK(running.work->error == (by_limit ? errc::hold_limit_reached : errc::lease_lost));
+    REQUIRE(all.finish(rival));
+    CHECK(!rival->error);
+    CHECK(rival->at > ended);
+    CHECK(rival->at < ended + 2s);
+}
+
+TEST_CASE("a body that never stops in time: a rival gets in by the ttl, and keeps its key", "[scenario-58]")
+{
+    simulation all{5, 7};
+    lock_manager locks = all.make_connected_manager();
+    lock_manager others = all.make_connected_manager();
+    job body{.stops_in = 30s};
+    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = 5s}};
+    const outcome_ptr rival = all.acquire(others, "r", {.ttl = 60s, .wait = no_limit});
+    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 5s));
+    const clock::time_point until = body.held->valid_until();
+    const std::string loser{body.held->owner_id()};
+    REQUIRE(all.finish(rival));
+    CHECK(!rival->error);
+    CHECK(rival->at > until);
+    CHECK_FALSE(body.ended);
+    const auto is_of_the_loser = [&](const received& each)
+    { return each.what == "release" && each.words.at(4) == loser; };
+    for (const auto& each : all.masters())
+    {
+        CHECK(std::none_of(each->log().begin(), each->log().end(), is_of_the_loser));
+    }
+    REQUIRE(all.finish(running.work));
+    CHECK(running.work->error == errc::hold_limit_reached);
+    all.run_until_idle();
+    for (const auto& each : all.masters())
+    {
+        CHECK(std::any_of(each->log().begin(), each->log().end(), is_of_the_loser));
+        CHECK(each->value("lock:r") == rival->lease.owner_id());
+    }
+}
+
+TEST_CASE(
+    "a shutdown cancels the bodies, and gives back what they held when they have ended", "[scenario-58]")
+{
+    const auto stops_in = GENERATE(clock::duration{0}, clock::duration{1s}, clock::duration{30s});
+    simulation all{5};
+    lock_manager locks = all.make_connected_manager();
+    job body{.stops_in = stops_in};
+    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = no_limit}};
+    all.run_for(4s);
+    const outcome_ptr plain = all.acquire(locks, "plain", {.ttl = 60s});
+    REQUIRE(all.finish(plain));
+    const outcome_ptr watch = all.wait_lost(plain->lease);
+    all.run_until_idle();
+    const clock::time_point until = body.held->valid_until();
+    const clock::time_point began = all.now();
+    const outcome_ptr down = all.shut_down(locks);
+    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 1s));
+    CHECK(body.cancelled_at == began);
+    all.run_for(0ms);
+    REQUIRE(running.watch->done);
+    CHECK(!running.watch->error);
+    CHECK(running.watch->why == errc::closed);
+    REQUIRE(watch->done);
+    CHECK(watch->error == errc::closed);
+    const std::size_t extensions = count_all(all, "extend");
+
+    REQUIRE(all.finish(down));
+    CHECK(!down->error);
+    const clock::time_point given_back = std::min(began + stops_in, until);
+    CHECK(down->at >= given_back);
+    CHECK(down->at < given_back + 10ms);
+    REQUIRE(all.finish(running.work));
+    CHECK(running.work->error == errc::closed);
+    CHECK(running.work->at >= began + stops_in);
+    for (const auto& each : all.masters())
+    {
+        CHECK(each->count("release") == 2);
+        for (const received& one : each->log())
+        {
+            CHECK((one.what != "release" || one.at >= given_back));
+        }
+        CHECK(each->key_count() == 0);
+    }
+    CHECK(count_all(all, "extend") == extensions);
+}
+
+} // namespace redlock::test

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+// Handlers that wait for something virtual: bound and posted as Asio's own operations do it.
+#pragma once
+
+#include "env/scheduler.hpp"
+
+#include <redlock/error.hpp>
+
+#include <boost/asio/execution_context.hpp>
+#include <boost/asio/post.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace redlock::test
+{
+
+/// The handlers of all operations in flight. They go with their execution context, as those of sockets do: a handler
+/// keeps its manager alive, which keeps its streams.
+class pending_handlers final : public boost::asio::execution_context::service
+{
+  public:
+    using ticket = std::uint64_t; // 0 for none.
+
+    static boost::asio::execution_context::id id;
+
+    /// The one of the context on which the strand runs.
+    static pending_handlers& of(env::scheduler& strand);
+
+    explicit pending_handlers(boost::asio::execution_context& context)
+        : boost::asio::execution_context::service{context}
+    {
+    }
+
+    /// Keeps `function(error, bytes)` until it is completed.
+    template <class Function>
+    ticket add(env::scheduler& strand, Function function)
+    {
+        auto what = std::make_shared<result>();
+        auto bound = strand.bind([what, function] { function(what->error, what->bytes); });
+        return keep({std::move(what), [bound]() mutable { boost::asio::post(std::move(bound)); }});
+    }
+    /// It is called in a turn of its own. Does nothing for none, and sets the ticket to none.
+    void complete(ticket& which, error_code error, std::size_t bytes = 0);
+
+  private:
+    struct result
+    {
+        error_code error;
+        std::size_t bytes = 0;
+    };
+    struct handler
+    {
+        std::shared_ptr<result> what;
+        std::function<void()> post;
+    };
+
+    ticket keep(handler one);
+    void shutdown() noexcept override;
+
+    std::map<ticket, handler> handlers_;
+    ticket last_ = 0;
+    bool shut_down_ = false;
+};
+
+} // namespace redlock::test

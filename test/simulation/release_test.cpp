@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of giving back: one lease, all of them at a shutdown, and those that are dropped.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+outcome_ptr acquired(simulation& all, lock_manager& locks, const std::string& resource)
+{
+    const outcome_ptr got = all.acquire(locks, resource, {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    REQUIRE(!got->error);
+    return got;
+}
+
+} // namespace
+
+TEST_CASE("a release is done with a quorum, and tells whether the key was there")
+{
+    simulation all{5};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr got = acquired(all, locks, "r");
+    all.run_until_idle();
+    all.master(3).hang();
+    all.master(4).network = {.there = 7ms, .back = 0ms};
+    const bool gone = GENERATE(false, true);
+    for (const std::size_t without : {0U, 1U, 2U})
+    {
+        gone ? all.master(without).remove("lock:r") : void();
+    }
+    const clock::time_point began = all.now();
+    const outcome_ptr released = all.release(got->lease);
+    // Not valid before the first byte is out.
+    all.step();
+    CHECK_FALSE(got->lease.valid());
+    REQUIRE(all.finish(released));
+    CHECK(!released->error);
+    CHECK(released->at - began == 200us);
+    CHECK(released->report.already_gone() == gone);
+    all.master(3).resume();
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE("a release that no quorum confirms in time says so, and is done later", "[scenario-23]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr got = acquired(all, locks, "r");
+    all.run_until_idle();
+    all.master(1).hang();
+    all.master(2).door = entrance::refuses;
+    all.master(2).break_connections();
+    all.run_until_idle();
+    const clock::time_point began = all.now();
+    const outcome_ptr released = all.release(got->lease);
+    REQUIRE(all.finish(released));
+    CHECK(released->error == errc::unconfirmed);
+    CHECK(released->at - began == 50ms);
+    CHECK(released->report.count(vote::granted) == 1);
+    CHECK(released->report.count(vote::timed_out) == 1);
+    CHECK(released->report.count(vote::unsent) == 1);
+    all.run_for(10s);
+    all.master(1).resume();
+    all.master(2).door = entrance::open;
+    CHECK(all.run_until_no_keys(1s));
+}
+
+TEST_CASE("a release whose caller has gone goes on", "[scenario-21]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr got = acquired(all, locks, "r");
+    const outcome_ptr released = all.release(got->lease);
+    SECTION("cancelled before anything happened")
+    {
+        released->cancel.emit(asio::cancellation_type::terminal);
+    }
+    SECTION("cancelled under way")
+    {
+        all.step();
+        released->cancel.emit(asio::cancellation_type::partial);
+    }
+    SECTION("the lease is dropped meanwhile")
+    {
+        got->lease = {};
+    }
+    REQUIRE(all.finish(released));
+    CHECK((!released->error || released->error == asio::error::operation_aborted));
+    CHECK(all.run_until_no_keys());
+    CHECK(all.master(0).count("release") == 1);
+}
+
+TEST_CASE("a lease that is dropped is given back")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr got = acquired(all, locks, "r");
+    const outcome_ptr other = acquired(all, locks, "other");
+    got->lease = std::move(other->lease);
+    CHECK(got->lease.resource() == "other");
+    CHECK(!other->lease);
+    all.run_until_idle();
+    CHECK(all.keys() == 3);
+    got->lease = {};
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE("an empty lease can be released and extended, which says what it is")
+{
+    simulation all{3};
+    lease empty;
+    for (const outcome_ptr& each : {all.release(empty), all.extend(empty, 10s)})
+    {
+        REQUIRE(all.finish(each, 0ms));
+        CHECK(each->error == errc::not_held);
+    }
+}
+
+TEST_CASE("a shutdown gives everything back and waits for masters that are up, not for those that hang")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr one = acquired(all, locks, "one");
+    const outcome_ptr two = acquired(all, locks, "two");
+    all.run_until_idle();
+    const std::size_t hung = GENERATE(0U, 1U, 2U);
+    for (std::size_t index = 0; index < hung; ++index)
+    {
+        all.master(index).hang();
+    }
+    const clock::time_point began = all.now();
+    const outcome_ptr down = all.shut_down(locks);
+    REQUIRE(all.finish(down));
+    CHECK(down->error == (hung < 2 ? error_code{} : error_code{errc::unconfirmed}));
+    CHECK(down->at - began <= (hung == 0 ? 1ms : 1s + 5ms));
+    CHECK_FALSE(one->lease.valid());
+    CHECK_FALSE(two->lease.valid());
+    // What the others were sent is done as soon as they go on: it was written before the end.
+    for (const auto& each : all.masters())
+    {
+        each->resume();
+    }
+    all.run_until_idle();
+    CHECK(all.keys() == 0);
+    for (const auto& each : all.masters())
+    {
+        CHECK(each->clients() == 0);
+    }
+}
+
+TEST_CASE("a master that never answers is sent no more than it may owe", "[scenario-61]")
+{
+    simulation all{3};
+    config options = all.options();
+    options.max_owed = 50;
+    lock_manager locks = all.make_connected_manager(options);
+    scripted_master& master = all.master(0);
+    master.hang();
+    std::size_t refused = 0;
+    for (int count = 0; count < 500; ++count)
+    {
+        const outcome_ptr got = acquired(all, locks, "r");
+        refused += got->report.masters()[0].reason == master_errc::too_many_owed ? 1U : 0U;
+        const outcome_ptr released = all.release(got->lease);
+        REQUIRE(all.finish(released));
+        REQUIRE(!released->error);
+    }
+    CHECK(refused == 450);
+    master.resume();
+    all.run_until_idle();
+    CHECK(master.count("HELLO") == 1);
+    CHECK(master.count("SET") == 50);
+    CHECK(master.count("release") >= 50);
+    CHECK(master.count("release") <= 150);
+    CHECK(all.keys() == 0);
+}
+
+} // namespace redlock::test

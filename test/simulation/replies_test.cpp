@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of the table of replies: what each means for a vote, for a release that is owed, and for the connection.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// What becomes of a release that is answered so.
+enum class then : std::uint8_t
+{
+    again,    // It is asked for again, at a sensible pace.
+    given_up, // It isn't: the ttl frees the key.
+    closed,   // The connection is made anew, and the release is given up.
+    anew      // The connection is made anew, and the release asked for again.
+};
+
+struct row
+{
+    std::string bytes;
+    master_errc reason;
+    then release;
+};
+
+const std::vector<row>& table()
+{
+    static const std::vector<row> rows{
+        {"-LOADING Redis is loading the dataset in memory\r\n", master_errc::loading, then::again},
+        {"-BUSY Redis is busy running a script.\r\n", master_errc::busy, then::again},
+        {"-READONLY You can't write against a read only replica.\r\n", master_errc::read_only, then::closed},
+        {"-MASTERDOWN Link with MASTER is down\r\n", master_errc::read_only, then::closed},
+        {"-NOREPLICAS Not enough good replicas to write.\r\n", master_errc::no_replicas, then::given_up},
+        {"-MISCONF Redis is configured to save RDB snapshots\r\n", master_errc::misconfigured,
+         then::given_up},
+        {"-OOM command not allowed when used memory > 'maxmemory'.\r\n", master_errc::out_of_memory,
+         then::again},
+        {"-NOAUTH Authentication required.\r\n", master_errc::authentication_failed, then::given_up},
+        {"-WRONGPASS invalid username-password pair\r\n", master_errc::authentication_failed, then::given_up},
+        {"-NOPERM this user has no permissions\r\n", master_errc::no_permission, then::given_up},
+        {"-ERR max number of clients reached\r\n", master_errc::too_many_clients, then::again},
+        {"-MOVED 3999 127.0.0.1:6381\r\n", master_errc::cluster_node, then::closed},
+        {"-ASK 3999 127.0.0.1:6381\r\n", master_errc::cluster_node, then::closed},
+        {"-CLUSTERDOWN The cluster is down\r\n", master_errc::cluster_node, then::closed},
+        {"-CROSSSLOT Keys in request don't hash to the same slot\r\n", master_errc::cluster_node,
+         then::closed},
+        {"-WRONGTYPE Operation against a key\r\n", master_errc::command_failed, then::again},
+        {"-ERR something else\r\n", master_errc::command_failed, then::again},
+        {"-\r\n", master_errc::command_failed, then::again},
+        {"!9\r\nERR other\r\n", master_errc::command_failed, then::again},
+        {":5\r\n", master_errc::protocol_error, then::anew},
+        {"$2\r\nOK\r\n", master_errc::protocol_error, then::anew},
+        {"*0\r\n", master_errc::protocol_error, then::anew},
+        {"+QUEUED\r\n", master_errc::protocol_error, then::anew},
+        {"HTTP/1.1 400 Bad Request\r\n", master_errc::protocol_error, then::anew}};
+    return rows;
+}
+
+bool reconnects(const row& of)
+{
+    return of.release == then::closed || of.release == then::anew;
+}
+
+} // namespace
+
+TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned up behind", "[scenario-24]")
+{
+    const row& row = GENERATE(from_range(table()));
+    CAPTURE(row.bytes);
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& master = all.master(0);
+    master.network.there = 50us;
+    master.answer("SET", {.bytes = row.bytes, .runs = true});
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(!got->error);
+    CHECK(got->report.masters()[0].vote == vote::failed);
+    CHECK(got->report.masters()[0].reason == row.reason);
+    const outcome_ptr released = all.release(got->lease);
+    REQUIRE(all.finish(released));
+    CHECK(!released->error);
+    all.run_for(2s);
+    CHECK(all.keys() == 0);
+    CHECK(master.count("SET") == 1);
+    CHECK(master.count("HELLO") == (reconnects(row) ? 2 : 1));
+}
+
+TEST_CASE("replies that are no votes fail a round at once where they make the quorum impossible")
+{
+    const row& row = GENERATE(from_range(table()));
+    CAPTURE(row.bytes);
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    all.master(0).answer("SET", {.bytes = row.bytes});
+    all.master(1).answer("SET", {.bytes = row.bytes});
+    all.master(2).hang();
+    const clock::time_point began = all.now();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    CHECK(got->at - began == 200us);
+    all.master(2).resume();
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE("a reply to an extension that is no number is no vote, and loses nothing")
+{
+    const row& row = GENERATE(from_range(table()));
+    CAPTURE(row.bytes);
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    all.run_until_idle();
+    const clock::time_point until = got->lease.valid_until();
+    all.master(0).answer("extend", {.bytes = row.bytes});
+    all.master(1).answer("extend", {.bytes = row.bytes});
+    const outcome_ptr extended = all.extend(got->lease, 120s);
+    REQUIRE(all.finish(extended));
+    CHECK(extended->error == errc::no_quorum);
+    CHECK(extended->report.masters()[0].vote == vote::failed);
+    CHECK(extended->report.masters()[0].reason == row.reason);
+    CHECK(got->lease.valid_until() == until);
+    all.run_for(2s);
+    CHECK(got->lease.valid());
+    CHECK(all.master(0).count("extend") == 1);
+    CHECK(all.master(0).count("HELLO") == (reconnects(row) ? 2 : 1));
+    const outcome_ptr released = all.release(got->lease);
+    REQUIRE(all.finish(released));
+    CHECK(!released->error);
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE("a release that is refused is asked for again where that can help", "[scenario-50]")
+{
+    const row& row = GENERATE(from_range(table()));
+    CAPTURE(row.bytes);
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& master = all.master(0);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    all.run_until_idle();
+    master.answer("release", {.bytes = row.bytes}, 2);
+    all.master(1).answer("release", {.bytes = row.bytes});
+    const clock::time_point began = all.now();
+    const outcome_ptr released = all.release(got->lease);
+    REQUIRE(all.finish(released));
+    CHECK(released->error == errc::unconfirmed);
+    CHECK(released->at - began == 200us);
+    CHECK(released->report.masters()[0].vote == vote::failed);
+    CHECK(released->report.masters()[0].reason == row.reason);
+    CHECK_FALSE(got->lease);
+    all.run_for(4s);
+    const bool repeated = row.release == then::again || row.release == then::anew;
+    CHECK(master.count("release") == (repeated ? 3 : 1));
+    CHECK(all.master(1).count("release") == (repeated ? 2 : 1));
+    CHECK(all.master(2).key_count() == 0);
+    CHECK(master.key_count() == (repeated ? 0 : 1));
+    CHECK(master.count("HELLO") == (row.release == then::closed ? 2 : row.release == then::anew ? 3 : 1));
+}
+
+TEST_CASE("a release that is always refused isn't repeated in a hurry")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& master = all.master(0);
+    const std::string bytes = GENERATE("-OOM no memory\r\n", "-BUSY busy\r\n", "-ERR unknown\r\n", ":7\r\n");
+    master.refuse("release", bytes);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    const outcome_ptr released = all.release(got->lease);
+    REQUIRE(all.finish(released));
+    CHECK(!released->error);
+    all.run_for(60s);
+    CHECK(master.count("release") >= 30);
+    // A connection that is made anew each time comes back after a quarter of a second on the average.
+    CHECK(master.count("release") <= (bytes == ":7\r\n" ? 400 : 70));
+    master.answer_as_usual();
+    all.run_for(2s);
+    CHECK(master.last("release").ran);
+}
+
+} // namespace redlock::test

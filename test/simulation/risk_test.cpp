@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+// What makes a master less than it should be, though it may vote: told once, to the observer.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <variant>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+/// The risks that the observer is told of.
+struct told_risks
+{
+    std::vector<master_at_risk> all;
+
+    config options(simulation& in)
+    {
+        config with = in.options();
+        with.observer.on_event = [this](const event& what)
+        {
+            if (const auto* one = std::get_if<master_at_risk>(&what))
+            {
+                all.push_back(*one);
+            }
+        };
+        return with;
+    }
+    std::size_t count(std::size_t master, risk what) const
+    {
+        return static_cast<std::size_t>(std::count_if(
+            all.begin(), all.end(),
+            [&](const master_at_risk& each) { return each.index == master && each.what == what; }));
+    }
+};
+
+} // namespace
+
+TEST_CASE("masters that are as they should be are at no risk")
+{
+    simulation all{3};
+    told_risks told;
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    all.run_for(5min);
+    CHECK(told.all.empty());
+    CHECK(all.master(0).count("TIME") >= 290);
+}
+
+TEST_CASE(
+    "an eviction policy that can throw locks away is told of, and the master still votes", "[scenario-11]")
+{
+    simulation all{3};
+    told_risks told;
+    all.master(1).maxmemory_policy = "volatile-lru";
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    all.run_until_idle();
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].index == 1);
+    CHECK(told.all[0].what == risk::eviction);
+    CHECK(told.all[0].detail == "maxmemory-policy is volatile-lru");
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(got));
+    all.run_until_idle();
+    CHECK(all.keys() == 3);
+}
+
+TEST_CASE(
+    "a master's clock that is set is told of, each time, with the size of the step",
+    "[scenario-4][scenario-5]")
+{
+    simulation all{3};
+    told_risks told;
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    all.run_for(3s);
+    all.master(2).clock_ahead = 1h;
+    all.run_for(3s);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::clock);
+    CHECK(told.all[0].detail == "it went ahead by 3599999 ms");
+    all.master(2).clock_ahead = 0s;
+    all.run_for(3s);
+    REQUIRE(told.all.size() == 2);
+    CHECK(told.all[1].detail == "it fell behind by 3599999 ms");
+    all.run_for(5min);
+    CHECK(told.all.size() == 2);
+}
+
+TEST_CASE("what is forbidden costs its protection only, and is told of")
+{
+    simulation all{3};
+    told_risks told;
+    all.master(0).refuse(
+        "may kill?", "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
+    all.master(1).refuse("INFO", "-NOPERM this user has no permissions to run the 'info' command\r\n");
+    all.master(2).refuse("TIME", "-NOPERM this user has no permissions to run the 'time' command\r\n");
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    all.run_for(10s);
+    CHECK(told.all.size() == 3);
+    CHECK(told.count(0, risk::no_fence) == 1);
+    CHECK(told.count(2, risk::clock) == 1);
+    CHECK(told.count(1, risk::no_identity) == 1);
+    // A refusal is a sign of life, too.
+    CHECK(all.master(2).count("HELLO") == 1);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(got));
+    CHECK(!got->error);
+}
+
+TEST_CASE("a server that is too old to be known is told of")
+{
+    simulation all{1};
+    told_risks told;
+    all.master(0).version = "5.0.14";
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    all.run_until_idle();
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::outdated);
+    CHECK(told.all[0].detail == "it is redis 5.0.14");
+}
+
+} // namespace redlock::test

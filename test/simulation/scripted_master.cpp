@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSL-1.0
+// One master of a simulation: its connections, and what a test makes of it.
+#include "scripted_master.hpp"
+
+#include "net/command.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace asio = boost::asio;
+
+std::string what_of(const command& words)
+{
+    const std::string name = name_of(words);
+    if (name == "CLIENT" && words.back() == "9223372036854775807")
+    {
+        return "may kill?"; // Asked in every handshake: nobody has this id.
+    }
+    if ((name == "CLIENT" || name == "SCRIPT") && words.size() > 1)
+    {
+        return name + " " + name_of({words[1]});
+    }
+    if ((name == "EVAL" || name == "EVALSHA") && words.size() > 1)
+    {
+        const bool releases = words[1] == net::release_script.sha1 || words[1] == net::release_script.text;
+        const bool extends = words[1] == net::extend_script.sha1 || words[1] == net::extend_script.text;
+        return releases ? "release" : extends ? "extend" : name;
+    }
+    return name;
+}
+
+virtual_link& scripted_master::link(std::int64_t id)
+{
+    return *clients_.at(id);
+}
+
+virtual_link& scripted_master::link()
+{
+    if (clients_.empty())
+    {
+        throw std::out_of_range{"this master has no clients"};
+    }
+    return *clients_.rbegin()->second;
+}
+
+void scripted_master::resume()
+{
+    hung_ = false;
+    // As one turn of a server's event loop: what came on old connections, then the new ones.
+    const auto old_ones = clients_;
+    for (const auto& [id, who] : old_ones)
+    {
+        serve(*who);
+    }
+    for (const auto& who : std::exchange(arrived_, {}))
+    {
+        on_arrival(who);
+        serve(*who);
+    }
+}
+
+void scripted_master::answer(const std::string& what, scripted_answer with, std::size_t times)
+{
+    answers_[what].insert(answers_[what].end(), times, std::move(with));
+}
+
+void scripted_master::refuse(const std::string& what, std::string bytes)
+{
+    refusals_[what] = std::move(bytes);
+}
+
+void scripted_master::answer_as_usual()
+{
+    refusals_.clear();
+    answers_.clear();
+}
+
+void scripted_master::restart(const std::string& new_run_id, bool keeps_keys)
+{
+    for (const auto& [id, who] : std::exchange(clients_, {}))
+    {
+        who->close_by_master(asio::error::connection_reset);
+    }
+    for (const auto& who : std::exchange(arrived_, {}))
+    {
+        who->close_by_master(asio::error::connection_reset);
+    }
+    run_id = new_run_id;
+    last_id_ = 0;
+    hung_ = false;
+    scripts_.clear();
+    if (!keeps_keys)
+    {
+        keys_.clear();
+    }
+}
+
+void scripted_master::break_connections()
+{
+    const auto all = clients_;
+    for (const auto& [id, who] : all)
+    {
+        who->break_off();
+    }
+}
+
+std::size_t scripted_master::count(std::string_view what) const
+{
+    return static_cast<std::size_t>(
+        std::count_if(log_.begin(), log_.end(), [&](const received& each) { return each.what == what; }));
+}
+
+const received& scripted_master::last(std::string_view what) const
+{
+    const auto found =
+        std::find_if(log_.rbegin(), log_.rend(), [&](const received& each) { return each.what == what; });
+    if (found == log_.rend())
+    {
+        throw std::out_of_range{"this master got no " + std::string{what}};
+    }
+    return *found;
+}
+
+void scripted_master::on_arrival(std::shared_ptr<virtual_link> who)
+{
+    if (hung_)
+    {
+        arrived_.push_back(std::move(who));
+        return;
+    }
+    accept(*who);
+}
+
+void scripted_master::accept(virtual_link& who)
+{
+    if (door == entrance::crowded)
+    {
+        who.reply("-ERR max number of clients reached\r\n");
+        who.close_by_master(asio::error::eof);
+        return;
+    }
+    client_state& state = who.at_master();
+    state.id = ++last_id_;
+    state.authenticated = password.empty();
+    clients_.emplace(state.id, who.shared_from_this());
+}
+
+void scripted_master::on_bytes(virtual_link& from, std::string_view bytes)
+{
+    from.at_master().requests.feed(bytes);
+    serve(from);
+}
+
+void scripted_master::on_end(virtual_link& from)
+{
+    from.at_master().ended = true;
+    serve(from);
+}
+
+/// Does what has come in on a connection, also if its client has closed it since: a server reads before it sees the end.
+void scripted_master::serve(virtual_link& who)
+{
+    client_state& state = who.at_master();
+    while (state.id != 0 && !hung_)
+    {
+        const std::optional<command> words = state.requests.next();
+        if (!words)
+        {
+            break;
+        }
+        execute(who, *words);
+    }
+    if (state.id != 0 && !hung_ && state.ended)
+    {
+        forget(who);
+    }
+}
+
+void scripted_master::forget(virtual_link& who)
+{
+    clients_.erase(std::exchange(who.at_master().id, 0));
+}
+
+void scripted_master::execute(virtual_link& from, const command& words)
+{
+    client_state& state = from.at_master();
+    const std::string what = what_of(words);
+    const std::optional<scripted_answer> instead = scripted(what);
+    const bool runs = !instead || instead->runs;
+    log_.push_back({world_.now(), state.id, what, words, runs});
+    std::string bytes = runs ? run(state, what, words) : std::string{};
+    if (instead && !instead->bytes.empty())
+    {
+        bytes = instead->bytes;
+    }
+    if (!bytes.empty())
+    {
+        from.reply(bytes);
+    }
+    if (instead && instead->closes)
+    {
+        clients_.erase(state.id);
+        from.close_by_master(asio::error::eof);
+    }
+}
+
+std::optional<scripted_answer> scripted_master::scripted(const std::string& what)
+{
+    for (const std::string& kind : {what, std::string{"*"}})
+    {
+        if (const auto found = answers_.find(kind); found != answers_.end() && !found->second.empty())
+        {
+            scripted_answer next = std::move(found->second.front());
+            found->second.pop_front();
+            return next;
+        }
+    }
+    const auto found = refusals_.find(what);
+    return found != refusals_.end() ? std::optional{scripted_answer{.bytes = found->second}} : std::nullopt;
+}
+
+} // namespace redlock::test

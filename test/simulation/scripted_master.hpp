@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: BSL-1.0
+// One master of a simulation: it behaves as a real one, on virtual time, unless the test says otherwise.
+#pragma once
+
+#include "support/request_reader.hpp"
+#include "virtual_link.hpp"
+#include "virtual_world.hpp"
+
+#include <redlock/clock.hpp>
+#include <redlock/error.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test
+{
+
+/// What becomes of those who want to connect.
+enum class entrance : std::uint8_t
+{
+    open,    // They are let in.
+    refuses, // Nobody listens there.
+    silent,  // No answer at all.
+    crowded  // Let in, told that there are too many clients, and closed.
+};
+
+/// How long bytes are under way: drawn anew for each piece, between the delay and delay plus jitter.
+struct latency
+{
+    clock::duration there = std::chrono::microseconds{100};
+    clock::duration back = std::chrono::microseconds{100};
+    clock::duration jitter{0};
+    /// Replies come in pieces of so many bytes at most; 0 for whole.
+    std::size_t piece = 0;
+
+    clock::duration delay_there(virtual_world& world) const { return there + chance(world); }
+    clock::duration delay_back(virtual_world& world) const { return back + chance(world); }
+
+  private:
+    clock::duration chance(virtual_world& world) const
+    {
+        const auto bound = static_cast<std::size_t>(jitter.count()) + 1;
+        return clock::duration{static_cast<clock::rep>(bound == 1 ? 0 : world.random_below(bound))};
+    }
+};
+
+/// An answer that a test wants instead of the usual one.
+struct scripted_answer
+{
+    /// As sent. Empty for what the command answers, or for nothing where it doesn't run.
+    std::string bytes{};
+    bool runs = false;   // Whether the command is executed all the same.
+    bool closes = false; // Whether the connection is closed behind it.
+};
+
+/// One command that came.
+struct received
+{
+    clock::time_point at;
+    std::int64_t connection; // Its client id.
+    std::string what;        // "SET", "extend", "release", "CLIENT KILL", "HELLO": see `what_of`.
+    command words;
+    bool ran;
+};
+
+/// What a command is for: of CLIENT and SCRIPT with the second word, of the library's scripts what they do.
+std::string what_of(const command& words);
+
+class scripted_master
+{
+  public:
+    scripted_master(virtual_world& world, std::string its_run_id)
+        : run_id{std::move(its_run_id)}, world_{world}
+    {
+    }
+    scripted_master(const scripted_master&) = delete;
+    scripted_master& operator=(const scripted_master&) = delete;
+
+    // ---- What it is. Set it before anybody connects.
+    std::string run_id;
+    bool knows_hello = true;
+    bool tells_run_id = true;
+    std::string password{};
+    std::string role = "master";
+    std::string mode = "standalone";
+    std::string version = "7.0.15";
+    std::string maxmemory_policy = "noeviction";
+    clock::duration clock_ahead{0}; // Of TIME; keys lapse by the world's clock all the same.
+
+    // ---- The way to it.
+    latency network{};
+    entrance door = entrance::open;
+    bool takes_bytes = true; // Else what is written to it stays unwritten, as with a full socket buffer.
+    /// One connection: by its client id, or the newest.
+    virtual_link& link(std::int64_t id);
+    virtual_link& link();
+    /// How many clients it has.
+    std::size_t clients() const noexcept { return clients_.size(); }
+
+    // ---- How it behaves.
+    /// Nothing is done until `resume`; connections and bytes pile up. As with SIGSTOP.
+    void hang() noexcept { hung_ = true; }
+    void resume();
+    /// Answers the next commands of a kind (`what_of`; "*" for any) with this, in this order.
+    void answer(const std::string& what, scripted_answer with, std::size_t times = 1);
+    /// Answers all of a kind with these bytes and doesn't run them; until `answer_as_usual`.
+    void refuse(const std::string& what, std::string bytes);
+    void answer_as_usual();
+    /// Closes all connections and starts anew; keys stay if it writes all to disk. Client ids start anew.
+    void restart(const std::string& new_run_id, bool keeps_keys);
+    void flush_scripts() { scripts_.clear(); }
+    /// All clients see their connections reset; what they sent arrives.
+    void break_connections();
+
+    // ---- What it has.
+    std::optional<std::string> value(const std::string& key);
+    /// When the key expires; nothing for one without an expiry or that isn't there.
+    std::optional<clock::time_point> expiry(const std::string& key);
+    void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
+    void remove(const std::string& key) { keys_.erase(key); }
+    std::size_t key_count();
+
+    // ---- What came.
+    const std::vector<received>& log() const noexcept { return log_; }
+    /// How many commands of a kind came.
+    std::size_t count(std::string_view what) const;
+    /// The last one of a kind. Only if there is one.
+    const received& last(std::string_view what) const;
+    void forget_log() { log_.clear(); }
+
+    // ---- Called by the network.
+    void on_arrival(std::shared_ptr<virtual_link> who);
+    void on_bytes(virtual_link& from, std::string_view bytes);
+    void on_end(virtual_link& from);
+
+  private:
+    struct entry
+    {
+        std::string value;
+        std::optional<clock::time_point> expires_at{};
+    };
+
+    void accept(virtual_link& who);
+    void serve(virtual_link& who);
+    void execute(virtual_link& from, const command& words);
+    std::optional<scripted_answer> scripted(const std::string& what);
+    void forget(virtual_link& who);
+
+    // Each answers one command.
+    std::string run(client_state& from, const std::string& what, const command& words);
+    std::string hello(client_state& who, const command& words) const;
+    std::string log_in(client_state& who, std::string_view given) const;
+    std::string kill(const client_state& from, const command& words);
+    std::string time() const;
+    std::string info(const client_state& who) const;
+    std::string set_key(const client_state& from, const command& words);
+    std::string script(const command& words);
+    entry* find(const std::string& key);
+
+    virtual_world& world_;
+    bool hung_ = false;
+    std::int64_t last_id_ = 0;
+    std::vector<std::shared_ptr<virtual_link>> arrived_; // While it hung.
+    std::map<std::int64_t, std::shared_ptr<virtual_link>> clients_;
+    std::map<std::string, std::deque<scripted_answer>> answers_;
+    std::map<std::string, std::string> refusals_;
+    std::map<std::string, entry> keys_;
+    std::map<std::string, std::string> scripts_;
+    std::vector<received> log_;
+};
+
+} // namespace redlock::test

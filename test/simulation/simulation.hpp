@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+// A whole run: masters, managers on a virtual clock, and what became of the operations that a test began.
+#pragma once
+
+#include "scripted_master.hpp"
+#include "virtual_environment.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+/// What became of an operation, and the way to cancel it.
+struct outcome
+{
+    bool done = false;
+    error_code error;
+    error_code why;            // Of a loss.
+    std::exception_ptr thrown; // Of a body that ran under a lock; `error` is what a system_error says.
+    redlock::lease lease;
+    redlock::report report;
+    clock::time_point at{};
+    asio::cancellation_signal cancel;
+};
+using outcome_ptr = std::shared_ptr<outcome>;
+
+/// What a body under a lock does, and what became of it.
+struct job
+{
+    clock::duration works = std::chrono::hours{1000}; // Unless it is cancelled.
+    clock::duration stops_in{0};                      // What it needs to stop, once it is.
+    bool deaf = false;                                // It can't be cancelled.
+    std::exception_ptr throws{};                      // At its end.
+
+    redlock::lease* held = nullptr; // While it runs.
+    std::size_t starts = 0;
+    bool ended = false;
+    bool was_valid = false; // At its own first look.
+    clock::time_point cancelled_at{};
+    clock::time_point ended_at{};
+};
+
+class simulation
+{
+  public:
+    explicit simulation(std::size_t masters, std::uint64_t seed = 1);
+    simulation(const simulation&) = delete;
+    simulation& operator=(const simulation&) = delete;
+    ~simulation();
+
+    virtual_world& world() const noexcept { return environment_->world(); }
+    clock::time_point now() const noexcept { return world().now(); }
+    scripted_master& master(std::size_t index) { return *masters_.at(index); }
+    const std::vector<std::unique_ptr<scripted_master>>& masters() const noexcept { return masters_; }
+    const virtual_environment& environment() const noexcept { return *environment_; }
+
+    /// The address of one master leads to another one from now on; to itself again with the same index.
+    void put(std::size_t address, std::size_t index);
+
+    /// Options with all masters in them, for a test to change.
+    config options() const;
+    lock_manager make_manager(config with);
+    lock_manager make_manager() { return make_manager(options()); }
+    /// In an environment of the test's own.
+    lock_manager make_manager(config with, std::shared_ptr<const env::environment> outside);
+    /// The same, and runs until it is connected to all masters.
+    lock_manager make_connected_manager(config with);
+    lock_manager make_connected_manager() { return make_connected_manager(options()); }
+
+    // Each begins an operation; nothing of it happens before the next step.
+    outcome_ptr acquire(lock_manager& locks, std::string resource, acquire_options with);
+    outcome_ptr try_acquire(lock_manager& locks, std::string resource, try_options with);
+    outcome_ptr acquire_kept(lock_manager& locks, std::string resource, keep_options with);
+    /// `what` has to stay until the end.
+    outcome_ptr with_lock(lock_manager& locks, std::string resource, keep_options with, job& what);
+    outcome_ptr extend(redlock::lease& held, std::chrono::milliseconds ttl);
+    outcome_ptr release(redlock::lease& held);
+    outcome_ptr wait_lost(redlock::lease& held);
+    outcome_ptr shut_down(lock_manager& locks);
+
+    /// One handler, or where none is ready the next event; a later one than `limit` isn't run. False if nothing was.
+    bool step(clock::time_point limit = clock::time_point::max());
+    /// Everything up to a time, which it is then.
+    void run_until(clock::time_point when);
+    void run_for(clock::duration length) { run_until(now() + length); }
+    /// True as soon as it holds; false if it doesn't within `bound`, which is over then.
+    bool run_until(const std::function<bool()>& holds, clock::duration bound);
+    bool finish(const outcome_ptr& what, clock::duration bound = 1min)
+    {
+        return run_until([&] { return what->done; }, bound);
+    }
+    /// Until nothing is ready or under way in the network. Timers are left where they are.
+    void run_until_idle();
+    /// The execution context goes, with everything in it.
+    void destroy_context() { io_.reset(); }
+
+    /// How many keys there are on all masters that are up.
+    std::size_t keys() const;
+    /// Until nothing is under way and no key is left anywhere. False if that doesn't come within `bound`.
+    bool run_until_no_keys(clock::duration bound = 10s);
+
+    /// For bodies: waits in virtual time. False if it was cancelled before.
+    asio::awaitable<bool> pause(clock::duration length);
+
+  private:
+    asio::awaitable<void> work(job& what, redlock::lease& held);
+    auto status_into(const outcome_ptr& to);
+    auto lease_into(const outcome_ptr& to);
+
+    std::shared_ptr<virtual_environment> environment_;
+    std::vector<std::unique_ptr<scripted_master>> masters_;
+    std::optional<asio::io_context> io_{std::in_place};
+};
+
+} // namespace redlock::test

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSL-1.0
+// One virtual connection: its two ends, and the network between them.
+#pragma once
+
+#include "support/request_reader.hpp"
+#include "virtual_world.hpp"
+
+#include <redlock/error.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test
+{
+
+class scripted_master;
+
+/// What the client's end of a connection is told.
+class client_end
+{
+  public:
+    virtual void on_connected(error_code error) = 0;
+    virtual void on_bytes(std::string_view bytes) = 0;
+    /// The last thing that it is told.
+    virtual void on_end(error_code why) = 0;
+
+  protected:
+    ~client_end() = default;
+};
+
+/// What a master knows of a client.
+struct client_state
+{
+    std::int64_t id = 0; // 0 until it is accepted, and again when it is closed.
+    int protocol = 2;
+    bool authenticated = false;
+    bool ended = false; // The client closed its end; what it sent before is still done.
+    request_reader requests{};
+};
+
+/// Bytes arrive in each direction in their order, after the master's latency. An end that closes doesn't take back
+/// what it sent: only a server that closes its own end never sees it.
+class virtual_link final : public std::enable_shared_from_this<virtual_link>
+{
+  public:
+    virtual_link(virtual_world& world, scripted_master& master, client_end& client)
+        : world_{world}, master_{master}, client_{&client}
+    {
+    }
+
+    // The client's end.
+    void connect();
+    void send(std::string bytes);
+    void close() noexcept;
+    /// Whether the master's end takes bytes at all, or its buffers are full.
+    bool takes_bytes() const noexcept;
+
+    // The master's end.
+    client_state& at_master() noexcept { return at_master_; }
+    void reply(const std::string& bytes);
+    /// The client sees `why` behind the replies.
+    void close_by_master(error_code why);
+
+    // The network.
+    /// What is on its way to the master, and what the client sends from now on, waits.
+    void hold() noexcept { held_ = true; }
+    void let_go();
+    /// The same for the replies.
+    void hold_replies() noexcept { replies_held_ = true; }
+    void let_go_of_replies();
+    /// The client sees a reset. The master gets what was sent, and then its end.
+    void break_off();
+
+  private:
+    using arrival = std::function<void()>;
+
+    void to_master(arrival what);
+    void to_client(arrival what);
+
+    virtual_world& world_;
+    scripted_master& master_;
+    client_end* client_; // Null once nobody listens there.
+    client_state at_master_;
+    clock::time_point last_to_master_{};
+    clock::time_point last_to_client_{};
+    bool held_ = false;
+    bool replies_held_ = false;
+    std::vector<arrival> waiting_; // In the network, held.
+    std::vector<arrival> waiting_replies_;
+};
+
+} // namespace redlock::test

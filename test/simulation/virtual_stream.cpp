@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+// The client's end of a virtual connection.
+#include "virtual_stream.hpp"
+
+#include <boost/asio/error.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+
+namespace redlock::test
+{
+
+namespace asio = boost::asio;
+
+namespace
+{
+
+/// What the library owes its streams. Millions of times: the macros of Catch2 are slower by far.
+void require(bool holds)
+{
+    if (!holds)
+    {
+        FAIL("a stream is used as it may not be");
+    }
+}
+
+} // namespace
+
+virtual_stream::virtual_stream(env::scheduler& strand, virtual_world& world, scripted_master& to)
+    : strand_{strand},
+      handlers_{pending_handlers::of(strand)},
+      link_{std::make_shared<virtual_link>(world, to, static_cast<client_end&>(*this))}
+{
+}
+
+virtual_stream::~virtual_stream()
+{
+    link_->close();
+}
+
+pending_handlers::ticket virtual_stream::begin(env::io_operation& operation)
+{
+    operation.start();
+    return handlers_.add(
+        strand_, [&operation](error_code error, std::size_t bytes) { operation.finish(error, bytes); });
+}
+
+void virtual_stream::connect(env::io_operation& operation, clock::time_point)
+{
+    connecting_ = begin(operation);
+    link_->connect();
+}
+
+void virtual_stream::read_some(std::span<char> buffer, env::io_operation& operation)
+{
+    require(reading_ == 0 && !buffer.empty());
+    reading_ = begin(operation);
+    buffer_ = buffer;
+    read();
+}
+
+void virtual_stream::write(std::span<const char> bytes, env::io_operation& operation)
+{
+    require(writing_ == 0 && !bytes.empty());
+    writing_ = begin(operation);
+    to_write_ = bytes;
+    as_it_was_.assign(bytes.begin(), bytes.end());
+    if (end_ || closed_)
+    {
+        handlers_.complete(writing_, end_ ? asio::error::broken_pipe : asio::error::operation_aborted);
+    }
+    else if (link_->takes_bytes())
+    {
+        link_->send(as_it_was_);
+        handlers_.complete(writing_, {}, bytes.size());
+    }
+}
+
+void virtual_stream::close() noexcept
+{
+    closed_ = true;
+    link_->close();
+    if (writing_ != 0)
+    {
+        check_what_is_written();
+    }
+    for (pending_handlers::ticket* each : {&connecting_, &reading_, &writing_})
+    {
+        handlers_.complete(*each, asio::error::operation_aborted);
+    }
+}
+
+void virtual_stream::check_what_is_written() const
+{
+    // The operation is in flight: another thread may be copying these bytes to the kernel.
+    require(std::equal(to_write_.begin(), to_write_.end(), as_it_was_.begin(), as_it_was_.end()));
+}
+
+void virtual_stream::on_bytes(std::string_view bytes)
+{
+    arrived_ += bytes;
+    read();
+}
+
+void virtual_stream::on_end(error_code why)
+{
+    end_ = why;
+    handlers_.complete(connecting_, why);
+    if (writing_ != 0)
+    {
+        check_what_is_written();
+        handlers_.complete(writing_, why);
+    }
+    read();
+}
+
+void virtual_stream::read()
+{
+    if (reading_ == 0)
+    {
+        return;
+    }
+    if (arrived_.empty())
+    {
+        if (end_)
+        {
+            handlers_.complete(reading_, end_);
+        }
+        return;
+    }
+    const std::size_t bytes = std::min(arrived_.size(), buffer_.size());
+    std::copy_n(arrived_.begin(), bytes, buffer_.begin());
+    arrived_.erase(0, bytes);
+    handlers_.complete(reading_, {}, bytes);
+}
+
+} // namespace redlock::test

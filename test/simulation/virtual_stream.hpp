@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+// The client's end of a virtual connection, as the library sees it.
+#pragma once
+
+#include "env/environment.hpp"
+#include "pending_handlers.hpp"
+#include "virtual_link.hpp"
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace redlock::test
+{
+
+class virtual_stream final : public env::stream, private client_end
+{
+  public:
+    virtual_stream(env::scheduler& strand, virtual_world& world, scripted_master& to);
+    ~virtual_stream() override;
+
+    void connect(env::io_operation& operation, clock::time_point until) override;
+    void read_some(std::span<char> buffer, env::io_operation& operation) override;
+    void write(std::span<const char> bytes, env::io_operation& operation) override;
+    void close() noexcept override;
+
+  private:
+    void on_connected(error_code error) override { handlers_.complete(connecting_, error); }
+    void on_bytes(std::string_view bytes) override;
+    void on_end(error_code why) override;
+
+    pending_handlers::ticket begin(env::io_operation& operation);
+    void read();
+    void check_what_is_written() const;
+
+    env::scheduler& strand_;
+    pending_handlers& handlers_;
+    std::shared_ptr<virtual_link> link_;
+    bool closed_ = false;
+
+    pending_handlers::ticket connecting_ = 0;
+    pending_handlers::ticket reading_ = 0;
+    pending_handlers::ticket writing_ = 0;
+    std::span<char> buffer_;
+    std::string arrived_; // And not read yet.
+    error_code end_;      // Behind that.
+    std::span<const char> to_write_;
+    std::string as_it_was_; // What was to be written, to see that nobody touches it meanwhile.
+};
+
+} // namespace redlock::test

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSL-1.0
+// The time and the chance of a simulation: a clock that nobody moves but the test, and what is to happen when.
+#pragma once
+
+#include <redlock/clock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <random>
+#include <utility>
+
+namespace redlock::test
+{
+
+/// Which events keep a simulation from being quiet.
+enum class event_kind : std::uint8_t
+{
+    network, // Bytes, connections and their ends under way.
+    timer    // An alarm of the library, which may well be set for ever.
+};
+
+/// Virtual time. One thread.
+class virtual_world
+{
+  public:
+    using action = std::function<void()>;
+
+    explicit virtual_world(std::uint64_t seed) : chance_{seed} {}
+
+    clock::time_point now() const noexcept { return now_; }
+    /// What is asked for at the same time happens in the order in which it was asked for.
+    void at(clock::time_point when, event_kind kind, action what);
+
+    bool empty() const noexcept { return events_.empty(); }
+    /// The time of the next event, which may be past after a jump. Only if there is one.
+    clock::time_point next() const noexcept { return events_.begin()->first.first; }
+    /// Only timers are left.
+    bool quiet() const noexcept { return network_events_ == 0; }
+    /// Moves the clock to the next event and runs it. Only if there is one.
+    void run_next();
+    /// The clock moves and nothing runs: the machine slept, or the process was stopped.
+    void jump(clock::duration by) noexcept { now_ += by; }
+    /// The same, and of what is due then, timers come before everything from the network.
+    void jump_with_timers_first(clock::duration by);
+
+    std::uint64_t random_number() noexcept { return chance_(); }
+    /// From 0 to one less than `bound`.
+    std::size_t random_below(std::size_t bound) noexcept { return chance_() % bound; }
+
+  private:
+    struct event
+    {
+        event_kind kind;
+        action what;
+    };
+
+    // Some days after the start of the machine: a library that forgets a time point uses zero.
+    clock::time_point now_{std::chrono::hours{100}};
+    std::uint64_t last_ = 0;
+    std::map<std::pair<clock::time_point, std::uint64_t>, event> events_;
+    std::size_t network_events_ = 0;
+    std::mt19937_64 chance_;
+};
+
+} // namespace redlock::test

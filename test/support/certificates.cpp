@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+// Certificates made by the tests, with OpenSSL.
+#include "certificates.hpp"
+
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/x509v3.h>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+template <auto Free>
+struct freed_by
+{
+    template <class T>
+    void operator()(T* value) const
+    {
+        Free(value);
+    }
+};
+using key_ptr = std::unique_ptr<EVP_PKEY, freed_by<EVP_PKEY_free>>;
+using certificate_ptr = std::unique_ptr<X509, freed_by<X509_free>>;
+using extension_ptr = std::unique_ptr<X509_EXTENSION, freed_by<X509_EXTENSION_free>>;
+using file_ptr = std::unique_ptr<std::FILE, freed_by<std::fclose>>;
+
+void expect(bool good, const std::string& what)
+{
+    if (!good)
+    {
+        throw std::runtime_error{"OpenSSL could not " + what};
+    }
+}
+
+key_ptr new_key()
+{
+    key_ptr key{EVP_EC_gen("P-256")};
+    expect(key != nullptr, "make a key");
+    return key;
+}
+
+void add_extension(X509& to, X509& issuer, int which, const std::string& value)
+{
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, &issuer, &to, nullptr, nullptr, 0);
+    const extension_ptr extension{X509V3_EXT_conf_nid(nullptr, &context, which, value.c_str())};
+    expect(
+        extension && X509_add_ext(&to, extension.get(), -1) == 1, "write '" + value + "' into a certificate");
+}
+
+/// One that isn't signed yet.
+certificate_ptr new_certificate(const std::string& name, EVP_PKEY& key, const certificate_options& says)
+{
+    certificate_ptr made{X509_new()};
+    expect(made && X509_set_version(made.get(), X509_VERSION_3) == 1, "make a certificate");
+    std::uint64_t number = 0;
+    expect(
+        RAND_bytes(reinterpret_cast<unsigned char*>(&number), sizeof(number)) == 1 &&
+            ASN1_INTEGER_set_uint64(X509_get_serialNumber(made.get()), number >> 1U) == 1,
+        "number a certificate");
+    const auto seconds = [](std::chrono::hours value)
+    { return static_cast<long>(std::chrono::seconds{value}.count()); };
+    X509_gmtime_adj(X509_getm_notBefore(made.get()), seconds(says.begins));
+    X509_gmtime_adj(X509_getm_notAfter(made.get()), seconds(says.ends));
+    const auto* bytes = reinterpret_cast<const unsigned char*>(name.c_str());
+    expect(
+        X509_NAME_add_entry_by_txt(X509_get_subject_name(made.get()), "CN", MBSTRING_ASC, bytes, -1, -1, 0) ==
+                1 &&
+            X509_set_pubkey(made.get(), &key) == 1,
+        "name a certificate");
+    return made;
+}
+
+void sign(X509& certificate, X509& issuer, EVP_PKEY& with)
+{
+    expect(
+        X509_set_issuer_name(&certificate, X509_get_subject_name(&issuer)) == 1 &&
+            X509_sign(&certificate, &with, EVP_sha256()) > 0,
+        "sign a certificate");
+}
+
+certificate_files
+write(const std::string& directory, const std::string& name, X509& certificate, EVP_PKEY& key)
+{
+    certificate_files files{directory + "/" + name + ".pem", directory + "/" + name + "-key.pem"};
+    const file_ptr certificate_file{std::fopen(files.certificate.c_str(), "w")};
+    const file_ptr key_file{std::fopen(files.key.c_str(), "w")};
+    expect(
+        certificate_file && key_file && PEM_write_X509(certificate_file.get(), &certificate) == 1 &&
+            PEM_write_PrivateKey(key_file.get(), &key, nullptr, nullptr, 0, nullptr, nullptr) == 1,
+        "write " + files.certificate);
+    return files;
+}
+
+} // namespace
+
+struct certificate_authority::parts
+{
+    key_ptr key;
+    certificate_ptr certificate;
+};
+
+certificate_authority::certificate_authority(std::string directory, std::string name)
+    : directory_{std::move(directory)}, parts_{std::make_unique<parts>()}
+{
+    parts_->key = new_key();
+    parts_->certificate = new_certificate(name, *parts_->key, {});
+    X509& certificate = *parts_->certificate;
+    sign(certificate, certificate, *parts_->key);
+    add_extension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE");
+    add_extension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign");
+    sign(certificate, certificate, *parts_->key);
+    own_ = write(directory_, name, certificate, *parts_->key);
+}
+
+certificate_authority::~certificate_authority() = default;
+
+certificate_files certificate_authority::issue(const std::string& name, const certificate_options& says)
+{
+    const key_ptr key = new_key();
+    const certificate_ptr made = new_certificate(name, *key, says);
+    add_extension(*made, *parts_->certificate, NID_subject_alt_name, says.made_out_to);
+    sign(*made, *parts_->certificate, *parts_->key);
+    return write(directory_, name, *made, *key);
+}
+
+certificate_files certificate_authority::self_signed(const std::string& name, const certificate_options& says)
+{
+    const key_ptr key = new_key();
+    const certificate_ptr made = new_certificate(name, *key, says);
+    add_extension(*made, *made, NID_subject_alt_name, says.made_out_to);
+    sign(*made, *made, *key);
+    return write(directory_, name, *made, *key);
+}
+
+} // namespace redlock::test

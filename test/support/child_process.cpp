@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSL-1.0
+// fork and exec, with nothing inherited; signals that are confirmed by waitid.
+#include "child_process.hpp"
+
+#include "loopback.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/close_range.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace redlock::test
+{
+namespace
+{
+
+using clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds signal_limit{20};
+constexpr int first_inherited = 3;
+constexpr int most_descriptors_by_hand = 65536;
+
+/// Makes exec close everything but the standard streams. A test's sockets must not live on in a server: a
+/// connection is only reset or closed when its last descriptor is.
+void close_the_rest_at_exec()
+{
+    if (::syscall(SYS_close_range, first_inherited, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+    {
+        return;
+    }
+    for (int descriptor = first_inherited; descriptor < most_descriptors_by_hand; ++descriptor)
+    {
+        ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    }
+}
+
+/// The child's way from fork to exec. Only calls that are allowed between the two in a process that has
+/// several threads. The number of the error goes up the pipe; exec closes it.
+[[noreturn]] void become(char* const* arguments, const char* output, int error_pipe, pid_t parent)
+{
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent)
+    {
+        ::_exit(1);
+    }
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::signal(SIGPIPE, SIG_DFL);
+    const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int out = ::open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (in >= 0 && out >= 0 && ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(out, 2) == 2)
+    {
+        close_the_rest_at_exec();
+        ::execv(arguments[0], arguments);
+    }
+    const int error = errno;
+    const ssize_t written = ::write(error_pipe, &error, sizeof error);
+    ::_exit(written > 0 ? 1 : 2);
+}
+
+/// Waits on the process itself where the kernel can do that, else only for the time.
+void wait_a_little(pid_t pid, std::chrono::milliseconds at_most)
+{
+    const unique_fd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
+    pollfd readiness{process.get(), POLLIN, 0};
+    ::poll(&readiness, 1, static_cast<int>(at_most.count()));
+}
+
+} // namespace
+
+std::string find_program(const std::string& program)
+{
+    if (program.find('/') != std::string::npos)
+    {
+        return ::access(program.c_str(), X_OK) == 0 ? program : std::string{};
+    }
+    const char* path = std::getenv("PATH");
+    std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
+    while (!rest.empty())
+    {
+        const std::size_t colon = rest.find(':');
+        const std::string candidate = fmt::format("{}/{}", rest.substr(0, colon), program);
+        if (::access(candidate.c_str(), X_OK) == 0)
+        {
+            return candidate;
+        }
+        rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
+    }
+    return {};
+}
+
+child_process::child_process(const std::vector<std::string>& arguments, const std::string& output)
+{
+    std::vector<std::string> words = arguments;
+    const std::string program = words.at(0);
+    words[0] = find_program(program);
+    if (words[0].empty())
+    {
+        throw std::runtime_error{fmt::format("{} is not on PATH", program)};
+    }
+    std::vector<char*> pointers;
+    for (std::string& word : words)
+    {
+        pointers.push_back(word.data());
+    }
+    pointers.push_back(nullptr);
+
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "pipe2"};
+    }
+    const unique_fd reading{ends[0]};
+    unique_fd writing{ends[1]};
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ == 0)
+    {
+        become(pointers.data(), output.c_str(), writing.get(), parent);
+    }
+    if (pid_ < 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "fork"};
+    }
+    writing.reset();
+    int error = 0;
+    if (::read(reading.get(), &error, sizeof error) > 0)
+    {
+        kill();
+        throw std::system_error{error, std::generic_category(), fmt::format("starting {}", words[0])};
+    }
+}
+
+child_process::child_process(child_process&& other) noexcept
+    : pid_{std::exchange(other.pid_, -1)}, stopped_{std::exchange(other.stopped_, false)}
+{
+}
+
+child_process& child_process::operator=(child_process&& other) noexcept
+{
+    std::swap(pid_, other.pid_);
+    std::swap(stopped_, other.stopped_);
+    return *this;
+}
+
+child_process::~child_process()
+{
+    kill();
+}
+
+bool child_process::running() const
+{
+    if (pid_ < 0)
+    {
+        return false;
+    }
+    siginfo_t info{};
+    // WNOWAIT: the child stays to be reaped by kill(), so the answer changes nothing.
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+}
+
+void child_process::kill()
+{
+    if (pid_ < 0)
+    {
+        return;
+    }
+    // Without SIGCONT before it: that would let a stopped child run what waits in its sockets.
+    ::kill(pid_, SIGKILL);
+    int status = 0;
+    // The kernel ends a killed process in bounded time, so this needs no deadline.
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR)
+    {
+    }
+    pid_ = -1;
+    stopped_ = false;
+}
+
+void child_process::signal_and_wait(int signal, int what_to_wait_for, const char* what)
+{
+    if (pid_ < 0)
+    {
+        throw std::logic_error{fmt::format("{}: there is no process", what)};
+    }
+    if (::kill(pid_, signal) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), what};
+    }
+    const auto deadline = clock::now() + signal_limit;
+    while (clock::now() < deadline)
+    {
+        siginfo_t info{};
+        if (::waitid(P_PID, static_cast<id_t>(pid_), &info, what_to_wait_for | WNOHANG) == 0 &&
+            info.si_pid == pid_)
+        {
+            return;
+        }
+        if (!running())
+        {
+            // It may have gone on to its end before we looked.
+            if (signal == SIGCONT)
+            {
+                return;
+            }
+            throw std::runtime_error{fmt::format("{}: process {} has ended", what, pid_)};
+        }
+        wait_a_little(pid_, std::chrono::milliseconds{1});
+    }
+    throw std::runtime_error{
+        fmt::format("{}: process {} did not follow within {} s", what, pid_, signal_limit.count())};
+}
+
+void child_process::stop()
+{
+    if (!stopped_)
+    {
+        signal_and_wait(SIGSTOP, WSTOPPED, "stop");
+        stopped_ = true;
+    }
+}
+
+void child_process::resume()
+{
+    if (stopped_)
+    {
+        signal_and_wait(SIGCONT, WCONTINUED, "resume");
+        stopped_ = false;
+    }
+}
+
+bool child_process::wait_for_end(std::chrono::milliseconds at_most) const
+{
+    const auto deadline = clock::now() + at_most;
+    while (running())
+    {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now());
+        if (left.count() <= 0)
+        {
+            return false;
+        }
+        wait_a_little(pid_, left);
+    }
+    return true;
+}
+
+} // namespace redlock::test

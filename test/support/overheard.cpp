@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSL-1.0
+// Passwords of the servers of this process, held against every text that is overheard.
+#include "overheard.hpp"
+
+#include <mutex>
+#include <set>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr std::size_t most_kept = 20;
+
+struct listener
+{
+    std::mutex mutex;
+    std::set<std::string, std::less<>> secrets;
+    overheard so_far;
+};
+
+listener& the_listener()
+{
+    static listener one;
+    return one;
+}
+
+} // namespace
+
+void keep_secret(std::string_view password)
+{
+    listener& here = the_listener();
+    const std::lock_guard lock{here.mutex};
+    if (!password.empty())
+    {
+        here.secrets.emplace(password);
+    }
+}
+
+void overhear(std::string_view text, std::string_view whom)
+{
+    listener& here = the_listener();
+    const std::lock_guard lock{here.mutex};
+    ++here.so_far.texts;
+    for (const std::string& secret : here.secrets)
+    {
+        if (text.find(secret) != std::string_view::npos && here.so_far.with_a_password.size() < most_kept)
+        {
+            here.so_far.with_a_password.push_back(std::string{whom} + ": " + std::string{text});
+        }
+    }
+}
+
+overheard overheard_so_far()
+{
+    listener& here = the_listener();
+    const std::lock_guard lock{here.mutex};
+    here.so_far.secrets = here.secrets.size();
+    return here.so_far;
+}
+
+} // namespace redlock::test

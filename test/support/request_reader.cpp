@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSL-1.0
+// The reader starts each incomplete command over: tests send little, and it stays simple.
+#include "request_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+std::string name_of(const command& words)
+{
+    std::string name = words.empty() ? "" : words.front();
+    for (char& character : name)
+    {
+        if (character >= 'a' && character <= 'z')
+        {
+            character = static_cast<char>(character - 'a' + 'A');
+        }
+    }
+    return name;
+}
+
+/// Reads "<mark>number CR LF" and moves the position behind it; nothing when it isn't complete.
+std::optional<std::size_t> request_reader::length_at(std::size_t& position, char mark, std::size_t most) const
+{
+    constexpr std::size_t longest_head = 24;
+    if (position >= buffer_.size())
+    {
+        return {};
+    }
+    const std::size_t end = buffer_.find("\r\n", position);
+    const std::size_t shown = std::min(longest_head, buffer_.size() - position);
+    const std::string head = buffer_.substr(position, end == std::string::npos ? shown : end - position);
+    if (head.empty() || head.front() != mark || (end == std::string::npos && shown == longest_head))
+    {
+        throw malformed_request{fmt::format("'{}' where a '{}' line belongs", head, mark)};
+    }
+    if (end == std::string::npos)
+    {
+        return {};
+    }
+    std::size_t length = 0;
+    const auto [last, error] = std::from_chars(head.data() + 1, head.data() + head.size(), length);
+    if (error != std::errc{} || last != head.data() + head.size() || length > most)
+    {
+        throw malformed_request{fmt::format("'{}': not a length up to {}", head, most)};
+    }
+    position = end + 2;
+    return length;
+}
+
+std::optional<command> request_reader::next()
+{
+    std::size_t position = 0;
+    const std::optional<std::size_t> words = length_at(position, '*', most_words);
+    if (!words)
+    {
+        return {};
+    }
+    command result;
+    for (std::size_t word = 0; word < *words; ++word)
+    {
+        const std::optional<std::size_t> length = length_at(position, '$', longest_word);
+        if (!length || buffer_.size() < position + *length + 2)
+        {
+            return {};
+        }
+        if (buffer_.compare(position + *length, 2, "\r\n") != 0)
+        {
+            throw malformed_request{"a word does not end where its length says"};
+        }
+        result.push_back(buffer_.substr(position, *length));
+        position += *length + 2;
+    }
+    buffer_.erase(0, position);
+    return result;
+}
+
+} // namespace redlock::test

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSL-1.0
+// The world of this process: read from the environment, with certificates made here, and a user as documented.
+#include "world.hpp"
+
+#include "server.hpp"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+world read_world()
+{
+    world found;
+    const char* const words = std::getenv("REDLOCK_TEST_SERVERS");
+    std::istringstream text{words == nullptr ? "" : words};
+    for (std::string word; text >> word;)
+    {
+        if (word == "valkey")
+        {
+            found.valkey = true;
+        }
+        else if (word == "unix")
+        {
+            found.unix_sockets = true;
+        }
+        else if (word == "tls")
+        {
+            found.tls = true;
+        }
+        else if (word == "acl")
+        {
+            found.least_acl = true;
+        }
+        else
+        {
+            throw std::runtime_error{fmt::format(
+                "REDLOCK_TEST_SERVERS has the word '{}': known are valkey, unix, tls and acl", word)};
+        }
+    }
+    return found;
+}
+
+/// The one authority of a process and what it has signed, as files that go with the process.
+class authority_of_world
+{
+  public:
+    const world_certificates& certificates() const { return certificates_; }
+
+  private:
+    temporary_directory directory_;
+    certificate_authority ca_{directory_.path(), "world"};
+    world_certificates certificates_{ca_.issue("master"), ca_.file()};
+};
+
+/// The line of the documentation that makes the user: there is one, and it can be pasted as it is.
+std::string documented_line()
+{
+    std::ifstream page{REDLOCK_DEPLOYMENT_PAGE};
+    std::vector<std::string> found;
+    for (std::string line; std::getline(page, line);)
+    {
+        if (line.starts_with("ACL SETUSER "))
+        {
+            found.push_back(line);
+        }
+    }
+    if (found.size() != 1)
+    {
+        throw std::runtime_error{fmt::format(
+            "{} lines of {} begin with ACL SETUSER: there must be one", found.size(),
+            REDLOCK_DEPLOYMENT_PAGE)};
+    }
+    return found.front();
+}
+
+} // namespace
+
+const world& this_world()
+{
+    static const world found = read_world();
+    return found;
+}
+
+const world_certificates& certificates_of_world()
+{
+    static const authority_of_world authority;
+    return authority.certificates();
+}
+
+std::vector<std::string> documented_user(const std::string& password)
+{
+    std::istringstream text{documented_line().substr(std::string{"ACL SETUSER "}.size())};
+    std::vector<std::string> words;
+    bool has_password = false;
+    for (std::string word; text >> word;)
+    {
+        has_password = has_password || word == ">PASSWORD";
+        words.push_back(word == ">PASSWORD" ? ">" + password : word);
+    }
+    if (!has_password || words.front() != documented_user_name)
+    {
+        throw std::runtime_error{"not as expected: " + documented_line()};
+    }
+    return words;
+}
+
+} // namespace redlock::test

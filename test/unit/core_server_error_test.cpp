@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of what a server's error replies mean for a lock.
+#include "core/server_error.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using core::after_error;
+using core::classify;
+using core::release_after;
+using core::server_error;
+
+/// A reply as servers write it, and what it means.
+struct meaning
+{
+    std::string_view reply;
+    server_error error;
+    release_after release;
+};
+
+const std::array meanings{
+    meaning{"NOSCRIPT No matching script. Please use EVAL.", server_error::no_script, release_after::again},
+    meaning{"LOADING Redis is loading the dataset in memory", server_error::loading, release_after::again},
+    meaning{
+        "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+        server_error::busy, release_after::again},
+    meaning{
+        "READONLY You can't write against a read only replica.", server_error::read_only,
+        release_after::reconnect},
+    meaning{
+        "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+        server_error::read_only, release_after::reconnect},
+    meaning{
+        "NOREPLICAS Not enough good replicas to write.", server_error::no_replicas, release_after::given_up},
+    meaning{
+        "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist on disk.",
+        server_error::misconfigured, release_after::given_up},
+    meaning{
+        "OOM command not allowed when used memory > 'maxmemory'.", server_error::out_of_memory,
+        release_after::again},
+    meaning{"NOAUTH Authentication required.", server_error::authentication, release_after::given_up},
+    meaning{
+        "WRONGPASS invalid username-password pair or user is disabled.", server_error::authentication,
+        release_after::given_up},
+    meaning{
+        "NOPERM this user has no permissions to run the 'set' command", server_error::no_permission,
+        release_after::given_up},
+    meaning{"ERR max number of clients reached", server_error::too_many_clients, release_after::again},
+    meaning{"MOVED 3999 127.0.0.1:6381", server_error::cluster, release_after::reconnect},
+    meaning{"ASK 3999 127.0.0.1:6381", server_error::cluster, release_after::reconnect},
+    meaning{"CLUSTERDOWN Hash slot not served", server_error::cluster, release_after::reconnect},
+    meaning{
+        "CROSSSLOT Keys in request don't hash to the same slot", server_error::cluster,
+        release_after::reconnect},
+    meaning{
+        "TRYAGAIN Multiple keys request during rehashing of slot", server_error::cluster,
+        release_after::reconnect},
+    meaning{
+        "WRONGTYPE Operation against a key holding the wrong kind of value", server_error::other,
+        release_after::again},
+    meaning{"ERR unknown command 'SET'", server_error::other, release_after::again},
+};
+
+} // namespace
+
+TEST_CASE("every reply of the table means what the table says")
+{
+    for (const meaning& row : meanings)
+    {
+        CAPTURE(row.reply);
+        CHECK(classify(row.reply) == row.error);
+        CHECK(after_error(classify(row.reply)) == row.release);
+    }
+}
+
+TEST_CASE("the first word alone is enough")
+{
+    CHECK(classify("LOADING") == server_error::loading);
+    CHECK(classify("NOPERM") == server_error::no_permission);
+}
+
+TEST_CASE("a word that only begins like a known one is another error")
+{
+    const std::string_view reply = GENERATE(
+        std::string_view{}, " ", "BUSYGROUP Consumer Group name already exists",
+        "BUSYKEY Target key name exists", "busy", "LOADINGX", "ASKING", "ERR", "ERR max number", " OOM",
+        "ERR OOM", std::string_view{"OOM\0", 4}, "LOADING\r\nOK",
+        "UNKILLABLE Sorry the script already executed write commands");
+    CAPTURE(reply);
+    CHECK(classify(reply) == server_error::other);
+    CHECK(after_error(server_error::other) == release_after::again);
+}
+
+} // namespace redlock::test

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of the real timer under a scheduler: deadlines fire in turns of their own, not early, and in their
+// order.
+#include "env/asio_environment.hpp"
+#include "env/deadline_queue.hpp"
+#include "env/scheduler.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+namespace asio = boost::asio;
+using env::scheduler;
+
+/// Far more than any machine needs; a test that gets there has failed.
+constexpr auto generous = 30s;
+
+class probe final : public env::deadline
+{
+  public:
+    explicit probe(std::function<void()> action) : action_{std::move(action)} {}
+
+  private:
+    void on_deadline() override { action_(); }
+
+    std::function<void()> action_;
+};
+
+/// A scheduler with the real environment, as a manager holds it.
+struct host
+{
+    explicit host(asio::io_context& io) : strand{io.get_executor()} {}
+
+    env::asio_environment outside;
+    scheduler strand;
+};
+
+std::shared_ptr<host> started(asio::io_context& io)
+{
+    auto result = std::make_shared<host>(io);
+    result->strand.start(result->outside, result);
+    return result;
+}
+
+/// Runs until `done`, or for as long as is generous; what it was then.
+bool run_until(asio::io_context& io, const std::function<bool()>& done)
+{
+    const clock::time_point end = clock::now() + generous;
+    while (!done() && clock::now() < end && io.run_one_for(generous) != 0)
+    {
+    }
+    return done();
+}
+
+} // namespace
+
+TEST_CASE("a deadline fires, and not before its time")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    clock::time_point fired{};
+    probe item{[&] { fired = here->strand.now(); }};
+    const clock::time_point when = here->strand.now() + 20ms;
+    here->strand.turn([&] { here->strand.arm(item, when); });
+    CHECK(run_until(io, [&] { return fired != clock::time_point{}; }));
+    CHECK(fired >= when);
+}
+
+TEST_CASE("deadlines fire in their order, whatever the order in which they were armed")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    std::vector<int> fired;
+    probe first{[&] { fired.push_back(1); }};
+    probe second{[&] { fired.push_back(2); }};
+    probe third{[&] { fired.push_back(3); }};
+    const clock::time_point now = here->strand.now();
+    here->strand.turn(
+        [&]
+        {
+            here->strand.arm(second, now + 15ms);
+            here->strand.arm(third, now + 20ms);
+            here->strand.arm(first, now + 5ms);
+        });
+    CHECK(run_until(io, [&] { return fired.size() == 3; }));
+    CHECK(fired == std::vector<int>{1, 2, 3});
+}
+
+TEST_CASE("an earlier deadline moves the alarm forward while it is being waited for")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    int fired = 0;
+    probe far{[&] { FAIL_CHECK("an hour hasn't gone by"); }};
+    probe near{[&] { ++fired; }};
+    here->strand.turn([&] { here->strand.arm(far, here->strand.now() + 1h); });
+    io.poll();
+    here->strand.turn([&] { here->strand.arm(near, here->strand.now() + 1ms); });
+    CHECK(run_until(io, [&] { return fired == 1; }));
+    CHECK(far.armed());
+}
+
+TEST_CASE("a deadline for the past fires in a later turn, not at once")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    int fired = 0;
+    probe item{[&] { ++fired; }};
+    here->strand.turn([&] { here->strand.arm(item, clock::time_point{}); });
+    CHECK(fired == 0);
+    CHECK(run_until(io, [&] { return fired == 1; }));
+}
+
+TEST_CASE("a deadline that arms itself again keeps firing, and lets everything else run")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    int fired = 0;
+    int posted = 0;
+    probe item{[&]
+               {
+                   ++fired;
+                   here->strand.arm(item, clock::time_point{});
+               }};
+    const std::function<void()> post = [&]
+    {
+        ++posted;
+        asio::post(io, post);
+    };
+    here->strand.turn([&] { here->strand.arm(item, clock::time_point{}); });
+    asio::post(io, post);
+    CHECK(run_until(io, [&] { return fired >= 20 && posted >= 20; }));
+    here->strand.close();
+    io.stop();
+}
+
+TEST_CASE("a deadline that was disarmed doesn't fire when its alarm comes")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    int fired = 0;
+    probe dropped{[&] { FAIL_CHECK("it was disarmed"); }};
+    probe kept{[&] { ++fired; }};
+    const clock::time_point now = here->strand.now();
+    here->strand.turn(
+        [&]
+        {
+            here->strand.arm(dropped, now + 1ms);
+            here->strand.arm(kept, now + 2ms);
+        });
+    dropped.disarm();
+    CHECK(run_until(io, [&] { return fired == 1; }));
+}
+
+TEST_CASE("a deadline that is moved to later fires once, at the later time")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    std::vector<clock::time_point> fired;
+    probe item{[&] { fired.push_back(here->strand.now()); }};
+    const clock::time_point now = here->strand.now();
+    here->strand.turn([&] { here->strand.arm(item, now + 1ms); });
+    here->strand.turn([&] { here->strand.arm(item, now + 30ms); });
+    CHECK(run_until(io, [&] { return !fired.empty(); }));
+    REQUIRE(fired.size() == 1);
+    CHECK(fired[0] >= now + 30ms);
+}
+
+TEST_CASE("after the close no alarm comes, and nothing keeps the context running")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    probe past{[&] { FAIL_CHECK("it was closed"); }};
+    probe far{[&] { FAIL_CHECK("an hour hasn't gone by"); }};
+    here->strand.turn([&] { here->strand.arm(far, here->strand.now() + 1h); });
+    here->strand.turn([&] { here->strand.close(); });
+    here->strand.turn([&] { here->strand.arm(past, clock::time_point{}); });
+    io.run_for(generous);
+    CHECK(io.stopped());
+    CHECK(past.armed());
+}
+
+TEST_CASE("an alarm that has come but whose turn has not is nothing after the close")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    probe past{[&] { FAIL_CHECK("it was closed"); }};
+    here->strand.turn([&] { here->strand.arm(past, clock::time_point{}); });
+    here->strand.turn([&] { here->strand.close(); });
+    io.run_for(generous);
+    CHECK(io.stopped());
+    CHECK(past.armed());
+}
+
+TEST_CASE("what is in flight keeps its owner alive until it is done, and no longer")
+{
+    asio::io_context io;
+    auto here = started(io);
+    const std::weak_ptr<host> there = here;
+    bool alive_then = false;
+    asio::post(io, here->strand.bind([&] { alive_then = !there.expired(); }));
+    here.reset();
+    CHECK_FALSE(there.expired());
+    io.run_for(generous);
+    CHECK(alive_then);
+    CHECK(there.expired());
+}
+
+TEST_CASE("a context that goes with an alarm under way takes the owner with it")
+{
+    std::weak_ptr<host> there;
+    int fired = 0;
+    probe item{[&] { ++fired; }};
+    {
+        asio::io_context io;
+        auto here = started(io);
+        there = here;
+        here->strand.turn([&] { here->strand.arm(item, here->strand.now() + 1h); });
+        io.poll();
+    }
+    CHECK(there.expired());
+    CHECK(fired == 0);
+    CHECK_FALSE(item.armed());
+}
+
+TEST_CASE("handlers that are bound run as turns on the strand")
+{
+    asio::io_context io;
+    const auto here = started(io);
+    bool on_strand = false;
+    asio::post(io, here->strand.bind([&] { on_strand = here->strand.strand().running_in_this_thread(); }));
+    io.run_for(generous);
+    CHECK(on_strand);
+}
+
+} // namespace redlock::test

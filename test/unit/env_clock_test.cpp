@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of the real time and the real chance: which clock is read, and that no two processes draw the same
+// numbers.
+#include "env/asio_environment.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <ctime>
+#include <limits>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <sys/random.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace
+{
+
+/// The clock that this thread asked for last.
+thread_local clockid_t clock_that_was_read = -1;
+
+/// How many bytes the kernel gives at once, and how often a signal comes first.
+thread_local std::size_t most_at_once = std::numeric_limits<std::size_t>::max();
+thread_local int interruptions = 0;
+
+} // namespace
+
+/// Stands in front of the C library's for everything that is linked into this executable: on a machine that
+/// never slept CLOCK_BOOTTIME and CLOCK_MONOTONIC tell the same time, so what was read must be seen to be
+/// known.
+extern "C" int clock_gettime(clockid_t which, timespec* value) noexcept
+{
+    clock_that_was_read = which;
+    return static_cast<int>(::syscall(SYS_clock_gettime, which, value));
+}
+
+/// The same, since the kernel gives everything at once until a signal comes at the wrong time.
+extern "C" ssize_t getrandom(void* out, size_t length, unsigned int flags)
+{
+    if (interruptions > 0)
+    {
+        --interruptions;
+        errno = EINTR;
+        return -1;
+    }
+    return ::syscall(SYS_getrandom, out, std::min(length, most_at_once), flags);
+}
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using bytes = std::array<std::byte, 32>;
+
+std::chrono::nanoseconds boot_time()
+{
+    timespec value{};
+    ::clock_gettime(CLOCK_BOOTTIME, &value);
+    return std::chrono::seconds{value.tv_sec} + std::chrono::nanoseconds{value.tv_nsec};
+}
+
+/// What `random` gives to a child of this process, forked off now.
+bytes drawn_in_child(const env::environment& outside)
+{
+    std::array<int, 2> ends{};
+    if (::pipe(ends.data()) != 0)
+    {
+        throw std::runtime_error{"there is no pipe"};
+    }
+    // What is buffered would be written twice.
+    std::fflush(nullptr);
+    const pid_t child = ::fork();
+    if (child == 0)
+    {
+        bytes drawn{};
+        outside.random(drawn);
+        const bool written =
+            ::write(ends[1], drawn.data(), drawn.size()) == static_cast<ssize_t>(drawn.size());
+        ::_exit(written ? 0 : 1);
+    }
+    ::close(ends[1]);
+    bytes result{};
+    const ssize_t got = ::read(ends[0], result.data(), result.size());
+    ::close(ends[0]);
+    int status = -1;
+    if (child > 0)
+    {
+        ::waitpid(child, &status, 0);
+    }
+    if (status != 0 || got != static_cast<ssize_t>(result.size()))
+    {
+        throw std::runtime_error{"the child didn't draw"};
+    }
+    return result;
+}
+
+} // namespace
+
+TEST_CASE("the clock of leases goes on while the machine sleeps", "[scenario-13]")
+{
+    clock_that_was_read = -1;
+    static_cast<void>(clock::now());
+    CHECK(clock_that_was_read == CLOCK_BOOTTIME);
+
+    const env::asio_environment outside;
+    clock_that_was_read = -1;
+    static_cast<void>(outside.now());
+    CHECK(clock_that_was_read == CLOCK_BOOTTIME);
+}
+
+TEST_CASE(
+    "the clock of leases tells the time since the machine was started, to the nanosecond", "[scenario-13]")
+{
+    const env::asio_environment outside;
+    for (int turn = 0; turn < 1000; ++turn)
+    {
+        const auto before = boot_time();
+        const auto now = clock::now().time_since_epoch();
+        const auto of_environment = outside.now().time_since_epoch();
+        const auto after = boot_time();
+        REQUIRE(before <= now);
+        REQUIRE(now <= of_environment);
+        REQUIRE(of_environment <= after);
+    }
+}
+
+TEST_CASE("random numbers fill all of what they are asked for, also if the kernel gives less at once")
+{
+    const env::asio_environment outside;
+    std::vector<std::byte> many(16'000);
+    most_at_once = 7;
+    interruptions = 3;
+    outside.random(many);
+    most_at_once = std::numeric_limits<std::size_t>::max();
+    CHECK(interruptions == 0);
+    // Every piece of 16 bytes is drawn: each has a chance of one in 2 to the 128th to be all zero.
+    std::size_t empty_pieces = 0;
+    const std::span<const std::byte> all{many};
+    for (std::size_t at = 0; at < many.size(); at += 16)
+    {
+        const auto piece = all.subspan(at, 16);
+        const bool empty =
+            std::all_of(piece.begin(), piece.end(), [](std::byte one) { return one == std::byte{}; });
+        empty_pieces += empty ? 1 : 0;
+    }
+    CHECK(empty_pieces == 0);
+    outside.random({});
+}
+
+TEST_CASE("no two draws are the same")
+{
+    const env::asio_environment outside;
+    std::set<bytes> different;
+    for (int draw = 0; draw < 1000; ++draw)
+    {
+        bytes drawn{};
+        outside.random(drawn);
+        different.insert(drawn);
+    }
+    CHECK(different.size() == 1000);
+}
+
+TEST_CASE("parent and children draw different numbers after a fork", "[scenario-54]")
+{
+    const env::asio_environment outside;
+    // Drawn before the forks, so that a generator inside of the process would have its state by now.
+    bytes before{};
+    outside.random(before);
+    std::set<bytes> different{
+        before, drawn_in_child(outside), drawn_in_child(outside), drawn_in_child(outside)};
+    bytes after{};
+    outside.random(after);
+    different.insert(after);
+    CHECK(different.size() == 5);
+}
+
+} // namespace redlock::test

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of flows and wakes: when a coroutine runs, and what is done at the end of a turn.
+#include "env/flow.hpp"
+#include "env/scheduler.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+namespace asio = boost::asio;
+using env::flow;
+using env::scheduler;
+using env::wake;
+
+using lines = std::vector<std::string>;
+
+/// A scheduler in which the test itself makes the turns.
+struct bench
+{
+    asio::io_context io;
+    scheduler strand{io.get_executor()};
+};
+
+flow wait_and_tell(scheduler&, wake& signal, std::string name, lines& said)
+{
+    const std::string own = name;
+    said.push_back(own + " begins");
+    co_await signal;
+    said.push_back(own + " ends");
+}
+
+flow wait_often(scheduler&, wake& signal, int times, int& woken)
+{
+    for (int left = times; left > 0; --left)
+    {
+        co_await signal;
+        ++woken;
+    }
+}
+
+class counted_end final : public env::end_of_turn
+{
+  public:
+    counted_end(lines& said, std::string name) : said_{said}, name_{std::move(name)} {}
+
+    void on_end_of_turn() override
+    {
+        said_.push_back(name_);
+        if (wake* next = std::exchange(then, nullptr))
+        {
+            next->notify();
+        }
+    }
+
+    wake* then = nullptr;
+
+  private:
+    lines& said_;
+    std::string name_;
+};
+
+} // namespace
+
+TEST_CASE("a flow runs at once, and after a notification goes on later in the same turn")
+{
+    bench here;
+    wake signal{here.strand};
+    lines said;
+    here.strand.turn(
+        [&]
+        {
+            wait_and_tell(here.strand, signal, "flow", said);
+            said.push_back("started");
+            signal.notify();
+            said.push_back("notified");
+        });
+    CHECK(said == lines{"flow begins", "started", "notified", "flow ends"});
+}
+
+TEST_CASE("a flow that isn't notified stays where it is")
+{
+    bench here;
+    wake signal{here.strand};
+    lines said;
+    here.strand.turn([&] { wait_and_tell(here.strand, signal, "flow", said); });
+    here.strand.turn([] {});
+    CHECK(said == lines{"flow begins"});
+    here.strand.turn([&] { signal.notify(); });
+    CHECK(said == lines{"flow begins", "flow ends"});
+}
+
+TEST_CASE("flows go on in the order in which they were notified")
+{
+    bench here;
+    wake first{here.strand};
+    wake second{here.strand};
+    lines said;
+    here.strand.turn(
+        [&]
+        {
+            wait_and_tell(here.strand, first, "1", said);
+            wait_and_tell(here.strand, second, "2", said);
+            second.notify();
+            first.notify();
+        });
+    CHECK(said == lines{"1 begins", "2 begins", "2 ends", "1 ends"});
+}
+
+TEST_CASE("a notification before the waiting isn't lost, and several before it are one")
+{
+    bench here;
+    wake signal{here.strand};
+    int woken = 0;
+    signal.notify();
+    signal.notify();
+    here.strand.turn([&] { wait_often(here.strand, signal, 3, woken); });
+    CHECK(woken == 1);
+    here.strand.turn(
+        [&]
+        {
+            signal.notify();
+            signal.notify();
+        });
+    CHECK(woken == 2);
+    here.strand.turn([] {});
+    CHECK(woken == 2);
+    here.strand.turn([&] { signal.notify(); });
+    CHECK(woken == 3);
+}
+
+TEST_CASE("a notification that nobody waits for any more does no harm")
+{
+    bench here;
+    wake signal{here.strand};
+    int woken = 0;
+    here.strand.turn([&] { wait_often(here.strand, signal, 1, woken); });
+    here.strand.turn([&] { signal.notify(); });
+    here.strand.turn([&] { signal.notify(); });
+    CHECK(woken == 1);
+}
+
+TEST_CASE("a wake that goes after its notification and before the end of the turn takes itself out")
+{
+    bench here;
+    lines said;
+    {
+        bench there;
+        auto signal = std::make_unique<wake>(there.strand);
+        there.strand.turn(
+            [&]
+            {
+                wait_and_tell(there.strand, *signal, "flow", said);
+                signal->notify();
+                there.strand.destroy_flows();
+                signal.reset();
+            });
+    }
+    CHECK(said == lines{"flow begins"});
+}
+
+TEST_CASE("what is due at the end of a turn is done once in it, behind the coroutines, until nothing is left")
+{
+    bench here;
+    wake signal{here.strand};
+    wake second{here.strand};
+    lines said;
+    counted_end write{said, "write"};
+    here.strand.turn(
+        [&]
+        {
+            here.strand.at_end_of_turn(write);
+            here.strand.at_end_of_turn(write);
+            wait_and_tell(here.strand, signal, "1", said);
+            wait_and_tell(here.strand, second, "2", said);
+            signal.notify();
+            write.then = &second;
+        });
+    CHECK(said == lines{"1 begins", "2 begins", "1 ends", "write", "2 ends"});
+    here.strand.turn([] {});
+    CHECK(said.size() == 5);
+    here.strand.turn([&] { here.strand.at_end_of_turn(write); });
+    CHECK(said.size() == 6);
+}
+
+} // namespace redlock::test

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of the memory for coroutine frames.
+#include "env/frame_pool.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using env::frame_pool;
+
+constexpr std::size_t largest_pooled = 16 * 256 - 2 * sizeof(void*);
+
+bool is_aligned(const void* block)
+{
+    return reinterpret_cast<std::uintptr_t>(block) % alignof(std::max_align_t) == 0;
+}
+
+} // namespace
+
+TEST_CASE("what one frame gives back the next one of its size takes")
+{
+    frame_pool pool;
+    void* first = pool.take(300);
+    void* second = pool.take(300);
+    CHECK(first != second);
+    frame_pool::give_back(first);
+    CHECK(pool.take(310) == first);
+    frame_pool::give_back(second);
+    frame_pool::give_back(first);
+    CHECK(pool.take(300) == first);
+    CHECK(pool.take(300) == second);
+    frame_pool::give_back(first);
+    frame_pool::give_back(second);
+}
+
+TEST_CASE("a block isn't given to a frame that it is too small for")
+{
+    frame_pool pool;
+    void* small = pool.take(100);
+    frame_pool::give_back(small);
+    void* large = pool.take(1000);
+    CHECK(large != small);
+    std::memset(large, 0x5a, 1000);
+    frame_pool::give_back(large);
+    void* small_again = pool.take(1);
+    CHECK(small_again == small);
+    frame_pool::give_back(small_again);
+}
+
+TEST_CASE("blocks of every size are aligned, apart from each other and as large as they were asked for")
+{
+    frame_pool pool;
+    std::vector<std::pair<unsigned char*, std::size_t>> taken;
+    for (std::size_t bytes = 0; bytes <= largest_pooled + 600; bytes += 7)
+    {
+        auto* block = static_cast<unsigned char*>(pool.take(bytes));
+        REQUIRE(is_aligned(block));
+        std::memset(block, static_cast<int>(taken.size() % 251), bytes);
+        taken.emplace_back(block, bytes);
+    }
+    std::size_t overwritten = 0;
+    for (std::size_t index = 0; index < taken.size(); ++index)
+    {
+        const auto [block, bytes] = taken[index];
+        for (std::size_t place = 0; place < bytes; ++place)
+        {
+            overwritten += block[place] == index % 251 ? 0 : 1;
+        }
+        frame_pool::give_back(block);
+    }
+    CHECK(overwritten == 0);
+}
+
+TEST_CASE("over a long run no more blocks are made than were out at once")
+{
+    frame_pool pool;
+    std::mt19937_64 random{20240908};
+    std::set<void*> ever;
+    std::vector<void*> out;
+    for (int step = 0; step < 20'000; ++step)
+    {
+        if (out.size() < 20 && random() % 2 == 0)
+        {
+            out.push_back(pool.take(500));
+            ever.insert(out.back());
+        }
+        else if (!out.empty())
+        {
+            const std::size_t index = random() % out.size();
+            frame_pool::give_back(std::exchange(out[index], out.back()));
+            out.pop_back();
+        }
+    }
+    CHECK(ever.size() <= 20);
+    for (void* block : out)
+    {
+        frame_pool::give_back(block);
+    }
+}
+
+TEST_CASE("blocks find their own pool")
+{
+    frame_pool left;
+    auto right = std::make_unique<frame_pool>();
+    void* of_left = left.take(10);
+    void* of_right = right->take(10);
+    frame_pool::give_back(of_left);
+    frame_pool::give_back(of_right);
+    // If they were mixed up, this would free what `left` still has.
+    right.reset();
+    void* again = left.take(10);
+    CHECK(again == of_left);
+    std::memset(again, 1, 10);
+    frame_pool::give_back(again);
+}
+
+} // namespace redlock::test

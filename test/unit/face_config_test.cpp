@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of which options of a manager are refused, and with which words.
+#include "manager/config_check.hpp"
+
+#include <redlock/error.hpp>
+#include <redlock/vote.hpp>
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+/// What `check` says to these options; empty if nothing.
+std::pair<error_code, std::string> complaint(const config& options)
+{
+    try
+    {
+        manager::check(options);
+        return {};
+    }
+    catch (const system_error& error)
+    {
+        return {error.code(), error.what()};
+    }
+}
+
+config one_master()
+{
+    return {.masters = {"redis://10.0.0.1"}};
+}
+
+void check_refused(const config& options, const std::string& value, const std::string& allowed)
+{
+    const auto [code, text] = complaint(options);
+    INFO(text);
+    CHECK(code == errc::invalid_config);
+    CHECK(text.starts_with(value));
+    CHECK(text.find(allowed) != std::string::npos);
+}
+
+std::vector<master> numbered(std::size_t count)
+{
+    std::vector<master> result;
+    for (std::size_t number = 1; number <= count; ++number)
+    {
+        result.emplace_back("redis://10.0.0." + std::to_string(number));
+    }
+    return result;
+}
+
+struct duration_option
+{
+    const char* name;
+    std::function<void(config&, milliseconds)> set;
+};
+
+const std::vector<duration_option> durations{
+    {"node_timeout", [](config& options, milliseconds value) { options.node_timeout = value; }},
+    {"connect_timeout", [](config& options, milliseconds value) { options.connect_timeout = value; }},
+    {"ping_interval", [](config& options, milliseconds value) { options.ping_interval = value; }},
+    {"dead_after", [](config& options, milliseconds value) { options.dead_after = value; }},
+    {"reconnect_delay_min", [](config& options, milliseconds value) { options.reconnect_delay_min = value; }},
+    {"reconnect_delay_max", [](config& options, milliseconds value) { options.reconnect_delay_max = value; }},
+    {"retry_delay_min", [](config& options, milliseconds value) { options.retry_delay_min = value; }},
+    {"retry_delay_max", [](config& options, milliseconds value) { options.retry_delay_max = value; }},
+};
+
+} // namespace
+
+TEST_CASE("the defaults with one master and with the most masters are accepted")
+{
+    CHECK(complaint(one_master()).second.empty());
+    CHECK(complaint({.masters = numbered(2)}).second.empty());
+    CHECK(complaint({.masters = numbered(max_masters)}).second.empty());
+}
+
+TEST_CASE("no masters and too many masters are refused")
+{
+    check_refused({}, "there are no masters", "there must be 1 to 31");
+    check_refused({.masters = numbered(32)}, "there are 32 masters", "there must be 1 to 31");
+}
+
+TEST_CASE("the same server given twice is refused, however it is written")
+{
+    const std::vector<std::pair<master, master>> same{
+        {"redis://10.0.0.1", "redis://10.0.0.1:6379"},
+        {"redis://redis-a.example", "redis://Redis-A.EXAMPLE"},
+        {"redis://redis-a.example", "redis://redis-a.example."},
+        {"redis://10.0.0.1/0", "redis://10.0.0.1/3"},
+        {"redis://10.0.0.1", "redis://alice:sesame@10.0.0.1"},
+        {"redis://[::1]", tcp_address{.host = "0:0:0:0:0:0:0:1"}},
+        {"redis://[FE80::1]", "redis://[fe80::1]"},
+        {"unix:///run/redis.sock", "unix:///run/redis.sock?db=4"},
+    };
+    for (const auto& [first, second] : same)
+    {
+        CAPTURE(first.name(), second.name());
+        const auto [code, text] = complaint({.masters = {"redis://other", first, "redis://another", second}});
+        INFO(text);
+        CHECK(code == errc::invalid_master);
+        CHECK(text.find("2 (" + first.name() + ") and 4 (" + second.name() + ")") != std::string::npos);
+        CHECK(text.find("sesame") == std::string::npos);
+    }
+}
+
+TEST_CASE("different servers aren't taken for the same")
+{
+    const std::vector<std::pair<master, master>> different{
+        {"redis://10.0.0.1:6379", "redis://10.0.0.1:6380"},
+        {"redis://10.0.0.1", "redis://10.0.0.11"},
+        {"redis://[::1]", "redis://[::2]"},
+        {"unix:///run/redis.sock", "unix:///run/Redis.sock"},
+        {"unix:///run/redis.sock", "redis://run"},
+    };
+    for (const auto& [first, second] : different)
+    {
+        CAPTURE(first.name(), second.name());
+        CHECK(complaint({.masters = {first, second}}).second.empty());
+    }
+}
+
+TEST_CASE("durations are refused below 1 ms and above an hour")
+{
+    for (const duration_option& option : durations)
+    {
+        for (const milliseconds value : {0ms, -1ms, milliseconds::min(), 3'600'001ms, milliseconds::max()})
+        {
+            config options = one_master();
+            option.set(options, value);
+            check_refused(
+                options,
+                "a " + std::string{option.name} + " of " + std::to_string(value.count()) +
+                    " ms can't be used",
+                "it must be from 1 to 3600000 ms");
+        }
+    }
+}
+
+TEST_CASE("durations are accepted from 1 ms to an hour")
+{
+    for (const milliseconds value : {1ms, 3'600'000ms})
+    {
+        config options = one_master();
+        for (const duration_option& option : durations)
+        {
+            option.set(options, value);
+        }
+        CHECK(complaint(options).second.empty());
+    }
+}
+
+TEST_CASE("a smallest delay above the longest one is refused")
+{
+    config options = one_master();
+    options.retry_delay_min = 501ms;
+    check_refused(
+        options, "a retry_delay_min of 501 ms can't be used",
+        "from 1 ms to retry_delay_max, which is 500 ms");
+    options = one_master();
+    options.reconnect_delay_max = 9ms;
+    check_refused(
+        options, "a reconnect_delay_min of 10 ms can't be used",
+        "from 1 ms to reconnect_delay_max, which is 9 ms");
+}
+
+TEST_CASE("a drift factor is refused outside of 0 to 0.5, and when it isn't a number")
+{
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    for (const auto& [factor, shown] : std::vector<std::pair<double, std::string>>{
+             {-0.01, "-0.01"},
+             {0.51, "0.51"},
+             {0.5000001, "0.5000001"},
+             {infinity, "inf"},
+             {-infinity, "-inf"},
+             {std::numeric_limits<double>::quiet_NaN(), "nan"}})
+    {
+        config options = one_master();
+        options.drift_factor = factor;
+        check_refused(options, "a drift_factor of " + shown + " can't be used", "it must be from 0 to 0.5");
+    }
+    for (const double factor : {0.0, 0.5})
+    {
+        config options = one_master();
+        options.drift_factor = factor;
+        CHECK(complaint(options).second.empty());
+    }
+}
+
+TEST_CASE("a key prefix is refused above 1 KiB, and may have any bytes in it")
+{
+    config options = one_master();
+    options.key_prefix = std::string(1024, '\0');
+    CHECK(complaint(options).second.empty());
+    options.key_prefix = {};
+    CHECK(complaint(options).second.empty());
+    options.key_prefix = std::string(1025, 'k');
+    check_refused(options, "a key_prefix of 1025 bytes", "0 to 1024");
+}
+
+TEST_CASE("a client name is refused unless it is short, printable and without spaces", "[scenario-51]")
+{
+    config options = one_master();
+    for (const std::string& good : {std::string{}, std::string(64, 'n'), std::string{"!~-billing@host:1"}})
+    {
+        options.client_name = good;
+        CHECK(complaint(options).second.empty());
+    }
+    options.client_name = std::string(65, 'n');
+    check_refused(
+        options, "a client_name of 'nnn", "(65 bytes) can't be used: it may have 0 to 64 bytes, printable");
+    for (const auto& [bad, shown] : std::vector<std::pair<std::string, std::string>>{
+             {"my app", "my app"},
+             {"a\r\nb", "a\\r\\nb"},
+             {{"a\0b", 3}, "a\\x00b"},
+             {"gr\xc3\xbc", "gr\\xc3\\xbc"},
+             {"\x7f", "\\x7f"}})
+    {
+        options.client_name = bad;
+        check_refused(options, "a client_name of '" + shown + "'", "printable and without spaces");
+    }
+}
+
+TEST_CASE("limits of 0 are refused")
+{
+    config options = one_master();
+    options.max_owed = 0;
+    check_refused(options, "a max_owed of 0 can't be used", "1 or more");
+    options = one_master();
+    options.observer.max_waiting = 0;
+    check_refused(options, "an observer.max_waiting of 0 can't be used", "1 or more");
+}
+
+} // namespace redlock::test
