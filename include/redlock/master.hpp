@@ -31,7 +31,8 @@ class secret
 /// A master over TCP, field by field.
 struct tcp_address
 {
-    /// A name, which is resolved anew at each connect, or an IPv4 or IPv6 address. Not empty.
+    /// A name, which is resolved anew at each connect, or an IPv4 or IPv6 address (without brackets and zone). Not
+    /// empty.
     std::string host;
     std::uint16_t port = 6379;
     /// For servers with ACLs; empty for the default user.

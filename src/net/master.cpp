@@ -7,7 +7,6 @@
 
 #include <boost/url/ipv6_address.hpp>
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -39,14 +38,12 @@ void check_host(const std::string& host)
             "a master's host of " + std::to_string(host.size()) + " bytes can't be used: it may have 1 to " +
             std::to_string(longest_host));
     }
-    const std::string_view zone = std::string_view{host}.substr(std::min(host.find('%'), host.size()));
-    const bool ipv6 = boost::urls::parse_ipv6_address(host.substr(0, host.size() - zone.size())).has_value();
-    if (!consists_of(ipv6 ? zone : host, letters, ipv6 ? "-._%" : "-._"))
+    if (!consists_of(host, letters, "-._") && !boost::urls::parse_ipv6_address(host))
     {
         refuse_master(
             "a master's host " + in_quotes(host) +
             "can't be used: it may have letters, digits and -._ in it, or is an IPv6 address without "
-            "brackets; port, user and password have places of their own");
+            "brackets and zone; port, user and password have places of their own");
     }
 }
 

@@ -15,6 +15,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -110,15 +112,39 @@ void named_pipe::write(std::string_view line)
     write_all(both_ends_.get(), std::string{line} + "\n");
 }
 
+namespace
+{
+
+/// A file system of terminals that is mounted nowhere: for where /dev/pts isn't, as in a bare chroot. Takes root.
+unique_fd own_terminals()
+{
+    const unique_fd files{::fsopen("devpts", FSOPEN_CLOEXEC)};
+    if (!files || ::fsconfig(files.get(), FSCONFIG_SET_STRING, "ptmxmode", "666", 0) != 0 ||
+        ::fsconfig(files.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0)
+    {
+        return {};
+    }
+    return unique_fd{::fsmount(files.get(), FSMOUNT_CLOEXEC, 0)};
+}
+
+} // namespace
+
 pseudo_terminal::pseudo_terminal() : side_{::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)}
 {
-    char name[128];
-    if (!side_ || ::grantpt(side_.get()) != 0 || ::unlockpt(side_.get()) != 0 ||
-        ::ptsname_r(side_.get(), name, sizeof name) != 0)
+    std::string folder = "/dev/pts";
+    if (!side_)
     {
-        throw std::system_error{errno, std::generic_category(), "opening a terminal"};
+        terminals_ = own_terminals();
+        side_ = unique_fd{::openat(terminals_.get(), "ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)};
+        folder = fmt::format("/proc/{}/fd/{}", ::getpid(), terminals_.get());
     }
-    path_ = name;
+    unsigned int number = 0;
+    if (!side_ || ::unlockpt(side_.get()) != 0 || ::ioctl(side_.get(), TIOCGPTN, &number) != 0)
+    {
+        throw std::system_error{
+            errno, std::generic_category(), "opening a terminal (it takes /dev/ptmx and /dev/pts, or root)"};
+    }
+    path_ = fmt::format("{}/{}", folder, number);
 }
 
 void pseudo_terminal::type(std::string_view keys)

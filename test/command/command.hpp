@@ -65,6 +65,7 @@ class pseudo_terminal
     pid_t foreground() const;
 
   private:
+    unique_fd terminals_;
     unique_fd side_;
     std::string path_;
     std::string shown_;
