@@ -53,10 +53,7 @@ class clocks final : public answers
 class settings final : public answers
 {
   public:
-    settings(std::vector<master_examination>& found, env::wake& listener)
-        : answers{found.size(), listener}, said_(found.size())
-    {
-    }
+    settings(std::size_t masters, env::wake& listener) : answers{masters, listener}, said_(masters) {}
 
     void write_to(std::vector<master_examination>& found) const
     {
@@ -150,18 +147,16 @@ env::flow examine(lock_service& service, examine_call call)
         service.complete(call.done, refused, std::move(found));
         co_return;
     }
+    while (service.connecting() && !self.stopped())
     {
-        const alarm_clock warm{service.strand(), self.wake, service.warm_at_latest()};
-        while (service.connecting() && !self.stopped())
-        {
-            co_await self.wake;
-        }
+        co_await self.wake;
     }
-    found = service.describe_masters();
+    const std::size_t masters = service.names()->size();
     std::string command;
+    std::deque<question<settings>> told;
     for (const std::string_view pattern : {"append*", "save"})
     {
-        const question<settings> asked{found, self.wake};
+        const question<settings>& asked = told.emplace_back(masters, self.wake);
         command.clear();
         resp::append_command(command, {"CONFIG", "GET", pattern});
         service.ask(command, *asked);
@@ -171,13 +166,12 @@ env::flow examine(lock_service& service, examine_call call)
         {
             co_await self.wake;
         }
-        asked->write_to(found);
     }
     // An answer that comes after the next look was sent counts too: a master may be far away.
     std::deque<question<clocks>> seen;
     for (int look = 0; look < looks && !self.stopped(); ++look)
     {
-        const question<clocks>& asked = seen.emplace_back(found.size(), service.strand(), self.wake);
+        const question<clocks>& asked = seen.emplace_back(masters, service.strand(), self.wake);
         command.clear();
         resp::append_command(command, {"TIME"});
         service.ask(command, *asked);
@@ -195,10 +189,12 @@ env::flow examine(lock_service& service, examine_call call)
     {
         co_await self.wake;
     }
-    round_trips trips{found.size(), service.options().drift_factor};
+    // Last of all: one that broke meanwhile is one that can't be used.
+    found = service.describe_masters();
+    round_trips trips{masters, service.options().drift_factor};
     for (const question<clocks>& asked : seen)
     {
-        for (std::size_t master = 0; master < found.size(); ++master)
+        for (std::size_t master = 0; master < masters; ++master)
         {
             if (asked->of(master))
             {
@@ -207,6 +203,10 @@ env::flow examine(lock_service& service, examine_call call)
         }
     }
     trips.write_to(found);
+    for (const question<settings>& asked : told)
+    {
+        asked->write_to(found);
+    }
     const error_code result = self.stopped();
     service.complete(call.done, result, std::move(found));
 }

@@ -67,12 +67,9 @@ env::flow inspect(lock_service& service, inspect_call call)
         service.complete(call.done, why, inspection{});
         co_return;
     }
+    while (service.connecting() && !self.stopped())
     {
-        const alarm_clock warm{service.strand(), self.wake, service.warm_at_latest()};
-        while (service.connecting() && !self.stopped())
-        {
-            co_await self.wake;
-        }
+        co_await self.wake;
     }
     const question<holders> asked{service.names()->size(), self.wake};
     std::string command;

@@ -224,13 +224,6 @@ bool lock_service::warming_up() const noexcept
     return !warm_ && !hopeless && strand_.now() < warm_at_latest_;
 }
 
-bool lock_service::connecting() const noexcept
-{
-    return strand_.now() < warm_at_latest_ &&
-           !std::all_of(
-               connections_.begin(), connections_.end(), [](const auto& each) { return each->tried(); });
-}
-
 std::vector<master_examination> lock_service::describe_masters() const
 {
     std::vector<master_examination> found;
@@ -304,7 +297,9 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
 /// Who came before the connections may have what it waits for now.
 void lock_service::tell_first_ones() noexcept
 {
-    if (strand_.now() < warm_at_latest_)
+    const bool tried =
+        std::all_of(connections_.begin(), connections_.end(), [](const auto& each) { return each->tried(); });
+    if (std::exchange(connecting_, !tried) || strand_.now() < warm_at_latest_)
     {
         wake_all();
     }

@@ -169,8 +169,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     /// Whether a first round has to wait yet for a quorum of masters, and until when at most.
     bool warming_up() const noexcept;
-    /// Whether some master's very first connection is still being made.
-    bool connecting() const noexcept;
+    /// Whether some master's very first connection is still being made: for `connect_timeout` at most.
+    bool connecting() const noexcept { return connecting_; }
     clock::time_point warm_at_latest() const noexcept { return warm_at_latest_; }
 
     detail::holding_ptr make_holding(std::string_view resource);
@@ -264,6 +264,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     env::wake* closer_ = nullptr;
     bool warm_ = false;
     clock::time_point warm_at_latest_{};
+    bool connecting_ = true;
     std::size_t stopped_connections_ = 0;
     std::string command_; // Where a command is put together that goes to every master.
     running_set running_;

@@ -100,7 +100,7 @@ std::uint64_t connection::random_number() const
 env::task<failure> connection::connect()
 {
     state_ = state::connecting;
-    overdue_ = unresponsive_ = false;
+    overdue_ = unresponsive_ = unasked_ = false;
     reading_.error = writing_.error = {};
     reading_.bytes = 0;
     parser_.reset();

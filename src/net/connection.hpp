@@ -168,6 +168,7 @@ class connection final : private env::end_of_turn, private env::deadline
     bool stopping_ = false;
     bool overdue_ = false;
     bool unresponsive_ = false;
+    bool unasked_ = false; // The server answered, in the handshake, what wasn't asked yet.
     bool backlog_ = false; // Releases wait for room among what is to be written.
     clock::time_point handshake_ends_{};
     clock::time_point last_read_{};

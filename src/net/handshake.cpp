@@ -110,13 +110,16 @@ env::task<const resp::reply*> connection::next_reply()
                 parser_.commit(bytes);
             }
             reply = parser_.next();
-            if (reply != nullptr && !reply->is_push())
+            if (reply != nullptr && reply->is_push())
             {
-                break;
+                continue;
             }
             if (reply != nullptr)
             {
-                continue;
+                // What is asked hasn't left yet: this one was said to nothing.
+                unasked_ = commands_.has_output();
+                reply = unasked_ ? nullptr : reply;
+                break;
             }
         }
         if (broken_handshake().reason)
@@ -138,6 +141,10 @@ failure connection::same_server(std::string_view run_id) const
 
 failure connection::broken_handshake() const
 {
+    if (unasked_)
+    {
+        return {master_errc::protocol_error, "it answers what wasn't asked"};
+    }
     if (parser_.error() != resp::parse_error::none)
     {
         return {master_errc::protocol_error, std::string{resp::describe(parser_.error())}};

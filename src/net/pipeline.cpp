@@ -13,7 +13,8 @@ namespace
 {
 
 constexpr std::string_view probe_command = "*1\r\n$4\r\nTIME\r\n";
-constexpr std::size_t release_bytes = 160; // And the key: a release by digest.
+constexpr std::size_t release_bytes = 160;        // And the key: a release by digest.
+constexpr std::size_t script_in_full_bytes = 300; // Likewise: the longest of them by its text.
 constexpr std::size_t kept_capacity = std::size_t{1}
                                       << 20; // A larger buffer is given back once it is written.
 
@@ -107,7 +108,7 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
 {
     const bool may = !unknown.in_full && (unknown.what == verb::release ||
                                           (unknown.what == verb::extend && unknown.votes->wants_script()));
-    if (!may)
+    if (!may || !has_room(unknown.of->key().size() + script_in_full_bytes))
     {
         return false;
     }

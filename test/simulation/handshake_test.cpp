@@ -176,6 +176,11 @@ TEST_CASE("a master that can't be used is one failed vote with its reason")
         master.refuse("HELLO", "HTTP/1.1 400 Bad Request\r\n\r\n");
         expected = master_errc::protocol_error;
     }
+    SECTION("it answers what wasn't asked yet")
+    {
+        master.refuse("HELLO", "%1\r\n+proto\r\n:3\r\n+OK\r\n");
+        expected = master_errc::protocol_error;
+    }
     SECTION("it closes")
     {
         master.answer(GENERATE("HELLO", "INFO"), {.closes = true}, 1000);

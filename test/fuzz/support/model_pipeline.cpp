@@ -43,9 +43,8 @@ constexpr std::array<std::string_view, 24> replies{
 
 constexpr std::array<std::size_t, 4> limits_of_debts{3, 1, 8, 64};
 constexpr std::array<std::size_t, 3> limits_of_bytes{100'000, 500, 1500};
-// A sign of life, and what is sent in full behind NOSCRIPT, need no room: the places in the queue bound them.
-constexpr std::size_t longest_probe = 20;
-constexpr std::size_t longest_in_full = 500;
+constexpr std::size_t longest_probe = 20;   // A sign of life needs no room.
+constexpr std::size_t script_in_full = 300; // And the key: the room that a script needs behind NOSCRIPT.
 
 /// What a reply means: the table of replies, once more.
 vote meaning(asked what, const resp::reply& reply)
@@ -128,7 +127,7 @@ void model_pipeline::write()
     std::size_t most = most_bytes_;
     for (std::size_t at = queue_.size() - unwritten_; at < queue_.size(); ++at)
     {
-        most += queue_[at].what == asked::probe ? longest_probe : queue_[at].in_full ? longest_in_full : 0U;
+        most += queue_[at].what == asked::probe ? longest_probe : 0U;
     }
     require(bytes.size() <= most, "more waits to be written than may");
     requests_.feed({bytes.data(), bytes.size()});
@@ -184,12 +183,13 @@ void model_pipeline::take(const resp::reply& reply)
     queue_.pop_front();
     const bool script = first.what == asked::extend || first.what == asked::release;
     const bool unknown = script && reply.is_error() && reply.text().starts_with("NOSCRIPT");
-    const bool repeated = unknown && !first.in_full && (first.what == asked::release || first.who->wants);
+    const bool repeated = unknown && !first.in_full && (first.what == asked::release || first.who->wants) &&
+                          pipeline_->has_room(first.of->key().size() + script_in_full);
     if (first.what == asked::set)
     {
         first.of->maybe_there = true;
     }
-    else if (first.what == asked::release && !repeated)
+    else if (first.what == asked::release && !unknown)
     {
         first.of->maybe_there = false;
     }

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+// Examinations of masters that are well, and of those that fail before or meanwhile.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// What became of an examination.
+struct examined
+{
+    bool done = false;
+    error_code error;
+    std::vector<master_examination> masters;
+};
+
+std::shared_ptr<examined> examine(lock_manager& locks)
+{
+    auto result = std::make_shared<examined>();
+    locks.async_examine(
+        [result](error_code error, std::vector<master_examination> found)
+        {
+            result->done = true;
+            result->error = error;
+            result->masters = std::move(found);
+        });
+    return result;
+}
+
+bool finish(simulation& all, const std::shared_ptr<examined>& what)
+{
+    return all.run_until([&] { return what->done; }, 1min);
+}
+
+} // namespace
+
+TEST_CASE("an examination finds nothing at masters that are well, and how far away they are")
+{
+    simulation all{3};
+    all.master(2).network.back = 5ms;
+    lock_manager locks = all.make_manager();
+    const auto found = examine(locks);
+    REQUIRE(finish(all, found));
+    CHECK(!found->error);
+    REQUIRE(found->masters.size() == 3);
+    for (const master_examination& each : found->masters)
+    {
+        CHECK(!each.reason);
+        CHECK(each.risks.empty());
+        CHECK(each.server == "redis 7.0.15");
+    }
+    CHECK(found->masters[0].median_round_trip == 200us);
+    CHECK(found->masters[2].median_round_trip == 5100us);
+}
+
+TEST_CASE("an examination says that a master hangs while it is connected to")
+{
+    simulation all{3};
+    all.master(0).hang();
+    all.master(1).door = entrance::silent;
+    lock_manager locks = all.make_manager();
+    const auto found = examine(locks);
+    REQUIRE(finish(all, found));
+    REQUIRE(found->masters.size() == 3);
+    CHECK(found->masters[0].reason == master_errc::connect_timed_out);
+    CHECK(found->masters[1].reason == master_errc::connect_timed_out);
+    CHECK(!found->masters[2].reason);
+}
+
+TEST_CASE("a master that breaks while it is examined can't be used")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const auto found = examine(locks);
+    all.run_for(500ms);
+    all.master(1).door = entrance::refuses;
+    all.master(1).break_connections();
+    REQUIRE(finish(all, found));
+    REQUIRE(found->masters.size() == 3);
+    CHECK(!found->masters[0].reason);
+    CHECK(found->masters[1].reason == asio::error::connection_refused);
+}
+
+TEST_CASE("an examination sees a clock that is set meanwhile", "[scenario-4][scenario-5]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const auto found = examine(locks);
+    all.run_for(500ms);
+    all.master(1).clock_ahead = 1min;
+    REQUIRE(finish(all, found));
+    REQUIRE(found->masters.size() == 3);
+    CHECK(found->masters[0].risks.empty());
+    REQUIRE(found->masters[1].risks.size() == 1);
+    CHECK(found->masters[1].risks[0].what == risk::clock);
+}
+
+} // namespace redlock::test
