@@ -78,12 +78,12 @@ TEST_CASE(
     told_risks told;
     lock_manager locks = all.make_connected_manager(told.options(all));
     all.run_for(3s);
-    all.master(2).clock_ahead = 1h;
+    all.master(2).clock_of_its_own().jump(all.now(), 1h);
     all.run_for(3s);
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].what == risk::clock);
     CHECK(told.all[0].detail == "it went ahead by 3599999 ms");
-    all.master(2).clock_ahead = 0s;
+    all.master(2).clock_of_its_own().jump(all.now(), -1h);
     all.run_for(3s);
     REQUIRE(told.all.size() == 2);
     CHECK(told.all[1].detail == "it fell behind by 3599999 ms");

@@ -81,7 +81,7 @@ void scripted_master::answer_as_usual()
     answers_.clear();
 }
 
-void scripted_master::restart(const std::string& new_run_id, bool keeps_keys)
+void scripted_master::start_anew(const std::string& new_run_id)
 {
     for (const auto& [id, who] : std::exchange(clients_, {}))
     {
@@ -95,10 +95,34 @@ void scripted_master::restart(const std::string& new_run_id, bool keeps_keys)
     last_id_ = 0;
     hung_ = false;
     scripts_.clear();
+}
+
+void scripted_master::restart(const std::string& new_run_id)
+{
+    start_anew(new_run_id);
+    if (on_disk == persistence::none)
+    {
+        flush_all();
+    }
+    else if (on_disk == persistence::everysec)
+    {
+        lose_writes_of(unflushed);
+    }
+}
+
+void scripted_master::restart(const std::string& new_run_id, bool keeps_keys)
+{
+    start_anew(new_run_id);
     if (!keeps_keys)
     {
-        keys_.clear();
+        flush_all();
     }
+}
+
+void scripted_master::promote_stale_replica(const std::string& new_run_id, clock::duration behind)
+{
+    start_anew(new_run_id);
+    lose_writes_of(behind);
 }
 
 void scripted_master::break_connections()

@@ -2,6 +2,7 @@
 // One master of a simulation: it behaves as a real one, on virtual time, unless the test says otherwise.
 #pragma once
 
+#include "master_store.hpp"
 #include "support/request_reader.hpp"
 #include "virtual_link.hpp"
 #include "virtual_world.hpp"
@@ -78,7 +79,7 @@ class scripted_master
 {
   public:
     scripted_master(virtual_world& world, std::string its_run_id)
-        : run_id{std::move(its_run_id)}, world_{world}
+        : run_id{std::move(its_run_id)}, world_{world}, keys_{world}
     {
     }
     scripted_master(const scripted_master&) = delete;
@@ -93,7 +94,10 @@ class scripted_master
     std::string mode = "standalone";
     std::string version = "7.0.15";
     std::string maxmemory_policy = "noeviction";
-    clock::duration clock_ahead{0}; // Of TIME; keys lapse by the world's clock all the same.
+    persistence on_disk = persistence::always;
+    clock::duration unflushed = std::chrono::seconds{1}; // How much `everysec` loses.
+    /// By which keys lapse, and which TIME tells: that of the world, unless the test changes it.
+    process_clock& clock_of_its_own() noexcept { return keys_.clock_of_its_own; }
 
     // ---- The way to it.
     latency network{};
@@ -114,19 +118,28 @@ class scripted_master
     /// Answers all of a kind with these bytes and doesn't run them; until `answer_as_usual`.
     void refuse(const std::string& what, std::string bytes);
     void answer_as_usual();
-    /// Closes all connections and starts anew; keys stay if it writes all to disk. Client ids start anew.
+    /// Closes all connections and starts anew, with the keys that are on disk. Client ids start anew.
+    void restart(const std::string& new_run_id);
     void restart(const std::string& new_run_id, bool keeps_keys);
+    /// A replica that is so far behind takes its place: other connections, and keys as they were.
+    void promote_stale_replica(const std::string& new_run_id, clock::duration behind);
+    /// It is demoted and promoted again behind the same connections: what was written meanwhile is lost.
+    void lose_writes_of(clock::duration last) { keys_.go_back_to(world_.now() - last); }
+    void flush_all() { keys_.flush(); }
+    /// One of its keys goes. False if it has none.
+    bool evict(std::size_t which) { return keys_.evict(which); }
     void flush_scripts() { scripts_.clear(); }
     /// All clients see their connections reset; what they sent arrives.
     void break_connections();
 
     // ---- What it has.
     std::optional<std::string> value(const std::string& key);
-    /// When the key expires; nothing for one without an expiry or that isn't there.
+    /// When the key expires, in whole milliseconds of its own clock; nothing for one without an expiry or that isn't
+    /// there.
     std::optional<clock::time_point> expiry(const std::string& key);
     void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
-    void remove(const std::string& key) { keys_.erase(key); }
-    std::size_t key_count();
+    void remove(const std::string& key) { keys_.remove(key); }
+    std::size_t key_count() { return keys_.size(); }
 
     // ---- What came.
     const std::vector<received>& log() const noexcept { return log_; }
@@ -142,17 +155,12 @@ class scripted_master
     void on_end(virtual_link& from);
 
   private:
-    struct entry
-    {
-        std::string value;
-        std::optional<clock::time_point> expires_at{};
-    };
-
     void accept(virtual_link& who);
     void serve(virtual_link& who);
     void execute(virtual_link& from, const command& words);
     std::optional<scripted_answer> scripted(const std::string& what);
     void forget(virtual_link& who);
+    void start_anew(const std::string& new_run_id);
 
     // Each answers one command.
     std::string run(client_state& from, const std::string& what, const command& words);
@@ -163,16 +171,15 @@ class scripted_master
     std::string info(const client_state& who) const;
     std::string set_key(const client_state& from, const command& words);
     std::string script(const command& words);
-    entry* find(const std::string& key);
 
     virtual_world& world_;
+    master_store keys_;
     bool hung_ = false;
     std::int64_t last_id_ = 0;
     std::vector<std::shared_ptr<virtual_link>> arrived_; // While it hung.
     std::map<std::int64_t, std::shared_ptr<virtual_link>> clients_;
     std::map<std::string, std::deque<scripted_answer>> answers_;
     std::map<std::string, std::string> refusals_;
-    std::map<std::string, entry> keys_;
     std::map<std::string, std::string> scripts_;
     std::vector<received> log_;
 };

@@ -160,8 +160,7 @@ std::string scripted_master::kill(const client_state& from, const command& words
 
 std::string scripted_master::time() const
 {
-    const auto shown =
-        std::chrono::duration_cast<std::chrono::microseconds>(world_.now().time_since_epoch() + clock_ahead);
+    const auto shown = std::chrono::floor<std::chrono::microseconds>(keys_.now().time_since_epoch());
     const std::string seconds = std::to_string(shown.count() / 1'000'000);
     return "*2\r\n" + text(seconds) + text(std::to_string(shown.count() % 1'000'000));
 }
@@ -183,11 +182,11 @@ std::string scripted_master::set_key(const client_state& from, const command& wo
     {
         return wrong_syntax;
     }
-    if (find(words[1]) != nullptr)
+    if (keys_.find(words[1]) != nullptr)
     {
         return null(from);
     }
-    keys_[words[1]] = {words[2], world_.now() + std::chrono::milliseconds{number_in(words[5])}};
+    keys_.put(words[1], words[2], std::chrono::milliseconds{number_in(words[5])});
     return ok;
 }
 
@@ -206,63 +205,42 @@ std::string scripted_master::script(const command& words)
     {
         return "-NOSCRIPT No matching script. Please use EVAL.\r\n";
     }
-    entry* const held = find(words[3]);
+    const master_store::entry* const held = keys_.find(words[3]);
     if (held == nullptr || held->value != words[4])
     {
         return integer(0);
     }
     if (what_of(words) == "release")
     {
-        keys_.erase(words[3]);
+        keys_.remove(words[3]);
         return integer(1);
     }
     const std::chrono::milliseconds ttl{words.size() > 5 ? number_in(words[5]) : 0};
-    if (!held->expires_at || *held->expires_at < world_.now() + ttl)
+    if (!held->expires_at || keys_.left(*held) < ttl)
     {
-        held->expires_at = world_.now() + ttl;
+        keys_.expire_in(words[3], ttl);
     }
     return integer(1);
 }
 
-scripted_master::entry* scripted_master::find(const std::string& key)
-{
-    const auto found = keys_.find(key);
-    if (found == keys_.end())
-    {
-        return nullptr;
-    }
-    if (found->second.expires_at && *found->second.expires_at <= world_.now())
-    {
-        keys_.erase(found);
-        return nullptr;
-    }
-    return &found->second;
-}
-
 std::optional<std::string> scripted_master::value(const std::string& key)
 {
-    const entry* const found = find(key);
+    const master_store::entry* const found = keys_.find(key);
     return found != nullptr ? std::optional{found->value} : std::nullopt;
 }
 
 std::optional<clock::time_point> scripted_master::expiry(const std::string& key)
 {
-    const entry* const found = find(key);
+    const master_store::entry* const found = keys_.find(key);
     return found != nullptr ? found->expires_at : std::nullopt;
 }
 
 void scripted_master::set(
     const std::string& key, const std::string& value, std::optional<clock::duration> ttl)
 {
-    keys_[key] = {value, ttl ? std::optional{world_.now() + *ttl} : std::nullopt};
-}
-
-std::size_t scripted_master::key_count()
-{
-    std::erase_if(
-        keys_, [this](const auto& each)
-        { return each.second.expires_at && *each.second.expires_at <= world_.now(); });
-    return keys_.size();
+    const auto whole =
+        ttl ? std::optional{std::chrono::floor<std::chrono::milliseconds>(*ttl)} : std::nullopt;
+    keys_.put(key, value, whole);
 }
 
 } // namespace redlock::test

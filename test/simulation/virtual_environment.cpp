@@ -12,25 +12,31 @@
 namespace redlock::test
 {
 
-namespace
-{
-
-/// Set for one point in time. Its events find its state where they may come after it has gone.
+/// Set for one time of its process's clock. Its events find its state where they may come after it has gone.
 class virtual_alarm final : public env::alarm
 {
   public:
-    virtual_alarm(env::scheduler& strand, virtual_world& world, std::size_t& late)
+    virtual_alarm(
+        env::scheduler& strand, virtual_world& world, const process_clock& by, std::size_t& late,
+        std::vector<virtual_alarm*>& all)
         : strand_{strand},
           world_{world},
+          clock_{by},
           late_{late},
+          all_{all},
           state_{std::make_shared<state>(pending_handlers::of(strand))}
     {
+        all_.push_back(this);
     }
-    ~virtual_alarm() override { state_->waiting = 0; }
+    ~virtual_alarm() override
+    {
+        state_->waiting = 0;
+        std::erase(all_, this);
+    }
 
     void set(clock::time_point at) override
     {
-        late_ += at < world_.now() ? 1U : 0U;
+        late_ += at < clock_.shown_at(world_.now()) ? 1U : 0U;
         if (state_->waiting == 0)
         {
             env::scheduler& strand = strand_;
@@ -43,16 +49,28 @@ class virtual_alarm final : public env::alarm
             };
             state_->waiting = state_->handlers.add(strand_, fired);
         }
-        state_->at = at;
-        auto due = [state = state_, at]
+        at_ = at;
+        set_anew();
+    }
+
+    /// The clock was changed.
+    void set_anew()
+    {
+        if (state_->waiting == 0)
+        {
+            return;
+        }
+        const clock::time_point due_at = clock_.when_shown(at_);
+        state_->due_at = due_at;
+        auto due = [state = state_, due_at]
         {
             // None is waiting once the alarm has gone, and its context may have gone too.
-            if (state->waiting != 0 && state->at == at)
+            if (state->waiting != 0 && state->due_at == due_at)
             {
                 state->handlers.complete(state->waiting, {});
             }
         };
-        world_.at(at, event_kind::timer, std::move(due));
+        world_.at(due_at, event_kind::timer, std::move(due));
     }
 
     void close() noexcept override
@@ -67,31 +85,52 @@ class virtual_alarm final : public env::alarm
 
         pending_handlers& handlers;
         pending_handlers::ticket waiting = 0;
-        clock::time_point at{};
+        clock::time_point due_at{}; // True.
     };
 
     env::scheduler& strand_;
     virtual_world& world_;
+    const process_clock& clock_;
     std::size_t& late_;
+    std::vector<virtual_alarm*>& all_;
+    clock::time_point at_{};
     std::shared_ptr<state> state_;
 };
 
-} // namespace
+void virtual_environment::set_rate(std::int64_t millionths)
+{
+    clock_.set_rate(world_->now(), millionths);
+    set_alarms_anew();
+}
+
+void virtual_environment::jump(clock::duration by)
+{
+    clock_.jump(world_->now(), by);
+    set_alarms_anew();
+}
+
+void virtual_environment::set_alarms_anew() const
+{
+    for (virtual_alarm* each : alarms_)
+    {
+        each->set_anew();
+    }
+}
 
 void virtual_environment::random(std::span<std::byte> out) const noexcept
 {
     std::generate(
-        out.begin(), out.end(), [this] { return static_cast<std::byte>(world_.random_number() & 0xffU); });
+        out.begin(), out.end(), [this] { return static_cast<std::byte>(world_->random_number() & 0xffU); });
 }
 
 std::unique_ptr<env::stream> virtual_environment::make_stream(env::scheduler& strand, const master& to) const
 {
-    return std::make_unique<virtual_stream>(strand, world_, *masters_.at(to.host()));
+    return std::make_unique<virtual_stream>(strand, *world_, *masters_.at(to.host()));
 }
 
 std::unique_ptr<env::alarm> virtual_environment::make_alarm(env::scheduler& strand) const
 {
-    return std::make_unique<virtual_alarm>(strand, world_, late_alarms_);
+    return std::make_unique<virtual_alarm>(strand, *world_, clock_, late_alarms_, alarms_);
 }
 
 } // namespace redlock::test

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// The seam of the simulation: the library's clock, alarms, streams and random numbers, out of a virtual world.
+// The seam of the simulation: one process's clock, alarms, streams and random numbers, out of a virtual world.
 #pragma once
 
 #include "env/environment.hpp"
+#include "process_clock.hpp"
 #include "virtual_world.hpp"
 
 #include <cstddef>
@@ -10,11 +11,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace redlock::test
 {
 
 class scripted_master;
+class virtual_alarm;
 
 /// Leads every stream to the scripted master that was put in the place of its host.
 ///
@@ -22,21 +26,36 @@ class scripted_master;
 class virtual_environment final : public env::environment
 {
   public:
-    explicit virtual_environment(std::uint64_t seed) : world_{seed} {}
+    /// In a world of its own.
+    explicit virtual_environment(std::uint64_t seed)
+        : virtual_environment{std::make_shared<virtual_world>(seed)}
+    {
+    }
+    explicit virtual_environment(std::shared_ptr<virtual_world> shared) : world_{std::move(shared)} {}
 
-    virtual_world& world() const noexcept { return world_; }
+    virtual_world& world() const noexcept { return *world_; }
+    const std::shared_ptr<virtual_world>& shared_world() const noexcept { return world_; }
     /// From now on `host` leads there. The master outlives every stream to it.
     void put(const std::string& host, scripted_master& at) { masters_[host] = &at; }
     /// How often an alarm was set for a time that was over: each costs the real one a system call and a turn.
     std::size_t late_alarms() const noexcept { return late_alarms_; }
 
-    clock::time_point now() const noexcept override { return world_.now(); }
+    /// The clock of the process. That of the world, unless it is changed here.
+    const process_clock& clock_of_its_own() const noexcept { return clock_; }
+    void set_rate(std::int64_t millionths);
+    void jump(clock::duration by);
+
+    clock::time_point now() const noexcept override { return clock_.shown_at(world_->now()); }
     void random(std::span<std::byte> out) const noexcept override;
     std::unique_ptr<env::stream> make_stream(env::scheduler& strand, const master& to) const override;
     std::unique_ptr<env::alarm> make_alarm(env::scheduler& strand) const override;
 
   private:
-    mutable virtual_world world_;
+    void set_alarms_anew() const;
+
+    std::shared_ptr<virtual_world> world_;
+    process_clock clock_;
+    mutable std::vector<virtual_alarm*> alarms_;
     std::map<std::string, scripted_master*> masters_;
     mutable std::size_t late_alarms_ = 0;
 };

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSL-1.0
+// The keys of a scripted master.
+#include "master_store.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr std::size_t most_changes = 4096; // Nobody goes back further.
+
+} // namespace
+
+std::chrono::milliseconds master_store::whole_now() const noexcept
+{
+    return std::chrono::floor<std::chrono::milliseconds>(now().time_since_epoch());
+}
+
+bool master_store::lapsed(const entry& one) const noexcept
+{
+    return one.expires_at && whole_now() > one.expires_at->time_since_epoch();
+}
+
+const master_store::entry* master_store::find(const std::string& key)
+{
+    const auto found = keys_.find(key);
+    if (found == keys_.end())
+    {
+        return nullptr;
+    }
+    if (lapsed(found->second))
+    {
+        note(key);
+        keys_.erase(found);
+        return nullptr;
+    }
+    return &found->second;
+}
+
+std::chrono::milliseconds master_store::left(const entry& of) const noexcept
+{
+    const auto end = std::chrono::floor<std::chrono::milliseconds>(of.expires_at->time_since_epoch());
+    return std::max(end - whole_now(), std::chrono::milliseconds{0});
+}
+
+void master_store::put(
+    const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl)
+{
+    note(key);
+    entry fresh{std::move(value)};
+    if (ttl)
+    {
+        fresh.expires_at = clock::time_point{whole_now() + *ttl};
+    }
+    keys_.insert_or_assign(key, std::move(fresh));
+}
+
+void master_store::expire_in(const std::string& key, std::chrono::milliseconds ttl)
+{
+    note(key);
+    keys_.at(key).expires_at = clock::time_point{whole_now() + ttl};
+}
+
+bool master_store::remove(const std::string& key)
+{
+    if (find(key) == nullptr)
+    {
+        return false;
+    }
+    note(key);
+    keys_.erase(key);
+    return true;
+}
+
+std::size_t master_store::size()
+{
+    return static_cast<std::size_t>(
+        std::count_if(keys_.begin(), keys_.end(), [this](const auto& each) { return !lapsed(each.second); }));
+}
+
+void master_store::flush()
+{
+    for (const auto& [key, one] : keys_)
+    {
+        note(key);
+    }
+    keys_.clear();
+}
+
+bool master_store::evict(std::size_t which)
+{
+    if (keys_.empty())
+    {
+        return false;
+    }
+    const std::string key =
+        std::next(keys_.begin(), static_cast<std::ptrdiff_t>(which % keys_.size()))->first;
+    note(key);
+    keys_.erase(key);
+    return true;
+}
+
+void master_store::go_back_to(clock::time_point truth)
+{
+    while (!changes_.empty() && changes_.back().at > truth)
+    {
+        change last = std::move(changes_.back());
+        changes_.pop_back();
+        if (last.before)
+        {
+            keys_.insert_or_assign(last.key, std::move(*last.before));
+        }
+        else
+        {
+            keys_.erase(last.key);
+        }
+    }
+}
+
+/// The key is about to change.
+void master_store::note(const std::string& key)
+{
+    if (changes_.size() >= most_changes)
+    {
+        changes_.erase(changes_.begin(), changes_.begin() + most_changes / 2);
+    }
+    const auto found = keys_.find(key);
+    changes_.push_back(
+        {world_.now(), key, found != keys_.end() ? std::optional{found->second} : std::nullopt});
+}
+
+} // namespace redlock::test

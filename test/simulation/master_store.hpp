@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSL-1.0
+// The keys of a scripted master, which lapse by its own clock, and what of them outlives it.
+#pragma once
+
+#include "process_clock.hpp"
+#include "virtual_world.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+/// What is on disk, and so there again after a restart.
+enum class persistence : std::uint8_t
+{
+    none,     // Nothing.
+    everysec, // What was written before the last flush, which is a second ago, or two.
+    always    // Everything.
+};
+
+/// As a server counts them.
+inline clock::time_point whole_milliseconds(clock::time_point exact)
+{
+    return std::chrono::floor<std::chrono::milliseconds>(exact);
+}
+
+/// Keys lapse as with Redis: in whole milliseconds, and not before the one has passed in which they do.
+class master_store
+{
+  public:
+    struct entry
+    {
+        std::string value;
+        std::optional<clock::time_point> expires_at{}; // By its own clock.
+    };
+
+    explicit master_store(virtual_world& world) : world_{world} {}
+
+    process_clock clock_of_its_own;
+
+    /// What its clock shows.
+    clock::time_point now() const noexcept { return clock_of_its_own.shown_at(world_.now()); }
+
+    /// Null for a key that isn't there, or has lapsed.
+    const entry* find(const std::string& key);
+    /// How long the key is there yet; only for one that is there and expires.
+    std::chrono::milliseconds left(const entry& of) const noexcept;
+    void put(const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl);
+    /// Only a key that is there.
+    void expire_in(const std::string& key, std::chrono::milliseconds ttl);
+    /// False if it isn't there.
+    bool remove(const std::string& key);
+    std::size_t size();
+
+    void flush();
+    /// One key goes as if memory were short. False if there is none.
+    bool evict(std::size_t which);
+    /// Everything is as it was then: what was written since is forgotten.
+    void go_back_to(clock::time_point truth);
+
+  private:
+    struct change
+    {
+        clock::time_point at; // True.
+        std::string key;
+        std::optional<entry> before;
+    };
+
+    std::chrono::milliseconds whole_now() const noexcept;
+    bool lapsed(const entry& one) const noexcept;
+    void note(const std::string& key);
+
+    virtual_world& world_;
+    std::map<std::string, entry> keys_;
+    std::vector<change> changes_; // Of the last while.
+};
+
+} // namespace redlock::test
