@@ -83,6 +83,19 @@ std::size_t master_store::size()
         std::count_if(keys_.begin(), keys_.end(), [this](const auto& each) { return !lapsed(each.second); }));
 }
 
+std::vector<std::pair<std::string, std::string>> master_store::contents()
+{
+    std::vector<std::pair<std::string, std::string>> all;
+    for (const auto& [key, one] : keys_)
+    {
+        if (!lapsed(one))
+        {
+            all.emplace_back(key, one.value);
+        }
+    }
+    return all;
+}
+
 void master_store::flush()
 {
     for (const auto& [key, one] : keys_)

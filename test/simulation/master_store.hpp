@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::test
@@ -59,6 +60,8 @@ class master_store
     /// False if it isn't there.
     bool remove(const std::string& key);
     std::size_t size();
+    /// Every key that is there, with its value.
+    std::vector<std::pair<std::string, std::string>> contents();
 
     void flush();
     /// One key goes as if memory were short. False if there is none.

@@ -18,6 +18,16 @@ pending_handlers& pending_handlers::of(env::scheduler& strand)
     return asio::use_service<pending_handlers>(context);
 }
 
+pending_handlers::ticket
+pending_handlers::add(asio::any_io_executor executor, asio::any_completion_handler<void(error_code)> call)
+{
+    auto what = std::make_shared<result>();
+    // What is posted may be copied.
+    auto shared = std::make_shared<asio::any_completion_handler<void(error_code)>>(std::move(call));
+    auto posted = [what, shared] { std::move (*shared)(what->error); };
+    return keep({what, [executor = std::move(executor), posted] { asio::post(executor, posted); }});
+}
+
 void pending_handlers::complete(ticket& which, error_code error, std::size_t bytes)
 {
     const auto found = handlers_.find(std::exchange(which, 0));
@@ -25,9 +35,21 @@ void pending_handlers::complete(ticket& which, error_code error, std::size_t byt
     {
         return;
     }
-    const handler one = std::move(found->second);
+    handler one = std::move(found->second);
     handlers_.erase(found);
     *one.what = {error, bytes};
+    if (holds_back_)
+    {
+        ready_.push_back(std::move(one));
+        return;
+    }
+    one.post();
+}
+
+void pending_handlers::post_ready(std::size_t which)
+{
+    const handler one = std::move(ready_.at(which));
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(which));
     one.post();
 }
 
@@ -45,6 +67,7 @@ void pending_handlers::shutdown() noexcept
     shut_down_ = true;
     // What goes with a handler may ask for others of them.
     const auto gone = std::exchange(handlers_, {});
+    const auto never_called = std::exchange(ready_, {});
 }
 
 } // namespace redlock::test

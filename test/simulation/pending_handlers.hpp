@@ -6,6 +6,8 @@
 
 #include <redlock/error.hpp>
 
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/execution_context.hpp>
 #include <boost/asio/post.hpp>
 
@@ -15,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <utility>
+#include <vector>
 
 namespace redlock::test
 {
@@ -44,6 +47,16 @@ class pending_handlers final : public boost::asio::execution_context::service
         auto bound = strand.bind([what, function] { function(what->error, what->bytes); });
         return keep({std::move(what), [bound]() mutable { boost::asio::post(std::move(bound)); }});
     }
+    /// The same for a handler that belongs to no strand.
+    ticket
+    add(boost::asio::any_io_executor executor, boost::asio::any_completion_handler<void(error_code)> call);
+    /// From now on nothing is called until `post_ready`: somebody else picks what comes next.
+    void hold_back() noexcept { holds_back_ = true; }
+    std::size_t ready() const noexcept { return ready_.size(); }
+    /// Only one that is ready: below `ready()`.
+    void post_ready(std::size_t which);
+    /// Nothing waits, and nothing is ready.
+    bool empty() const noexcept { return handlers_.empty() && ready_.empty(); }
     /// It is called in a turn of its own. Does nothing for none, and sets the ticket to none.
     void complete(ticket& which, error_code error, std::size_t bytes = 0);
 
@@ -63,7 +76,9 @@ class pending_handlers final : public boost::asio::execution_context::service
     void shutdown() noexcept override;
 
     std::map<ticket, handler> handlers_;
+    std::vector<handler> ready_; // While they are held back.
     ticket last_ = 0;
+    bool holds_back_ = false;
     bool shut_down_ = false;
 };
 

@@ -151,6 +151,36 @@ const received& scripted_master::last(std::string_view what) const
     return *found;
 }
 
+void scripted_master::heal()
+{
+    network.cut_there = network.cut_back = false;
+    takes_bytes = true;
+    for (const auto& each : links())
+    {
+        each->go_on();
+        each->tell_room();
+    }
+}
+
+std::vector<std::shared_ptr<virtual_link>> scripted_master::links()
+{
+    std::vector<std::shared_ptr<virtual_link>> all;
+    for (const auto& each : links_)
+    {
+        if (auto one = each.lock())
+        {
+            all.push_back(std::move(one));
+        }
+    }
+    return all;
+}
+
+void scripted_master::on_link(const std::shared_ptr<virtual_link>& fresh)
+{
+    std::erase_if(links_, [](const std::weak_ptr<virtual_link>& each) { return each.expired(); });
+    links_.push_back(fresh);
+}
+
 void scripted_master::on_arrival(std::shared_ptr<virtual_link> who)
 {
     if (hung_)
@@ -217,11 +247,18 @@ void scripted_master::execute(virtual_link& from, const command& words)
     const std::string what = what_of(words);
     const std::optional<scripted_answer> instead = scripted(what);
     const bool runs = !instead || instead->runs;
-    log_.push_back({world_.now(), state.id, what, words, runs});
+    if (!witness)
+    {
+        log_.push_back({world_.now(), state.id, what, words, runs});
+    }
     std::string bytes = runs ? run(state, what, words) : std::string{};
     if (instead && !instead->bytes.empty())
     {
         bytes = instead->bytes;
+    }
+    if (witness)
+    {
+        witness(state, what, words, bytes);
     }
     if (!bytes.empty())
     {

@@ -14,11 +14,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::test
@@ -41,6 +43,9 @@ struct latency
     clock::duration jitter{0};
     /// Replies come in pieces of so many bytes at most; 0 for whole.
     std::size_t piece = 0;
+    /// Nothing arrives in this direction any more, until `heal`.
+    bool cut_there = false;
+    bool cut_back = false;
 
     clock::duration delay_there(virtual_world& world) const { return there + chance(world); }
     clock::duration delay_back(virtual_world& world) const { return back + chance(world); }
@@ -103,6 +108,10 @@ class scripted_master
     latency network{};
     entrance door = entrance::open;
     bool takes_bytes = true; // Else what is written to it stays unwritten, as with a full socket buffer.
+    /// What was cut off goes on, and what wasn't taken is.
+    void heal();
+    /// All connections whose client hasn't closed them, or which have something on its way yet.
+    std::vector<std::shared_ptr<virtual_link>> links();
     /// One connection: by its client id, or the newest.
     virtual_link& link(std::int64_t id);
     virtual_link& link();
@@ -133,6 +142,10 @@ class scripted_master
     void break_connections();
 
     // ---- What it has.
+    /// What its clock shows.
+    clock::time_point now() const noexcept { return keys_.now(); }
+    /// Every key with its value.
+    std::vector<std::pair<std::string, std::string>> contents() { return keys_.contents(); }
     std::optional<std::string> value(const std::string& key);
     /// When the key expires, in whole milliseconds of its own clock; nothing for one without an expiry or that isn't
     /// there.
@@ -148,8 +161,13 @@ class scripted_master
     /// The last one of a kind. Only if there is one.
     const received& last(std::string_view what) const;
     void forget_log() { log_.clear(); }
+    /// Sees each command and what is replied. With one, no log is kept.
+    std::function<void(
+        const client_state& from, const std::string& what, const command& words, const std::string& reply)>
+        witness{};
 
     // ---- Called by the network.
+    void on_link(const std::shared_ptr<virtual_link>& fresh);
     void on_arrival(std::shared_ptr<virtual_link> who);
     void on_bytes(virtual_link& from, std::string_view bytes);
     void on_end(virtual_link& from);
@@ -178,6 +196,7 @@ class scripted_master
     std::int64_t last_id_ = 0;
     std::vector<std::shared_ptr<virtual_link>> arrived_; // While it hung.
     std::map<std::int64_t, std::shared_ptr<virtual_link>> clients_;
+    std::vector<std::weak_ptr<virtual_link>> links_;
     std::map<std::string, std::deque<scripted_answer>> answers_;
     std::map<std::string, std::string> refusals_;
     std::map<std::string, std::string> scripts_;

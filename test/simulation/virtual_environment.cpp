@@ -125,7 +125,7 @@ void virtual_environment::random(std::span<std::byte> out) const noexcept
 
 std::unique_ptr<env::stream> virtual_environment::make_stream(env::scheduler& strand, const master& to) const
 {
-    return std::make_unique<virtual_stream>(strand, *world_, *masters_.at(to.host()));
+    return std::make_unique<virtual_stream>(strand, *world_, *masters_.at(to.host()), origin_, streams_);
 }
 
 std::unique_ptr<env::alarm> virtual_environment::make_alarm(env::scheduler& strand) const

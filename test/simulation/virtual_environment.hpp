@@ -31,12 +31,19 @@ class virtual_environment final : public env::environment
         : virtual_environment{std::make_shared<virtual_world>(seed)}
     {
     }
-    explicit virtual_environment(std::shared_ptr<virtual_world> shared) : world_{std::move(shared)} {}
+    /// `origin` tells the masters which process their clients belong to.
+    explicit virtual_environment(std::shared_ptr<virtual_world> shared, int origin = 0)
+        : world_{std::move(shared)}, origin_{origin}
+    {
+    }
 
     virtual_world& world() const noexcept { return *world_; }
     const std::shared_ptr<virtual_world>& shared_world() const noexcept { return world_; }
     /// From now on `host` leads there. The master outlives every stream to it.
     void put(const std::string& host, scripted_master& at) { masters_[host] = &at; }
+    /// How many there are, of those that were made here.
+    std::size_t alarms() const noexcept { return alarms_.size(); }
+    std::size_t streams() const noexcept { return streams_; }
     /// How often an alarm was set for a time that was over: each costs the real one a system call and a turn.
     std::size_t late_alarms() const noexcept { return late_alarms_; }
 
@@ -54,9 +61,11 @@ class virtual_environment final : public env::environment
     void set_alarms_anew() const;
 
     std::shared_ptr<virtual_world> world_;
+    int origin_;
     process_clock clock_;
     mutable std::vector<virtual_alarm*> alarms_;
     std::map<std::string, scripted_master*> masters_;
+    mutable std::size_t streams_ = 0;
     mutable std::size_t late_alarms_ = 0;
 };
 

@@ -17,37 +17,56 @@ namespace asio = boost::asio;
 void virtual_link::to_master(arrival what)
 {
     last_to_master_ = std::max(last_to_master_, world_.now() + master_.network.delay_there(world_));
-    auto arrive = [self = shared_from_this(), what = std::move(what)]() mutable
-    {
-        if (self->held_)
-        {
-            self->waiting_.push_back(std::move(what));
-            return;
-        }
-        what();
-    };
-    world_.at(last_to_master_, event_kind::network, std::move(arrive));
+    on_the_way_there_.push_back(std::move(what));
+    world_.at(
+        last_to_master_, event_kind::network, [self = shared_from_this()] { self->arrive_at_master(); });
 }
 
 void virtual_link::to_client(arrival what)
 {
     last_to_client_ = std::max(last_to_client_, world_.now() + master_.network.delay_back(world_));
-    auto arrive = [self = shared_from_this(), what = std::move(what)]() mutable
+    on_the_way_back_.push_back(std::move(what));
+    world_.at(
+        last_to_client_, event_kind::network, [self = shared_from_this()] { self->arrive_at_client(); });
+}
+
+void virtual_link::arrive_at_master()
+{
+    if (on_the_way_there_.empty())
     {
-        if (self->replies_held_)
-        {
-            self->waiting_replies_.push_back(std::move(what));
-        }
-        else if (self->client_ != nullptr)
-        {
-            what();
-        }
-    };
-    world_.at(last_to_client_, event_kind::network, std::move(arrive));
+        return; // It was cut.
+    }
+    const arrival what = std::move(on_the_way_there_.front());
+    on_the_way_there_.pop_front();
+    if (held_ || master_.network.cut_there)
+    {
+        waiting_.push_back(what);
+        return;
+    }
+    what();
+}
+
+void virtual_link::arrive_at_client()
+{
+    if (on_the_way_back_.empty())
+    {
+        return;
+    }
+    const arrival what = std::move(on_the_way_back_.front());
+    on_the_way_back_.pop_front();
+    if (replies_held_ || master_.network.cut_back)
+    {
+        waiting_replies_.push_back(what);
+    }
+    else if (client_ != nullptr && !ended_for_client_)
+    {
+        what();
+    }
 }
 
 void virtual_link::connect()
 {
+    master_.on_link(shared_from_this());
     to_master(
         [this]
         {
@@ -68,7 +87,7 @@ void virtual_link::connect()
         });
 }
 
-bool virtual_link::takes_bytes() const noexcept
+bool virtual_link::takes_bytes()
 {
     return master_.takes_bytes;
 }
@@ -105,8 +124,51 @@ void virtual_link::break_off()
 {
     if (client_ != nullptr)
     {
-        client_->on_end(asio::error::connection_reset);
+        if (!ended_for_client_)
+        {
+            client_->on_end(asio::error::connection_reset);
+        }
         close();
+    }
+}
+
+void virtual_link::cut()
+{
+    on_the_way_there_.clear();
+    on_the_way_back_.clear();
+    waiting_.clear();
+    waiting_replies_.clear();
+    if (client_end* const client = std::exchange(client_, nullptr); client != nullptr && !ended_for_client_)
+    {
+        client->on_end(asio::error::connection_reset);
+    }
+    master_.on_end(*this);
+}
+
+void virtual_link::end_for_client()
+{
+    to_client(
+        [this]
+        {
+            ended_for_client_ = true;
+            client_->on_end(asio::error::eof);
+        });
+}
+
+void virtual_link::end_for_master()
+{
+    to_master([this] { master_.on_end(*this); });
+}
+
+void virtual_link::go_on()
+{
+    if (!held_ && !master_.network.cut_there)
+    {
+        let_go();
+    }
+    if (!replies_held_ && !master_.network.cut_back)
+    {
+        let_go_of_replies();
     }
 }
 
@@ -124,7 +186,7 @@ void virtual_link::let_go_of_replies()
     replies_held_ = false;
     for (const arrival& what : std::exchange(waiting_replies_, {}))
     {
-        if (client_ != nullptr)
+        if (client_ != nullptr && !ended_for_client_)
         {
             what();
         }

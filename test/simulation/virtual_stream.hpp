@@ -17,7 +17,9 @@ namespace redlock::test
 class virtual_stream final : public env::stream, private client_end
 {
   public:
-    virtual_stream(env::scheduler& strand, virtual_world& world, scripted_master& to);
+    /// `origin` is the process that it belongs to, which counts its streams.
+    virtual_stream(
+        env::scheduler& strand, virtual_world& world, scripted_master& to, int origin, std::size_t& count);
     ~virtual_stream() override;
 
     void connect(env::io_operation& operation, clock::time_point until) override;
@@ -28,6 +30,7 @@ class virtual_stream final : public env::stream, private client_end
   private:
     void on_connected(error_code error) override { handlers_.complete(connecting_, error); }
     void on_bytes(std::string_view bytes) override;
+    void on_room() override;
     void on_end(error_code why) override;
 
     pending_handlers::ticket begin(env::io_operation& operation);
@@ -36,6 +39,7 @@ class virtual_stream final : public env::stream, private client_end
 
     env::scheduler& strand_;
     pending_handlers& handlers_;
+    std::size_t& count_;
     std::shared_ptr<virtual_link> link_;
     bool closed_ = false;
 

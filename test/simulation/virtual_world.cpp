@@ -3,39 +3,47 @@
 #include "virtual_world.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace redlock::test
 {
 
+bool virtual_world::later::operator()(const event& left, const event& right) const noexcept
+{
+    if (left.when != right.when)
+    {
+        return left.when > right.when;
+    }
+    return left.tie != right.tie ? left.tie > right.tie : left.number > right.number;
+}
+
 void virtual_world::at(clock::time_point when, event_kind kind, action what)
 {
-    events_.emplace(std::pair{when, ++last_}, event{kind, std::move(what)});
+    const std::uint64_t tie = ties_ == ties::by_chance ? chance_() : 0;
+    events_.push_back({when, tie, ++last_, kind, std::move(what)});
+    std::push_heap(events_.begin(), events_.end(), later{});
     network_events_ += kind == event_kind::network ? 1U : 0U;
 }
 
 void virtual_world::jump_with_timers_first(clock::duration by)
 {
     jump(by);
-    for (auto each = events_.begin(); each != events_.end() && each->first.first <= now_;)
+    for (event& each : events_)
     {
-        const auto next = std::next(each);
-        if (each->second.kind == event_kind::timer)
+        if (each.kind == event_kind::timer && each.when <= now_)
         {
-            auto timer = events_.extract(each);
-            timer.key().first = clock::time_point::min();
-            events_.insert(std::move(timer));
+            each.when = clock::time_point::min();
         }
-        each = next;
     }
+    std::make_heap(events_.begin(), events_.end(), later{});
 }
 
 void virtual_world::run_next()
 {
-    const auto first = events_.begin();
-    now_ = std::max(now_, first->first.first);
-    const event current = std::move(first->second);
-    events_.erase(first);
+    std::pop_heap(events_.begin(), events_.end(), later{});
+    const event current = std::move(events_.back());
+    events_.pop_back();
+    now_ = std::max(now_, current.when);
     network_events_ -= current.kind == event_kind::network ? 1U : 0U;
     current.what();
 }

@@ -7,9 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <random>
-#include <utility>
+#include <vector>
 
 namespace redlock::test
 {
@@ -21,21 +20,29 @@ enum class event_kind : std::uint8_t
     timer    // An alarm of the library, which may well be set for ever.
 };
 
+/// What comes first of what is to happen at the same time.
+enum class ties : std::uint8_t
+{
+    in_order, // What was asked for first.
+    by_chance // Whatever.
+};
+
 /// Virtual time. One thread.
 class virtual_world
 {
   public:
     using action = std::function<void()>;
 
-    explicit virtual_world(std::uint64_t seed) : chance_{seed} {}
+    explicit virtual_world(std::uint64_t seed, ties between = ties::in_order) : ties_{between}, chance_{seed}
+    {
+    }
 
     clock::time_point now() const noexcept { return now_; }
-    /// What is asked for at the same time happens in the order in which it was asked for.
     void at(clock::time_point when, event_kind kind, action what);
 
     bool empty() const noexcept { return events_.empty(); }
     /// The time of the next event, which may be past after a jump. Only if there is one.
-    clock::time_point next() const noexcept { return events_.begin()->first.first; }
+    clock::time_point next() const noexcept { return events_.front().when; }
     /// Only timers are left.
     bool quiet() const noexcept { return network_events_ == 0; }
     /// Moves the clock to the next event and runs it. Only if there is one.
@@ -52,14 +59,22 @@ class virtual_world
   private:
     struct event
     {
+        clock::time_point when;
+        std::uint64_t tie; // Of two at the same time the lower one comes first.
+        std::uint64_t number;
         event_kind kind;
         action what;
+    };
+    struct later
+    {
+        bool operator()(const event& left, const event& right) const noexcept;
     };
 
     // Some days after the start of the machine: a library that forgets a time point uses zero.
     clock::time_point now_{std::chrono::hours{100}};
+    ties ties_;
     std::uint64_t last_ = 0;
-    std::map<std::pair<clock::time_point, std::uint64_t>, event> events_;
+    std::vector<event> events_; // A heap with the next one in front.
     std::size_t network_events_ = 0;
     std::mt19937_64 chance_;
 };

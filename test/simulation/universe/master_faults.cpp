@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSL-1.0
+// What happens to masters.
+#include "faults.hpp"
+
+#include "universe.hpp"
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+constexpr bool keeps = false; // The assumptions.
+constexpr bool breaks = true;
+
+struct target
+{
+    std::size_t index;
+    scripted_master& master;
+};
+
+target any_master(universe& all, chance& draws, const char* fault)
+{
+    const std::size_t index = draws.below(all.masters().size());
+    all.tell_fault(fault, index);
+    return {index, *all.masters()[index]};
+}
+
+clock::duration some_time(chance& draws)
+{
+    return draws.one_in(3) ? draws.between(10ms, 150ms) : draws.between(0ms, 20ms);
+}
+
+void hang(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "master pause").master;
+    master.hang();
+    all.later(some_time(draws), [&master] { master.resume(); });
+}
+
+void restart_at_once(universe& all, chance& draws)
+{
+    any_master(all, draws, "restart").master.restart(all.fresh_run_id(), true);
+}
+
+void kill(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "master killed").master;
+    master.restart(all.fresh_run_id(), true);
+    master.door = entrance::refuses;
+    all.later(some_time(draws), [&master] { master.door = entrance::open; });
+}
+
+/// Whoever held something there has nothing any more by the time it is back.
+void come_back_empty_later(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "empty after max ttl").master;
+    master.restart(all.fresh_run_id(), true);
+    master.door = entrance::refuses;
+    const auto longest = all.drawn().longest_ttl();
+    all.later(
+        longest + longest * all.drawn().most_drift() / 500'000 + 2ms,
+        [&master]
+        {
+            master.flush_all();
+            master.door = entrance::open;
+        });
+}
+
+void refuse_for_a_while(universe& all, chance& draws, scripted_master& master)
+{
+    all.later(some_time(draws), [&master] { master.answer_as_usual(); });
+}
+
+void run_out_of_memory(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "OOM").master;
+    const char* const said = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    master.refuse("SET", said);
+    master.refuse("extend", said);
+    refuse_for_a_while(all, draws, master);
+}
+
+void refuse_writes(universe& all, chance& draws, const char* fault, const char* said)
+{
+    scripted_master& master = any_master(all, draws, fault).master;
+    for (const char* each : {"SET", "extend", "release"})
+    {
+        master.refuse(each, said);
+    }
+    refuse_for_a_while(all, draws, master);
+}
+
+void become_replica(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "READONLY").master;
+    for (const char* each : {"SET", "extend", "release"})
+    {
+        master.refuse(each, "-READONLY You can't write against a read only replica.\r\n");
+    }
+    master.role = "replica";
+    all.later(
+        some_time(draws),
+        [&master]
+        {
+            master.role = "master";
+            master.answer_as_usual();
+        });
+}
+
+void load(universe& all, chance& draws)
+{
+    refuse_writes(all, draws, "LOADING", "-LOADING Redis is loading the dataset in memory\r\n");
+}
+
+void be_busy(universe& all, chance& draws)
+{
+    refuse_writes(
+        all, draws, "BUSY",
+        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n");
+}
+
+/// The one error after which a release isn't asked for again: the ttl frees the key.
+void miss_replicas(universe& all, chance& draws)
+{
+    all.allow_leftovers();
+    refuse_writes(all, draws, "NOREPLICAS", "-NOREPLICAS Not enough good replicas to write.\r\n");
+}
+
+void fail_oddly(universe& all, chance& draws)
+{
+    refuse_writes(all, draws, "odd error", "-ERR nobody has seen this error yet\r\n");
+}
+
+void forget_scripts(universe& all, chance& draws)
+{
+    any_master(all, draws, "SCRIPT FLUSH").master.flush_scripts();
+}
+
+/// Ghosts can't be ended any more.
+void forbid_kills(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "NOPERM").master;
+    all.allow_leftovers();
+    for (const char* each : {"may kill?", "CLIENT KILL"})
+    {
+        master.refuse(each, "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
+    }
+    refuse_for_a_while(all, draws, master);
+}
+
+void garble(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "garbled").master;
+    const char* const what = draws.one_in(2) ? "SET" : draws.one_in(2) ? "extend" : "release";
+    master.answer(what, {.bytes = "$no number\r\n", .runs = draws.one_in(2)});
+    refuse_for_a_while(all, draws, master);
+}
+
+void drift(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "master drift").master;
+    const auto bound = static_cast<std::size_t>(all.drawn().most_drift());
+    const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
+    master.clock_of_its_own().set_rate(all.world().now(), draws.one_in(2) ? rate : -rate);
+}
+
+void restart_empty(universe& all, chance& draws)
+{
+    any_master(all, draws, "restart empty").master.restart(all.fresh_run_id(), false);
+}
+
+void restart_stale(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "restart stale").master;
+    master.on_disk = persistence::everysec;
+    master.unflushed = draws.between(1ms, 2s);
+    master.restart(all.fresh_run_id());
+}
+
+void flush(universe& all, chance& draws)
+{
+    any_master(all, draws, "FLUSHALL").master.flush_all();
+}
+
+void promote(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "promote").master;
+    master.promote_stale_replica(all.fresh_run_id(), draws.between(1ms, 200ms));
+}
+
+void demote_and_promote(universe& all, chance& draws)
+{
+    any_master(all, draws, "demote and promote").master.lose_writes_of(draws.between(1ms, 200ms));
+}
+
+void evict(universe& all, chance& draws)
+{
+    any_master(all, draws, "evict").master.evict(draws.below(8));
+}
+
+void jump_ahead(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws, "clock ahead").index;
+    all.set_clock(index, draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s));
+}
+
+void jump_back(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws, "clock back").index;
+    all.set_clock(index, -(draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s)));
+}
+
+void drift_wildly(universe& all, chance& draws)
+{
+    const target its = any_master(all, draws, "wild drift");
+    const auto rate = static_cast<std::int64_t>(draws.below(600'000)) - 300'000;
+    its.master.clock_of_its_own().set_rate(all.world().now(), rate);
+    scripted_master& master = its.master;
+    all.at_mending([&all, &master] { master.clock_of_its_own().set_rate(all.world().now(), 0); });
+}
+
+} // namespace
+
+std::vector<fault> master_faults()
+{
+    return {
+        {"master pause", "a master does nothing for a while; what comes waits for it", keeps, hang},
+        {"restart", "a master restarts with all its keys", keeps, restart_at_once},
+        {"master killed", "a master is away for a while, and comes back with all its keys", keeps, kill},
+        {"empty after max ttl", "a master comes back empty, after all ttls are over", keeps,
+         come_back_empty_later},
+        {"OOM", "a master has no memory for writes", keeps, run_out_of_memory},
+        {"READONLY", "a master is a replica for a while", keeps, become_replica},
+        {"LOADING", "a master loads its data", keeps, load},
+        {"BUSY", "a master runs a slow script", keeps, be_busy},
+        {"NOREPLICAS", "a master has too few replicas to write", keeps, miss_replicas},
+        {"odd error", "a master answers writes with an error that nobody knows", keeps, fail_oddly},
+        {"SCRIPT FLUSH", "a master forgets its scripts", keeps, forget_scripts},
+        {"NOPERM", "connections may not be killed", keeps, forbid_kills},
+        {"garbled", "a reply isn't RESP", keeps, garble},
+        {"master drift", "a master's clock goes faster or slower, as it may", keeps, drift},
+        {"restart empty", "a master restarts without its keys", breaks, restart_empty},
+        {"restart stale", "a master restarts without what wasn't flushed to disk", breaks, restart_stale},
+        {"FLUSHALL", "a master's keys are gone", breaks, flush},
+        {"promote", "a replica that is behind takes a master's place", breaks, promote},
+        {"demote and promote", "a master loses its last writes behind the same connections", breaks,
+         demote_and_promote},
+        {"evict", "a key is evicted", breaks, evict},
+        {"clock ahead", "a master's clock jumps ahead", breaks, jump_ahead},
+        {"clock back", "a master's clock jumps back", breaks, jump_back},
+        {"wild drift", "a master's clock goes as it likes", breaks, drift_wildly},
+    };
+}
+
+} // namespace redlock::test

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the network does to connections. None of it breaks an assumption.
+#include "faults.hpp"
+
+#include "universe.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+constexpr bool keeps = false; // The assumptions.
+
+std::size_t any_master(universe& all, chance& draws)
+{
+    return draws.below(all.masters().size());
+}
+
+/// How long it takes: short against every timeout, or long.
+clock::duration some_time(chance& draws)
+{
+    return draws.one_in(3) ? draws.between(10ms, 150ms) : draws.between(0ms, 20ms);
+}
+
+/// One connection of one master, if it has any.
+std::shared_ptr<virtual_link> any_link(universe& all, chance& draws, const char* name)
+{
+    const std::size_t master = any_master(all, draws);
+    auto links = all.masters()[master]->links();
+    std::erase_if(links, [](const auto& each) { return !each->open(); });
+    all.tell_fault(name, master);
+    return links.empty() ? nullptr : links[draws.below(links.size())];
+}
+
+void delay(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("delay", index);
+    scripted_master& master = *all.masters()[index];
+    const latency before = master.network;
+    const clock::duration longer = draws.between(1ms, 60ms);
+    master.network.there += draws.one_in(2) ? longer : 0ms;
+    master.network.back += draws.one_in(2) ? longer : 0ms;
+    all.later(
+        some_time(draws),
+        [&master, before]
+        {
+            master.network.there = before.there;
+            master.network.back = before.back;
+        });
+}
+
+void reorder(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("reorder", index);
+    scripted_master& master = *all.masters()[index];
+    const clock::duration before = master.network.jitter;
+    master.network.jitter = draws.between(1ms, 30ms);
+    all.later(some_time(draws), [&master, before] { master.network.jitter = before; });
+}
+
+void split(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("split", index);
+    scripted_master& master = *all.masters()[index];
+    master.network.piece = 1 + draws.below(7);
+    all.later(some_time(draws), [&master] { master.network.piece = 0; });
+}
+
+void cut_there(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("cut there", index);
+    scripted_master& master = *all.masters()[index];
+    master.network.cut_there = true;
+    all.later(some_time(draws), [&master] { master.heal(); });
+}
+
+void cut_back(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("cut back", index);
+    scripted_master& master = *all.masters()[index];
+    master.network.cut_back = true;
+    all.later(some_time(draws), [&master] { master.heal(); });
+}
+
+void part(universe& all, chance& draws)
+{
+    const std::size_t how_many = 1 + draws.below(all.masters().size());
+    const clock::duration length = some_time(draws);
+    all.tell_fault("partition", how_many);
+    for (std::size_t index = 0; index < how_many; ++index)
+    {
+        scripted_master& master = *all.masters()[index];
+        master.network.cut_there = master.network.cut_back = true;
+        all.later(length, [&master] { master.heal(); });
+    }
+}
+
+/// What is under way on one connection stays there, often beyond the end of that connection: a ghost.
+void hold(universe& all, chance& draws)
+{
+    if (const auto link = any_link(all, draws, "hold"))
+    {
+        link->hold();
+        if (draws.one_in(2))
+        {
+            all.later(some_time(draws), [link] { link->break_off(); });
+        }
+        all.later(some_time(draws), [link] { link->let_go(); });
+    }
+}
+
+void hold_replies(universe& all, chance& draws)
+{
+    if (const auto link = any_link(all, draws, "hold replies"))
+    {
+        link->hold_replies();
+        all.later(some_time(draws), [link] { link->let_go_of_replies(); });
+    }
+}
+
+void reset(universe& all, chance& draws)
+{
+    if (const auto link = any_link(all, draws, "reset"))
+    {
+        link->break_off();
+    }
+}
+
+void reset_all(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("reset all", index);
+    all.masters()[index]->break_connections();
+}
+
+void sever(universe& all, chance& draws)
+{
+    if (const auto link = any_link(all, draws, "sever"))
+    {
+        link->cut();
+    }
+}
+
+void half_close(universe& all, chance& draws)
+{
+    if (const auto link = any_link(all, draws, "half-close"))
+    {
+        link->end_for_client();
+    }
+}
+
+void half_open(universe& all, chance& draws)
+{
+    if (const auto link = any_link(all, draws, "half-open"))
+    {
+        link->end_for_master();
+    }
+}
+
+void fill(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("full", index);
+    scripted_master& master = *all.masters()[index];
+    master.takes_bytes = false;
+    all.later(some_time(draws), [&master] { master.heal(); });
+}
+
+void shut_door(universe& all, chance& draws, const char* name, entrance how)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault(name, index);
+    scripted_master& master = *all.masters()[index];
+    master.door = how;
+    if (draws.one_in(2))
+    {
+        master.break_connections();
+    }
+    all.later(some_time(draws), [&master] { master.door = entrance::open; });
+}
+
+void refuse(universe& all, chance& draws)
+{
+    shut_door(all, draws, "refused", entrance::refuses);
+}
+
+void ignore(universe& all, chance& draws)
+{
+    shut_door(all, draws, "silent", entrance::silent);
+}
+
+void crowd(universe& all, chance& draws)
+{
+    shut_door(all, draws, "crowded", entrance::crowded);
+}
+
+} // namespace
+
+std::vector<fault> network_faults()
+{
+    return {
+        {"delay", "bytes take longer in one direction or both", keeps, delay},
+        {"reorder", "connections overtake each other", keeps, reorder},
+        {"split", "replies come in small pieces", keeps, split},
+        {"cut there", "nothing reaches a master", keeps, cut_there},
+        {"cut back", "nothing comes back from a master", keeps, cut_back},
+        {"partition", "some masters, or all, can't be reached", keeps, part},
+        {"hold", "what was sent on a connection arrives later, perhaps after its end", keeps, hold},
+        {"hold replies", "the replies on a connection arrive later", keeps, hold_replies},
+        {"reset", "a connection is reset", keeps, reset},
+        {"reset all", "all connections of a master are reset", keeps, reset_all},
+        {"sever", "a connection is reset on both sides, and what was under way is gone", keeps, sever},
+        {"half-close", "the client sees an end, the master doesn't", keeps, half_close},
+        {"half-open", "the master sees an end, the client doesn't", keeps, half_open},
+        {"full", "a master takes no bytes", keeps, fill},
+        {"refused", "nobody listens", keeps, refuse},
+        {"silent", "who connects gets no answer", keeps, ignore},
+        {"crowded", "a master has too many clients", keeps, crowd},
+    };
+}
+
+} // namespace redlock::test

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: BSL-1.0
+// Who judges what happens in a universe.
+#include "oracle.hpp"
+
+#include "universe.hpp"
+
+#include <boost/asio/error.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// A reply in a line of text.
+std::string shown(const std::string& reply)
+{
+    std::string text;
+    for (const char each : reply.substr(0, 60))
+    {
+        text += each == '\r' || each == '\n' ? ' ' : each;
+    }
+    return text;
+}
+
+std::string shown(const command& words)
+{
+    constexpr std::size_t longest = 40;
+    std::string text;
+    for (const std::string& each : words)
+    {
+        text += (text.empty() ? "" : " ") + (each.size() > longest ? each.substr(0, 8) + ".." : each);
+    }
+    return text;
+}
+
+} // namespace
+
+std::size_t
+oracle::won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept)
+{
+    const std::size_t known_as = tenures_.size();
+    tenures_.push_back(
+        {&by, &has, std::string{has.resource()}, std::string{has.owner_id()}, has.valid_until(), told_before,
+         kept});
+    current_.push_back(known_as);
+    by.say("holds it");
+    check_alone(known_as);
+    check_kept_by_quorum(tenures_[known_as]);
+    watch_end(known_as);
+    return known_as;
+}
+
+void oracle::gave_back(std::size_t known_as)
+{
+    tenure_record& one = tenures_[known_as];
+    if (!one.over)
+    {
+        one.over = true;
+        std::erase(current_, known_as);
+        one.by->say("gives it back");
+    }
+}
+
+void oracle::forget(const process& gone)
+{
+    for (const std::size_t each : std::vector{current_})
+    {
+        if (tenures_[each].by == &gone)
+        {
+            tenures_[each].over = true;
+            std::erase(current_, each);
+        }
+    }
+}
+
+void oracle::closing(const process& by)
+{
+    closed_[by.number()] = true;
+}
+
+void oracle::completed(const process& by, const call& what, error_code error)
+{
+    if (!error)
+    {
+        return;
+    }
+    const bool closed = closed_.contains(by.number());
+    bool expected = false;
+    if (error == boost::asio::error::operation_aborted)
+    {
+        expected = what.cancelled || closed;
+    }
+    else if (error == errc::closed)
+    {
+        expected = closed;
+    }
+    else if (error.category() == error_category())
+    {
+        expected = error.value() < static_cast<int>(errc::too_many_operations);
+    }
+    check(expected, "errors", fmt::format("{}: {} ends with '{}'", by.name(), what.what, error.message()));
+}
+
+bool oracle::believes(const tenure_record& one) const
+{
+    return !one.over && (one.kept ? one.by->now() < one.until : one.has->valid());
+}
+
+void oracle::check_alone(std::size_t known_as)
+{
+    const tenure_record& one = tenures_[known_as];
+    if (!believes(one))
+    {
+        return;
+    }
+    for (const std::size_t each : current_)
+    {
+        const tenure_record& other = tenures_[each];
+        if (each == known_as || other.resource != one.resource || !believes(other))
+        {
+            continue;
+        }
+        ++doubles_;
+        // Whoever is kept can't have let go before its end: there is something running.
+        check(
+            all_.drawn().breaks_assumptions, other.kept && !other.has->valid() ? "body" : "exclusion",
+            fmt::format(
+                "{} has {} with {}, and so has {} with {}", one.by->name(), one.resource, one.owner_id,
+                other.by->name(), other.owner_id));
+    }
+}
+
+void oracle::check_kept_by_quorum(const tenure_record& one)
+{
+    if (all_.drawn().breaks_assumptions || !believes(one))
+    {
+        return;
+    }
+    const std::string key = all_.key_of(one.resource);
+    const auto keep = static_cast<std::size_t>(std::count_if(
+        all_.masters().begin(), all_.masters().end(),
+        [&](const auto& each) { return each->value(key) == one.owner_id; }));
+    const std::size_t quorum = all_.masters().size() / 2 + 1;
+    check(
+        keep >= quorum, "validity",
+        fmt::format(
+            "{} may rely on {} with {}, which {} of {} masters keep", one.by->name(), one.resource,
+            one.owner_id, keep, all_.masters().size()));
+}
+
+/// Looks at the masters once more at the last moment at which the lease is valid.
+void oracle::watch_end(std::size_t known_as)
+{
+    const tenure_record& one = tenures_[known_as];
+    if (all_.drawn().breaks_assumptions)
+    {
+        return;
+    }
+    const clock::time_point last = one.by->environment().clock_of_its_own().when_shown(one.until);
+    auto look = [this, known_as] { check_kept_by_quorum(tenures_[known_as]); };
+    all_.world().at(
+        std::max(last - clock::duration{1}, all_.world().now()), event_kind::timer, std::move(look));
+}
+
+void oracle::on_command(
+    std::size_t master, const client_state& from, const std::string& what, const command& words,
+    const std::string& reply)
+{
+    trace& told = all_.told();
+    told.add({master, static_cast<std::uint64_t>(from.origin), static_cast<std::uint64_t>(from.id)});
+    for (const std::string& each : words)
+    {
+        told.add(each);
+    }
+    told.add(reply);
+    if (told.printing())
+    {
+        const scripted_master& at = *all_.masters()[master];
+        told.print(
+            all_.world().now(), fmt::format("master {}", master), at.now(),
+            fmt::format(
+                "client {} on #{}: {} -> {}", from.origin, from.id,
+                what == "extend" || what == "release"
+                    ? fmt::format("{} {} {}", what, words[3], shown(command{words.begin() + 4, words.end()}))
+                    : shown(words),
+                shown(reply)));
+    }
+    if (what == "SET" && words.size() > 2)
+    {
+        owners_.try_emplace(words[2], from.origin);
+    }
+}
+
+void oracle::after_step(process& by)
+{
+    for (std::size_t at = 0; at < current_.size(); ++at)
+    {
+        const std::size_t known_as = current_[at];
+        tenure_record& one = tenures_[known_as];
+        if (one.by != &by || one.has->valid_until() <= one.until)
+        {
+            continue;
+        }
+        one.until = one.has->valid_until();
+        check_alone(known_as);
+        check_kept_by_quorum(one);
+        watch_end(known_as);
+    }
+}
+
+void oracle::before_time_passes()
+{
+    for (const std::size_t each : current_)
+    {
+        const tenure_record& one = tenures_[each];
+        if (!one.told_before || one.told || one.by->paused())
+        {
+            continue;
+        }
+        check(
+            one.by->now() < one.until - *one.told_before, "loss in time",
+            fmt::format(
+                "{} keeps {} with {}, and isn't told that this ends in {} us", one.by->name(), one.resource,
+                one.owner_id,
+                std::chrono::duration_cast<std::chrono::microseconds>(one.until - one.by->now()).count()));
+    }
+}
+
+void oracle::check_released()
+{
+    for (std::size_t master = 0; master < all_.masters().size(); ++master)
+    {
+        for (const auto& [key, owner_id] : all_.masters()[master]->contents())
+        {
+            const auto found = owners_.find(owner_id);
+            const process* by = found != owners_.end() ? all_.process_of(found->second) : nullptr;
+            check(
+                by == nullptr || !by->orderly(), "released",
+                fmt::format(
+                    "master {} still has {} of client {}: {}", master, key,
+                    found != owners_.end() ? found->second : 0, owner_id));
+        }
+    }
+}
+
+} // namespace redlock::test

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSL-1.0
+// Who judges what happens in a universe. It sees the wire, the masters' stores and the true time; of the library it
+// takes only what a user sees: leases, and what operations ended with.
+#pragma once
+
+#include "simulation/scripted_master.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test
+{
+
+class process;
+class universe;
+struct call;
+
+/// What was promised and isn't so.
+struct violation
+{
+    std::string check; // Its name.
+    std::string words;
+};
+
+/// The checks have names:
+///   exclusion       two leases of one resource are valid at once
+///   body            somebody gets in beside a body that is still running
+///   validity        a lease is valid, and no quorum of the masters keeps its key
+///   loss in time    a kept lease is as good as over, and nobody was told
+///   liveness        nothing fails any more, and a resource can't be had
+///   released        what was given back is still there
+///   nothing left    something waits, or is held, after the end
+///   completed once  an operation completed twice
+///   errors          an operation ended with an error that it had no reason for
+///   steps           time stands still
+///   same trace      the same seed went another way
+class oracle
+{
+  public:
+    explicit oracle(universe& all) : all_{all} {}
+
+    const std::optional<violation>& found() const noexcept { return found_; }
+    /// Only the first violation counts.
+    void check(bool holds, std::string_view name, std::string words)
+    {
+        if (!holds && !found_)
+        {
+            found_ = violation{std::string{name}, std::move(words)};
+        }
+    }
+    /// How often two held the same at once, where that isn't promised to be impossible.
+    std::size_t doubles() const noexcept { return doubles_; }
+    std::size_t leases() const noexcept { return tenures_.size(); }
+
+    // ---- What a user sees.
+    /// Somebody has a lease from now on. `told_before` of one that is kept: so long before its end it is told of. What
+    /// is kept is held until it is given back, or until its validity ends; else the lease itself says so.
+    std::size_t
+    won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept);
+    void gave_back(std::size_t known_as);
+    void told_of_loss(std::size_t known_as) { tenures_[known_as].told = true; }
+    void completed(const process& by, const call& what, error_code error);
+    /// Its manager is being shut down, or dropped.
+    void closing(const process& by);
+    /// It has gone, and its leases with it.
+    void forget(const process& gone);
+
+    // ---- What nobody else sees.
+    void on_command(
+        std::size_t master, const client_state& from, const std::string& what, const command& words,
+        const std::string& reply);
+    /// It made a step: leases may have become longer.
+    void after_step(process& by);
+    /// Nothing is left to do at this time.
+    void before_time_passes();
+    /// All that was to be paid back has had its time.
+    void check_released();
+
+  private:
+    struct tenure_record
+    {
+        process* by;
+        const lease* has;
+        std::string resource;
+        std::string owner_id;
+        clock::time_point until; // By its process's clock; never less than it was.
+        std::optional<std::chrono::milliseconds> told_before;
+        bool kept;
+        bool told = false;
+        bool over = false;
+    };
+
+    bool believes(const tenure_record& one) const;
+    void check_alone(std::size_t known_as);
+    void check_kept_by_quorum(const tenure_record& one);
+    void watch_end(std::size_t known_as);
+
+    universe& all_;
+    std::optional<violation> found_;
+    std::vector<tenure_record> tenures_;
+    std::vector<std::size_t> current_;               // Those that aren't over.
+    std::map<std::string, int, std::less<>> owners_; // Of each owner id that was sent: which process.
+    std::map<int, bool> closed_;
+    std::size_t doubles_ = 0;
+};
+
+} // namespace redlock::test

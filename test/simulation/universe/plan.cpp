@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a seed draws.
+#include "plan.hpp"
+
+#include "chance.hpp"
+#include "faults.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+template <class T, std::size_t N>
+T one_of(chance& draws, const std::array<T, N>& choices)
+{
+    return choices[draws.below(N)];
+}
+
+void draw_times(plan& drawn, chance& draws)
+{
+    // Short ones lapse while something is going on; with long ones only a release gives a resource back.
+    constexpr std::array<milliseconds, 8> ttls{20ms, 40ms, 60ms, 100ms, 150ms, 300ms, 1s, 4s};
+    const std::size_t how_many = 1 + draws.below(2);
+    for (std::size_t each = 0; each < how_many; ++each)
+    {
+        drawn.ttls.push_back(one_of(draws, ttls));
+    }
+    const milliseconds shortest = *std::min_element(drawn.ttls.begin(), drawn.ttls.end());
+    if (draws.one_in(2))
+    {
+        drawn.node_timeout = std::clamp(shortest / 8, 2ms, 50ms);
+    }
+    drawn.connect_timeout = one_of(draws, std::array{50ms, 200ms, 1000ms});
+    drawn.reconnect_delay_max = one_of(draws, std::array{10ms, 50ms, 200ms});
+    drawn.retry_delay_max = one_of(draws, std::array{10ms, 20ms, 100ms});
+    drawn.ping_interval = one_of(draws, std::array{100ms, 1000ms});
+    drawn.dead_after = one_of(draws, std::array{30ms, 100ms, 1000ms});
+    drawn.drift_factor = one_of(draws, std::array{0.01, 0.01, 0.05, 0.1});
+    drawn.latency = one_of(draws, std::array<clock::duration, 3>{50us, 100us, 500us});
+    drawn.jitter = one_of(draws, std::array<clock::duration, 3>{0us, 100us, 1ms});
+}
+
+void draw_habits(plan& drawn, chance& draws)
+{
+    habits& does = drawn.does;
+    does.tries = draws.below(3);
+    does.acquires = draws.below(3);
+    does.keeps = draws.below(3);
+    does.bodies = 1 + draws.below(3);
+    does.drops_one_in = 1 + draws.below(6);
+    does.cancels_one_in = one_of(draws, std::array<std::size_t, 3>{2, 5, 1000});
+    does.pause = one_of(draws, std::array<clock::duration, 3>{500us, 5ms, 20ms});
+    const clock::duration shortest = *std::min_element(drawn.ttls.begin(), drawn.ttls.end());
+    does.work = std::min<clock::duration>(shortest * (1 + draws.below(3)), 200ms);
+}
+
+void draw_injections(plan& drawn, chance& draws)
+{
+    // Which kinds there are at all differs from seed to seed: some need the absence of others.
+    const std::size_t rareness = 2 + draws.below(8);
+    std::vector<std::size_t> enabled;
+    const auto& all = all_faults();
+    for (std::size_t kind = 0; kind < all.size(); ++kind)
+    {
+        if (draws.one_in(rareness) && (drawn.breaks_assumptions || !all[kind].breaks_assumptions))
+        {
+            enabled.push_back(kind);
+        }
+    }
+    if (enabled.empty())
+    {
+        return;
+    }
+    const clock::duration mean = drawn.length / static_cast<clock::rep>(2 + draws.below(12));
+    for (clock::duration at = draws.between(0us, mean); at < drawn.length; at += draws.between(0us, 2 * mean))
+    {
+        const std::size_t kind = enabled[draws.below(enabled.size())];
+        drawn.injections.push_back({at, kind, draws.fork()});
+    }
+}
+
+} // namespace
+
+milliseconds plan::longest_ttl() const
+{
+    return *std::max_element(ttls.begin(), ttls.end());
+}
+
+std::int64_t plan::most_drift() const
+{
+    return static_cast<std::int64_t>(drift_factor * 1'000'000) / 2;
+}
+
+plan draw_plan(std::uint64_t seed)
+{
+    chance draws{chance::mixed(seed)};
+    plan drawn;
+    drawn.seed = seed;
+    drawn.breaks_assumptions = draws.one_in(5);
+    drawn.masters = one_of(draws, std::array<std::size_t, 10>{1, 2, 3, 3, 3, 3, 5, 5, 5, 7});
+    drawn.clients = 2 + draws.below(2);
+    drawn.workers = 1 + draws.below(3);
+    drawn.resources = 1 + draws.below(2);
+    drawn.length = draws.between(20ms, 200ms);
+    draw_times(drawn, draws);
+    draw_habits(drawn, draws);
+    draw_injections(drawn, draws);
+    return drawn;
+}
+
+} // namespace redlock::test

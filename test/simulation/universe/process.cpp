@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSL-1.0
+// One client process.
+#include "process.hpp"
+
+#include "universe.hpp"
+
+#include "manager/create.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace redlock::test
+{
+
+namespace asio = boost::asio;
+
+process::process(universe& all, int number, std::uint64_t seed)
+    : all_{all},
+      number_{number},
+      name_{"client " + std::to_string(number)},
+      draws_{seed},
+      environment_{std::make_shared<virtual_environment>(all.shared_world(), number)},
+      io_{std::in_place, BOOST_ASIO_CONCURRENCY_HINT_UNSAFE},
+      handlers_{&asio::use_service<pending_handlers>(*io_)}
+{
+    handlers_->hold_back();
+    for (std::size_t index = 0; index < all.masters().size(); ++index)
+    {
+        environment_->put(host_of(index), *all.masters()[index]);
+    }
+}
+
+process::~process()
+{
+    kill(false);
+}
+
+void process::start()
+{
+    make_manager();
+    for (std::size_t index = 0; index < all_.drawn().workers; ++index)
+    {
+        workers_.push_back(std::make_unique<worker>(*this, draws_.fork()));
+        workers_.back()->start();
+    }
+}
+
+void process::make_manager()
+{
+    locks_.emplace(manager::create(io_->get_executor(), all_.options(), environment_));
+}
+
+bool process::step(chance& picks)
+{
+    if (!up() || paused_)
+    {
+        return false;
+    }
+    // What the kernel has ready comes in any order; what was posted comes in its own.
+    if (const std::size_t ready = handlers_->ready(); ready > 0)
+    {
+        handlers_->post_ready(picks.below(ready));
+    }
+    io_->restart();
+    if (io_->poll_one() == 0)
+    {
+        return false;
+    }
+    count_down();
+    return true;
+}
+
+void process::kill(bool resets)
+{
+    if (!up())
+    {
+        return;
+    }
+    say(resets ? "is killed, its connections are reset" : "is killed");
+    if (resets)
+    {
+        for (const auto& each : all_.links_of(number_))
+        {
+            each->cut();
+        }
+    }
+    all_.watch().forget(*this);
+    orderly_ = false;
+    // Leases and managers that outlive their context do nothing.
+    io_.reset();
+    workers_.clear();
+    locks_.reset();
+}
+
+void process::shut_down(bool then_anew)
+{
+    if (closing_)
+    {
+        return;
+    }
+    closing_ = true;
+    const call_ptr ending = begin("shutdown");
+    auto done = [this, ending, then_anew](error_code error)
+    {
+        end(ending, error);
+        closing_ = false;
+        if (then_anew && !stopping_)
+        {
+            make_manager();
+        }
+    };
+    orderly_ = orderly_ && !then_anew;
+    all_.watch().closing(*this);
+    locks_->async_shutdown(asio::bind_cancellation_slot(ending->cancel.slot(), std::move(done)));
+}
+
+void process::drop_manager()
+{
+    say("drops its manager");
+    orderly_ = false;
+    all_.watch().closing(*this);
+    make_manager();
+}
+
+void process::cancel_one(std::size_t which)
+{
+    std::erase_if(calls_, [](const std::weak_ptr<call>& each) { return each.expired(); });
+    if (calls_.empty())
+    {
+        return;
+    }
+    if (const call_ptr one = calls_[which % calls_.size()].lock(); one && !one->done)
+    {
+        one->cancelled = true;
+        one->cancel.emit(asio::cancellation_type::terminal);
+    }
+}
+
+void process::stop()
+{
+    stopping_ = true;
+    for (const auto& each : workers_)
+    {
+        each->stop();
+    }
+}
+
+void process::post(std::function<void()> what)
+{
+    asio::post(*io_, std::move(what));
+}
+
+void process::after(clock::duration length, std::function<void()> what)
+{
+    auto due = [weak = weak_from_this(), what = std::move(what)]
+    {
+        if (const auto self = weak.lock(); self && self->up())
+        {
+            self->post(what);
+        }
+    };
+    all_.world().at(all_.world().now() + length, event_kind::timer, std::move(due));
+}
+
+call_ptr process::begin(const char* what, std::string_view about)
+{
+    auto one = std::make_shared<call>(what);
+    ++running_;
+    calls_.push_back(one);
+    say(what, {}, about);
+    if (draws_.one_in(all_.drawn().does.cancels_one_in))
+    {
+        to_cancel_.push_back({draws_.below(40), one});
+    }
+    return one;
+}
+
+void process::end(const call_ptr& done, error_code error)
+{
+    all_.watch().check(!done->done, "completed once", "an operation completed twice");
+    done->done = true;
+    --running_;
+    say(done->what, error, "has ended");
+    all_.watch().completed(*this, *done, error);
+}
+
+/// An operation is cancelled after a number of steps: at any of its suspensions.
+void process::count_down()
+{
+    for (std::size_t at = 0; at < to_cancel_.size();)
+    {
+        countdown& each = to_cancel_[at];
+        if (each.steps-- > 0)
+        {
+            ++at;
+            continue;
+        }
+        const call_ptr one = each.of.lock();
+        to_cancel_.erase(to_cancel_.begin() + static_cast<std::ptrdiff_t>(at));
+        if (one && !one->done)
+        {
+            one->cancelled = true;
+            one->cancel.emit(asio::cancellation_type::terminal);
+        }
+    }
+}
+
+void process::wait(clock::duration length, waiting_handler handler)
+{
+    auto slot = asio::get_associated_cancellation_slot(handler);
+    const pending_handlers::ticket ticket = handlers_->add(io_->get_executor(), std::move(handler));
+    if (slot.is_connected())
+    {
+        slot.assign(
+            [handlers = handlers_, ticket](asio::cancellation_type)
+            {
+                pending_handlers::ticket waiting = ticket;
+                handlers->complete(waiting, asio::error::operation_aborted);
+            });
+    }
+    auto due = [weak = weak_from_this(), ticket]
+    {
+        if (const auto self = weak.lock(); self && self->up())
+        {
+            pending_handlers::ticket waiting = ticket;
+            self->handlers_->complete(waiting, {});
+        }
+    };
+    all_.world().at(all_.world().now() + length, event_kind::timer, std::move(due));
+}
+
+bool process::stopped() const
+{
+    return std::all_of(workers_.begin(), workers_.end(), [](const auto& each) { return each->idle(); });
+}
+
+std::string process::leftovers()
+{
+    locks_.reset();
+    workers_.clear();
+    while (step(draws_))
+    {
+    }
+    if (running_ > 0)
+    {
+        return std::to_string(running_) + " operations never completed";
+    }
+    if (!handlers_->empty())
+    {
+        return "handlers wait for something that doesn't come";
+    }
+    if (environment_->alarms() > 0)
+    {
+        return "an alarm is left";
+    }
+    if (environment_->streams() > 0)
+    {
+        return "a stream is left";
+    }
+    if (environment_.use_count() > 1)
+    {
+        return "a manager is left, or a lease";
+    }
+    return {};
+}
+
+void process::say(const char* what, error_code error, std::string_view about)
+{
+    trace& told = all_.told();
+    told.add({static_cast<std::uint64_t>(number_), static_cast<std::uint64_t>(error.value())});
+    told.add(std::string_view{what});
+    told.add(about);
+    if (told.printing())
+    {
+        const std::string why = error ? ": " + error.message() : std::string{};
+        told.print(all_.world().now(), name_, now(), fmt::format("{} {}{}", what, about, why));
+    }
+}
+
+} // namespace redlock::test

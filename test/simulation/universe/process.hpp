@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+// One client process: its execution context, its clock, its lock manager, and those who work in it.
+#pragma once
+
+#include "chance.hpp"
+#include "simulation/pending_handlers.hpp"
+#include "simulation/virtual_environment.hpp"
+#include "worker.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+class universe;
+
+/// An operation that was begun. It has to complete once.
+struct call
+{
+    explicit call(const char* its_name) : what{its_name} {}
+
+    const char* what;
+    bool cancelled = false;
+    bool done = false;
+    boost::asio::cancellation_signal cancel{};
+};
+using call_ptr = std::shared_ptr<call>;
+
+class process : public std::enable_shared_from_this<process>
+{
+  public:
+    process(universe& all, int number, std::uint64_t seed);
+    process(const process&) = delete;
+    process& operator=(const process&) = delete;
+    ~process();
+
+    universe& all() noexcept { return all_; }
+    int number() const noexcept { return number_; }
+    const std::string& name() const noexcept { return name_; }
+    virtual_environment& environment() noexcept { return *environment_; }
+    const virtual_environment& environment() const noexcept { return *environment_; }
+    clock::time_point now() const noexcept { return environment_->now(); }
+    boost::asio::io_context& context() noexcept { return *io_; }
+    /// While it is up.
+    lock_manager& locks() noexcept { return *locks_; }
+
+    /// Its manager connects, and its workers begin.
+    void start();
+    /// The same without workers.
+    void open() { make_manager(); }
+    bool up() const noexcept { return io_.has_value(); }
+    bool paused() const noexcept { return paused_; }
+    /// One handler, if there is one. False if there was none.
+    bool step(chance& picks);
+
+    // ---- What happens to it.
+    /// Nothing in it runs; its clock goes on, and what comes waits for it.
+    void pause() noexcept { paused_ = true; }
+    void resume() noexcept { paused_ = false; }
+    /// It ends without a word: its sockets are closed, or reset with all that is under way.
+    void kill(bool resets);
+    /// The orderly end of its manager; another one takes its place if it is told to.
+    void shut_down(bool then_anew);
+    bool closing() const noexcept { return closing_; }
+    /// The end of its manager without order; another one takes its place.
+    void drop_manager();
+    /// Cancels one of the operations that are under way.
+    void cancel_one(std::size_t which);
+    /// Its workers begin nothing new, and bring to an end what they do.
+    void stop();
+
+    // ---- For its workers.
+    /// `what` is called in it, after so much true time.
+    void after(clock::duration length, std::function<void()> what);
+    void post(std::function<void()> what);
+    /// Begins an operation, which may be cancelled after a number of steps.
+    call_ptr begin(const char* what, std::string_view about = {});
+    void end(const call_ptr& done, error_code error);
+    /// Waits as a timer of Asio's would.
+    template <class Token>
+    auto async_wait(clock::duration length, Token&& token)
+    {
+        return boost::asio::async_initiate<Token, void(error_code)>(
+            [this, length](auto handler) { wait(length, std::move(handler)); }, token);
+    }
+
+    // ---- For the oracle.
+    /// Its manager was neither shut down nor dropped, all this time: whatever it owes, it pays.
+    bool orderly() const noexcept { return orderly_; }
+    std::size_t running() const noexcept { return running_; }
+    bool stopped() const;
+    /// After it was stopped and its manager has gone: what is left, in words; empty if nothing is.
+    std::string leftovers();
+    void say(const char* what, error_code error = {}, std::string_view about = {});
+
+  private:
+    using waiting_handler = boost::asio::any_completion_handler<void(error_code)>;
+
+    void wait(clock::duration length, waiting_handler handler);
+    void make_manager();
+    void count_down();
+
+    universe& all_;
+    int number_;
+    std::string name_;
+    chance draws_;
+    std::shared_ptr<virtual_environment> environment_;
+    std::optional<boost::asio::io_context> io_;
+    pending_handlers* handlers_;
+    std::optional<lock_manager> locks_;
+    std::vector<std::unique_ptr<worker>> workers_;
+    bool paused_ = false;
+    bool stopping_ = false;
+    bool closing_ = false;
+    bool orderly_ = true;
+
+    struct countdown
+    {
+        std::size_t steps;
+        std::weak_ptr<call> of;
+    };
+    std::vector<countdown> to_cancel_;
+    std::vector<std::weak_ptr<call>> calls_;
+    std::size_t running_ = 0;
+};
+
+} // namespace redlock::test

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: BSL-1.0
+// What happens to client processes.
+#include "faults.hpp"
+
+#include "universe.hpp"
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+constexpr bool keeps = false; // The assumptions.
+
+constexpr std::size_t most_processes = 8;
+
+/// One that is up; null if there is none.
+std::shared_ptr<process> any_process(universe& all, chance& draws, const char* fault)
+{
+    std::vector<std::shared_ptr<process>> up;
+    for (const auto& each : all.processes())
+    {
+        if (each->up())
+        {
+            up.push_back(each);
+        }
+    }
+    if (up.empty())
+    {
+        return nullptr;
+    }
+    auto one = up[draws.below(up.size())];
+    all.tell_fault(fault, static_cast<std::size_t>(one->number()));
+    return one;
+}
+
+clock::duration some_time(const universe& all, chance& draws)
+{
+    const clock::duration longest = 2 * all.drawn().longest_ttl();
+    return draws.one_in(3) ? draws.between(0ms, std::min<clock::duration>(longest, 300ms))
+                           : draws.between(0ms, 20ms);
+}
+
+void pause(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "client pause"))
+    {
+        one->pause();
+        all.later(some_time(all, draws), [one] { one->resume(); });
+    }
+}
+
+/// As a pause, but nobody keeps its connections for it meanwhile.
+void sleep(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "client sleep"))
+    {
+        one->pause();
+        const clock::duration length = some_time(all, draws);
+        for (const auto& each : all.links_of(one->number()))
+        {
+            if (draws.one_in(2))
+            {
+                each->end_for_master();
+            }
+        }
+        all.later(length, [one] { one->resume(); });
+    }
+}
+
+void replace(universe& all, chance& draws)
+{
+    if (all.processes().size() < most_processes)
+    {
+        all.later(draws.between(0ms, 30ms), [&all] { all.add_process().start(); });
+    }
+}
+
+void kill(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "client killed"))
+    {
+        one->kill(false);
+        replace(all, draws);
+    }
+}
+
+void kill_and_reset(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "client killed and reset"))
+    {
+        one->kill(true);
+        replace(all, draws);
+    }
+}
+
+void join(universe& all, chance& draws)
+{
+    all.tell_fault("new client", all.processes().size());
+    replace(all, draws);
+}
+
+void cancel(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "cancellation"))
+    {
+        one->cancel_one(draws.below(16));
+    }
+}
+
+void shut_down(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "shutdown"))
+    {
+        one->shut_down(true);
+    }
+}
+
+void drop(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "manager dropped"))
+    {
+        one->drop_manager();
+    }
+}
+
+void drift(universe& all, chance& draws)
+{
+    if (const auto one = any_process(all, draws, "client drift"))
+    {
+        const auto bound = static_cast<std::size_t>(all.drawn().most_drift());
+        const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
+        one->environment().set_rate(draws.one_in(2) ? rate : -rate);
+    }
+}
+
+} // namespace
+
+std::vector<fault> process_faults()
+{
+    return {
+        {"client pause", "a client does nothing for a while; what comes waits for it", keeps, pause},
+        {"client sleep", "a client's machine sleeps, and some masters drop its connections", keeps, sleep},
+        {"client killed", "a client ends without a word, its connections are closed", keeps, kill},
+        {"client killed and reset", "the same, and what it had sent last never arrives", keeps,
+         kill_and_reset},
+        {"new client", "one client more", keeps, join},
+        {"cancellation", "an operation is cancelled", keeps, cancel},
+        {"shutdown", "a manager is shut down in the middle, and another one made", keeps, shut_down},
+        {"manager dropped", "a manager goes in the middle, and another one is made", keeps, drop},
+        {"client drift", "a client's clock goes faster or slower, as it may", keeps, drift},
+    };
+}
+
+} // namespace redlock::test

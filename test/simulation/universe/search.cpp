@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSL-1.0
+// Runs seeds.
+#include "search.hpp"
+
+#include "faults.hpp"
+#include "universe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr std::uint64_t twice_one_in = 50; // Seeds.
+
+/// Whether it still violates the same.
+bool violates(const plan& drawn, const std::string& check)
+{
+    const outcome_of_run one = run_seed(drawn, nullptr);
+    return one.found && one.found->check == check;
+}
+
+/// Leaves out pieces of the schedule, larger ones first, as long as the violation stays.
+plan shortest(plan whole, const std::string& check)
+{
+    for (std::size_t piece = std::max<std::size_t>(whole.injections.size() / 2, 1); piece > 0; piece /= 2)
+    {
+        for (std::size_t at = 0; at < whole.injections.size();)
+        {
+            plan less = whole;
+            const auto first = less.injections.begin() + static_cast<std::ptrdiff_t>(at);
+            const auto length = static_cast<std::ptrdiff_t>(std::min(piece, less.injections.size() - at));
+            less.injections.erase(first, first + length);
+            if (violates(less, check))
+            {
+                whole = std::move(less);
+            }
+            else
+            {
+                at += piece;
+            }
+        }
+    }
+    return whole;
+}
+
+} // namespace
+
+outcome_of_run run_seed(const plan& drawn, std::FILE* out)
+{
+    trace told{out};
+    outcome_of_run one;
+    universe all{drawn, told};
+    one.found = all.run();
+    one.hash = told.hash();
+    one.lasted = all.lasted();
+    one.leases = all.watch().leases();
+    one.doubles = all.watch().doubles();
+    return one;
+}
+
+void totals::add(const totals& some)
+{
+    seeds += some.seeds;
+    leases += some.leases;
+    faults += some.faults;
+    doubles += some.doubles;
+    simulated += some.simulated;
+    hash += some.hash;
+}
+
+std::string totals::in_words() const
+{
+    return fmt::format(
+        "{} seeds, {} leases, {} faults, {} s simulated, {} double holds where nothing is promised, trace "
+        "{:016x}",
+        seeds, leases, faults, std::chrono::duration_cast<std::chrono::seconds>(simulated).count(), doubles,
+        hash);
+}
+
+std::optional<found_violation>
+run_seeds(std::uint64_t first, std::uint64_t last, std::size_t step, totals& all)
+{
+    for (std::uint64_t seed = first; seed <= last; seed += step)
+    {
+        const plan drawn = draw_plan(seed);
+        outcome_of_run one = run_seed(drawn, nullptr);
+        if (!one.found && seed % twice_one_in == 0)
+        {
+            const outcome_of_run again = run_seed(drawn, nullptr);
+            if (again.hash != one.hash)
+            {
+                one.found = violation{
+                    "same trace", fmt::format("once it was {:016x}, then {:016x}", one.hash, again.hash)};
+            }
+        }
+        if (one.found)
+        {
+            return found_violation{seed, *one.found};
+        }
+        all.add(
+            {1, one.leases, drawn.injections.size(), one.doubles, one.lasted,
+             chance::mixed(seed ^ one.hash)});
+    }
+    return {};
+}
+
+int minimise(std::uint64_t seed)
+{
+    const plan whole = draw_plan(seed);
+    const outcome_of_run one = run_seed(whole, nullptr);
+    if (!one.found)
+    {
+        fmt::print("seed {} violates nothing\n", seed);
+        return 0;
+    }
+    const plan left = shortest(whole, one.found->check);
+    const outcome_of_run short_one = run_seed(left, stdout);
+    fmt::print("{} of {} faults are left:", left.injections.size(), whole.injections.size());
+    for (const injection& each : left.injections)
+    {
+        fmt::print(" [{}]", all_faults()[each.kind].name);
+    }
+    fmt::print("\nseed {} violates {}: {}\n", seed, short_one.found->check, short_one.found->words);
+    return 1;
+}
+
+} // namespace redlock::test

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+// Runs seeds, many or one, and looks for the shortest way to a violation.
+#pragma once
+
+#include "oracle.hpp"
+#include "plan.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+namespace redlock::test
+{
+
+struct outcome_of_run
+{
+    std::optional<violation> found;
+    std::uint64_t hash = 0;
+    clock::duration lasted{};
+    std::size_t leases = 0;
+    std::size_t doubles = 0;
+};
+
+/// Tells what happens on `out`, unless that is null.
+outcome_of_run run_seed(const plan& drawn, std::FILE* out);
+
+/// What many seeds had in them.
+struct totals
+{
+    std::size_t seeds = 0;
+    std::size_t leases = 0;
+    std::size_t faults = 0;
+    std::size_t doubles = 0; // Where the assumptions were broken.
+    clock::duration simulated{};
+    std::uint64_t hash = 0; // Whatever the order of the seeds.
+
+    void add(const totals& some);
+    std::string in_words() const;
+};
+
+struct found_violation
+{
+    std::uint64_t seed;
+    violation what;
+};
+
+/// Every `step`-th; stops with the first violation. Now and then a seed is run twice, to see that it goes the same way.
+std::optional<found_violation>
+run_seeds(std::uint64_t first, std::uint64_t last, std::size_t step, totals& all);
+
+/// Leaves out faults as long as the violation stays, and tells what is left. What a program ends with.
+int minimise(std::uint64_t seed);
+
+} // namespace redlock::test

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSL-1.0
+// What happened in a universe: always as a hash, and as readable lines when somebody wants to read them.
+#pragma once
+
+#include "chance.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+namespace redlock::test
+{
+
+class trace
+{
+  public:
+    /// Lines go to `out`, if it isn't null.
+    explicit trace(std::FILE* out) noexcept : out_{out} {}
+
+    bool printing() const noexcept { return out_ != nullptr; }
+    std::uint64_t hash() const noexcept { return hash_; }
+
+    /// Numbers that tell one course of things from another.
+    void add(std::initializer_list<std::uint64_t> numbers) noexcept
+    {
+        for (const std::uint64_t each : numbers)
+        {
+            hash_ = chance::mixed(hash_ + each + 0x9e3779b97f4a7c15U);
+        }
+    }
+    void add(std::string_view text) noexcept
+    {
+        std::uint64_t sum = 14695981039346656037U;
+        for (const char each : text)
+        {
+            sum = (sum ^ static_cast<unsigned char>(each)) * 1099511628211U;
+        }
+        add({sum});
+    }
+    /// One line. Only if it is printed: what is in it was added as numbers.
+    void
+    print(clock::time_point truth, std::string_view who, clock::time_point its_clock, std::string_view what);
+
+  private:
+    std::FILE* out_;
+    std::uint64_t hash_ = 0;
+};
+
+} // namespace redlock::test

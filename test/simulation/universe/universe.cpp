@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: BSL-1.0
+// A whole universe from one seed.
+#include "universe.hpp"
+
+#include "faults.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+constexpr std::size_t most_steps = 1'000'000;
+constexpr clock::time_point beginning{100h};
+
+} // namespace
+
+std::string host_of(std::size_t index)
+{
+    return "10.0.0." + std::to_string(index + 1);
+}
+
+universe::universe(const plan& drawn, trace& told)
+    : plan_{drawn},
+      told_{told},
+      world_{std::make_shared<virtual_world>(chance::mixed(drawn.seed + 1), ties::by_chance)},
+      oracle_{*this},
+      picks_{chance::mixed(drawn.seed + 2)},
+      births_{chance::mixed(drawn.seed + 3)},
+      clocks_set_by_(drawn.masters)
+{
+    const auto bound = static_cast<std::size_t>(plan_.most_drift());
+    for (std::size_t index = 0; index < plan_.masters; ++index)
+    {
+        masters_.push_back(std::make_unique<scripted_master>(*world_, fresh_run_id()));
+        scripted_master& one = *masters_.back();
+        one.network = calm();
+        // An offset of its own, and some go as fast or slow as they may.
+        one.clock_of_its_own().jump(world_->now(), births_.between(0s, 1000s));
+        const auto rate = static_cast<std::int64_t>(births_.one_in(2) ? births_.below(bound + 1) : bound);
+        one.clock_of_its_own().set_rate(world_->now(), births_.one_in(2) ? rate : -rate);
+        one.witness = [this, index](const auto& from, const auto& what, const auto& words, const auto& reply)
+        { oracle_.on_command(index, from, what, words, reply); };
+    }
+    for (std::size_t index = 0; index < plan_.clients; ++index)
+    {
+        add_process().start();
+    }
+    for (const injection& each : plan_.injections)
+    {
+        world_->at(beginning + each.at, event_kind::timer, [this, each] { strike(each); });
+    }
+}
+
+universe::~universe()
+{
+    for (const auto& each : processes_)
+    {
+        each->kill(false);
+    }
+}
+
+latency universe::calm() const
+{
+    latency network;
+    network.there = network.back = plan_.latency;
+    network.jitter = plan_.jitter;
+    return network;
+}
+
+config universe::options() const
+{
+    config all;
+    for (std::size_t index = 0; index < plan_.masters; ++index)
+    {
+        all.masters.emplace_back("redis://" + host_of(index));
+    }
+    all.node_timeout = plan_.node_timeout;
+    all.drift_factor = plan_.drift_factor;
+    all.connect_timeout = plan_.connect_timeout;
+    all.reconnect_delay_min = std::min(all.reconnect_delay_min, plan_.reconnect_delay_max);
+    all.reconnect_delay_max = plan_.reconnect_delay_max;
+    all.retry_delay_min = std::min(all.retry_delay_min, plan_.retry_delay_max);
+    all.retry_delay_max = plan_.retry_delay_max;
+    all.ping_interval = plan_.ping_interval;
+    all.dead_after = plan_.dead_after;
+    return all;
+}
+
+/// ttl x factor + 2 ms, in whole milliseconds.
+std::chrono::milliseconds universe::drift_of(std::chrono::milliseconds ttl) const
+{
+    return std::chrono::milliseconds{
+        static_cast<std::int64_t>(std::ceil(static_cast<double>(ttl.count()) * plan_.drift_factor)) + 2};
+}
+
+std::chrono::milliseconds universe::margin_of(std::chrono::milliseconds ttl) const
+{
+    return std::max(ttl / 10, 2 * drift_of(ttl));
+}
+
+bool universe::can_keep(std::chrono::milliseconds ttl) const
+{
+    const std::chrono::milliseconds node_timeout =
+        plan_.node_timeout.value_or(std::clamp<std::chrono::milliseconds>(ttl / 10, 1ms, 50ms));
+    const std::chrono::milliseconds late = ttl / 3 + (ttl / 3 + 9ms) / 10;
+    return late + 2 * node_timeout + margin_of(ttl) + drift_of(ttl) < ttl;
+}
+
+const process* universe::process_of(int number) const
+{
+    const auto& one = processes_.at(static_cast<std::size_t>(number) - 1);
+    return one->up() ? one.get() : nullptr;
+}
+
+std::vector<std::shared_ptr<virtual_link>> universe::links_of(int process_number) const
+{
+    std::vector<std::shared_ptr<virtual_link>> all;
+    for (const auto& each : masters_)
+    {
+        for (auto& link : each->links())
+        {
+            if (link->at_master().origin == process_number)
+            {
+                all.push_back(std::move(link));
+            }
+        }
+    }
+    return all;
+}
+
+process& universe::add_process()
+{
+    const int number = static_cast<int>(processes_.size()) + 1;
+    processes_.push_back(std::make_shared<process>(*this, number, births_.fork()));
+    process& fresh = *processes_.back();
+    const auto bound = static_cast<std::size_t>(plan_.most_drift());
+    const auto rate = static_cast<std::int64_t>(births_.one_in(2) ? births_.below(bound + 1) : bound);
+    fresh.environment().jump(births_.between(0s, 1000s));
+    fresh.environment().set_rate(births_.one_in(2) ? rate : -rate);
+    return fresh;
+}
+
+void universe::later(clock::duration length, std::function<void()> what)
+{
+    auto due = [this, what = std::move(what)]
+    {
+        if (!mended_)
+        {
+            what();
+        }
+    };
+    world_->at(world_->now() + length, event_kind::timer, std::move(due));
+}
+
+void universe::set_clock(std::size_t master, clock::duration by)
+{
+    masters_[master]->clock_of_its_own().jump(world_->now(), by);
+    clocks_set_by_[master] += by;
+}
+
+void universe::tell_fault(const char* name, std::size_t about)
+{
+    told_.add({about});
+    told_.add(std::string_view{name});
+    if (told_.printing())
+    {
+        told_.print(world_->now(), "fault", world_->now(), fmt::format("{} ({})", name, about));
+    }
+}
+
+void universe::strike(const injection& what)
+{
+    if (!mended_)
+    {
+        chance draws{what.seed};
+        all_faults()[what.kind].strike(*this, draws);
+    }
+}
+
+void universe::mend_everything()
+{
+    mended_ = true;
+    for (const auto& each : mendings_)
+    {
+        each();
+    }
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        scripted_master& one = *masters_[index];
+        one.clock_of_its_own().jump(world_->now(), -clocks_set_by_[index]);
+        one.door = entrance::open;
+        one.role = "master";
+        one.network = calm();
+        one.answer_as_usual();
+        one.resume();
+        for (const auto& each : one.links())
+        {
+            each->let_go();
+            each->let_go_of_replies();
+        }
+        one.heal();
+    }
+    for (const auto& each : processes_)
+    {
+        each->resume();
+        each->stop();
+    }
+}
+
+/// One handler or one event: what is due at the same time comes in any order. False if nothing is left until then.
+bool universe::step(clock::time_point limit)
+{
+    const bool due = !world_->empty() && world_->next() <= world_->now();
+    if (!due || picks_.one_in(2))
+    {
+        const std::size_t first = picks_.below(processes_.size());
+        for (std::size_t each = 0; each < processes_.size(); ++each)
+        {
+            process& one = *processes_[(first + each) % processes_.size()];
+            if (one.step(picks_))
+            {
+                oracle_.after_step(one);
+                return true;
+            }
+        }
+    }
+    if (!due)
+    {
+        oracle_.before_time_passes();
+        if (world_->empty() || world_->next() > limit)
+        {
+            return false;
+        }
+        told_.add({static_cast<std::uint64_t>(world_->next().time_since_epoch().count())});
+    }
+    world_->run_next();
+    return true;
+}
+
+/// Until a time, or until something holds. False after a violation, or if it didn't come to hold.
+bool universe::run_until(clock::time_point limit, const std::function<bool()>& holds)
+{
+    while (!oracle_.found())
+    {
+        if (holds && holds())
+        {
+            return true;
+        }
+        if (++steps_ > most_steps)
+        {
+            oracle_.check(false, "steps", "time stands still");
+            return false;
+        }
+        if (!step(limit))
+        {
+            world_->jump(std::max(limit - world_->now(), clock::duration{0}));
+            return !holds || holds();
+        }
+    }
+    return false;
+}
+
+clock::duration universe::lasted() const
+{
+    return world_->now() - beginning;
+}
+
+std::optional<violation> universe::run()
+{
+    if (run_until(beginning + plan_.length))
+    {
+        mend_everything();
+        tell_fault("no faults any more", 0);
+        const clock::time_point mended_at = world_->now();
+        settle();
+        close(processes_);
+        probe(mended_at);
+    }
+    return oracle_.found();
+}
+
+/// How long a body goes on at most that doesn't listen, and then needs more time to stop than it was promised.
+clock::duration universe::longest_body() const
+{
+    return 3 * plan_.does.work + 3 * margin_of(plan_.longest_ttl());
+}
+
+/// What is owed is paid: dead connections are noticed and made anew, and what was refused is asked for again.
+void universe::settle()
+{
+    const clock::duration notices = plan_.ping_interval + plan_.dead_after + 1ms;
+    const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
+    run_until(world_->now() + longest_body() + plan_.ping_interval + notices + 2 * reconnects + 100ms);
+    if (!oracle_.found() && !plan_.breaks_assumptions && !leftovers_)
+    {
+        oracle_.check_released();
+    }
+}
+
+/// The end of all these: for some of them in order.
+void universe::close(std::vector<std::shared_ptr<process>> these)
+{
+    std::erase_if(these, [](const auto& each) { return !each->up(); });
+    for (const auto& each : these)
+    {
+        if (births_.one_in(2))
+        {
+            each->shut_down(false);
+        }
+    }
+    run_until(
+        world_->now() + plan_.longest_ttl() + 12 * plan_.dead_after + 1s,
+        [&] {
+            return std::none_of(these.begin(), these.end(), [](const auto& each) { return each->closing(); });
+        });
+    for (const auto& each : these)
+    {
+        if (!oracle_.found())
+        {
+            const std::string left = each->leftovers();
+            oracle_.check(left.empty(), "nothing left", each->name() + ": " + left);
+        }
+    }
+    run_until(world_->now() + 100ms);
+    for (std::size_t index = 0; index < masters_.size() && !oracle_.found(); ++index)
+    {
+        oracle_.check(
+            masters_[index]->clients() == 0, "nothing left",
+            fmt::format("master {} still has clients", index));
+    }
+}
+
+/// Somebody new wants every resource, now that nothing fails any more. What stands in the way for how long: a key that
+/// was set, or arrived, just then, on the slowest clock; a body that can't be cancelled; the delay between two rounds
+/// and before a connection; and a second for everything else.
+void universe::probe(clock::time_point mended_at)
+{
+    const clock::duration longest = plan_.longest_ttl();
+    const clock::duration lapses = longest + longest * plan_.most_drift() / 500'000 + 1ms;
+    const clock::duration bound = lapses + longest_body() + plan_.retry_delay_max + plan_.connect_timeout +
+                                  plan_.reconnect_delay_max + 1s;
+    const clock::time_point ends = std::max(mended_at + bound, world_->now() + 1s);
+    process& fresh = add_process();
+    fresh.open();
+    std::size_t had = 0;
+    for (std::size_t index = 0; index < plan_.resources; ++index)
+    {
+        auto done = [&had, &fresh](error_code error, const lease&)
+        {
+            fresh.say("probes", error);
+            had += error ? 0U : 1U;
+        };
+        fresh.locks().async_acquire(
+            "r" + std::to_string(index), {.ttl = plan_.longest_ttl(), .wait = no_limit}, std::move(done));
+    }
+    const bool all = run_until(ends, [&] { return had == plan_.resources; });
+    oracle_.check(
+        all, "liveness",
+        fmt::format(
+            "{} of {} resources can't be had, {} ms after the last fault", plan_.resources - had,
+            plan_.resources,
+            std::chrono::duration_cast<std::chrono::milliseconds>(ends - mended_at).count()));
+    if (all)
+    {
+        close({processes_.back()});
+    }
+}
+
+} // namespace redlock::test

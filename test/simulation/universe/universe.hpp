@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+// A whole universe from one seed: client processes with the real library in them, masters, the network between them,
+// faults, and an oracle. One thread, virtual time.
+#pragma once
+
+#include "oracle.hpp"
+#include "plan.hpp"
+#include "process.hpp"
+#include "simulation/scripted_master.hpp"
+#include "trace.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+std::string host_of(std::size_t index);
+
+class universe
+{
+  public:
+    universe(const plan& drawn, trace& told);
+    universe(const universe&) = delete;
+    universe& operator=(const universe&) = delete;
+    ~universe();
+
+    /// From the beginning to the end, or to the first violation.
+    std::optional<violation> run();
+    clock::duration lasted() const;
+
+    const plan& drawn() const noexcept { return plan_; }
+    trace& told() noexcept { return told_; }
+    oracle& watch() noexcept { return oracle_; }
+    virtual_world& world() noexcept { return *world_; }
+    const std::shared_ptr<virtual_world>& shared_world() const noexcept { return world_; }
+    const std::vector<std::unique_ptr<scripted_master>>& masters() const noexcept { return masters_; }
+    /// All that ever were; some are down.
+    const std::vector<std::shared_ptr<process>>& processes() const noexcept { return processes_; }
+
+    config options() const;
+    std::string key_of(const std::string& resource) const { return "lock:" + resource; }
+    /// How long before its end a kept lease is lost.
+    std::chrono::milliseconds margin_of(std::chrono::milliseconds ttl) const;
+    /// Whether options.hpp allows to keep a lease of this ttl.
+    bool can_keep(std::chrono::milliseconds ttl) const;
+    /// Null for one that is down.
+    const process* process_of(int number) const;
+    std::vector<std::shared_ptr<virtual_link>> links_of(int process_number) const;
+
+    // ---- For the faults.
+    process& add_process();
+    /// Unless everything was mended before.
+    void later(clock::duration length, std::function<void()> what);
+    /// A master's clock is set; set right again when everything is mended.
+    void set_clock(std::size_t master, clock::duration by);
+    /// What is done when everything is mended.
+    void at_mending(std::function<void()> what) { mendings_.push_back(std::move(what)); }
+    /// Keys may stay behind until their ttl is over: where a release is refused for good, or a ghost can't be ended.
+    void allow_leftovers() noexcept { leftovers_ = true; }
+    std::string fresh_run_id() { return "run-" + std::to_string(++last_run_); }
+    void tell_fault(const char* name, std::size_t about);
+
+  private:
+    void strike(const injection& what);
+    void mend_everything();
+    bool step(clock::time_point limit);
+    bool run_until(clock::time_point limit, const std::function<bool()>& holds = {});
+    void settle();
+    void close(std::vector<std::shared_ptr<process>> these);
+    void probe(clock::time_point mended_at);
+    clock::duration longest_body() const;
+    latency calm() const;
+    std::chrono::milliseconds drift_of(std::chrono::milliseconds ttl) const;
+
+    plan plan_;
+    trace& told_;
+    std::shared_ptr<virtual_world> world_;
+    oracle oracle_;
+    chance picks_;
+    chance births_;
+    std::vector<std::unique_ptr<scripted_master>> masters_;
+    std::vector<clock::duration> clocks_set_by_;
+    std::vector<std::shared_ptr<process>> processes_;
+    std::size_t last_run_ = 0;
+    std::size_t steps_ = 0;
+    bool mended_ = false;
+    bool leftovers_ = false;
+    std::vector<std::function<void()>> mendings_;
+};
+
+} // namespace redlock::test

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: BSL-1.0
+// Somebody who takes resources and gives them back.
+#include "worker.hpp"
+
+#include "process.hpp"
+#include "universe.hpp"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace asio = boost::asio;
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+/// What a `system_error` says.
+error_code code_of(const std::exception_ptr& thrown)
+{
+    try
+    {
+        if (thrown)
+        {
+            std::rethrow_exception(thrown);
+        }
+    }
+    catch (const system_error& error)
+    {
+        return error.code();
+    }
+    return {};
+}
+
+template <class Function>
+auto cancellable(const call_ptr& by, Function function)
+{
+    return asio::bind_cancellation_slot(by->cancel.slot(), std::move(function));
+}
+
+} // namespace
+
+void worker::start()
+{
+    later();
+}
+
+void worker::later()
+{
+    busy_ = false;
+    if (!stopping_)
+    {
+        home_.after(draws_.between(0us, home_.all().drawn().does.pause), [this] { act(); });
+    }
+}
+
+void worker::stop()
+{
+    stopping_ = true;
+    if (under_way_ && !under_way_->done)
+    {
+        under_way_->cancelled = true;
+        under_way_->cancel.emit(asio::cancellation_type::terminal);
+    }
+    if (has_ && !has_->ending)
+    {
+        give_back();
+    }
+}
+
+void worker::act()
+{
+    if (stopping_)
+    {
+        return;
+    }
+    busy_ = true;
+    const plan& drawn = home_.all().drawn();
+    std::string resource = "r" + std::to_string(draws_.below(drawn.resources));
+    const std::chrono::milliseconds ttl = drawn.ttls[draws_.below(drawn.ttls.size())];
+    const habits& does = drawn.does;
+    std::size_t drawn_verb = draws_.below(does.tries + does.acquires + does.keeps + does.bodies);
+    const bool can_be_kept = home_.all().can_keep(ttl);
+    if (drawn_verb < does.tries)
+    {
+        try_once(std::move(resource), ttl);
+        return;
+    }
+    drawn_verb -= does.tries;
+    if (drawn_verb < does.acquires || !can_be_kept)
+    {
+        acquire(std::move(resource), ttl);
+        return;
+    }
+    drawn_verb -= does.acquires;
+    if (drawn_verb < does.keeps)
+    {
+        keep(std::move(resource), ttl);
+        return;
+    }
+    run_body(std::move(resource), ttl);
+}
+
+void worker::try_once(std::string resource, std::chrono::milliseconds ttl)
+{
+    under_way_ = home_.begin("try_acquire", resource);
+    auto done = [this, self = under_way_, ttl](error_code error, redlock::lease won)
+    {
+        home_.end(self, error);
+        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
+    };
+    home_.locks().async_try_acquire(
+        std::move(resource), {.ttl = ttl}, cancellable(under_way_, std::move(done)));
+}
+
+void worker::acquire(std::string resource, std::chrono::milliseconds ttl)
+{
+    under_way_ = home_.begin("acquire", resource);
+    auto done = [this, self = under_way_, ttl](error_code error, redlock::lease won)
+    {
+        home_.end(self, error);
+        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
+    };
+    const std::chrono::milliseconds wait{draws_.below(100)};
+    home_.locks().async_acquire(
+        std::move(resource), {.ttl = ttl, .wait = wait}, cancellable(under_way_, std::move(done)));
+}
+
+void worker::keep(std::string resource, std::chrono::milliseconds ttl)
+{
+    under_way_ = home_.begin("acquire_kept", resource);
+    auto done = [this, self = under_way_, ttl](error_code error, redlock::lease won)
+    {
+        home_.end(self, error);
+        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl, true}));
+    };
+    keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
+    home_.locks().async_acquire_kept(std::move(resource), with, cancellable(under_way_, std::move(done)));
+}
+
+void worker::on_won(const tenure_ptr& won)
+{
+    if (!won->lease)
+    {
+        later();
+        return;
+    }
+    has_ = won;
+    const auto margin = won->kept ? std::optional{home_.all().margin_of(won->ttl)} : std::nullopt;
+    won->known_as = home_.all().watch().won(home_, won->lease, margin, won->kept);
+    if (won->kept)
+    {
+        const call_ptr waiting = home_.begin("wait_lost");
+        auto lost = [this, waiting, won](error_code error, error_code why)
+        {
+            home_.end(waiting, error ? error : why);
+            on_lost(won);
+        };
+        won->lease.async_wait_lost(cancellable(waiting, std::move(lost)));
+    }
+    if (stopping_)
+    {
+        give_back();
+        return;
+    }
+    looks_ = 1 + draws_.below(3);
+    hold_on();
+}
+
+/// Some time passes under the lease.
+void worker::hold_on()
+{
+    const clock::duration most = home_.all().drawn().does.work;
+    home_.after(
+        draws_.between(0us, most),
+        [this, mine = has_]
+        {
+            if (has_ != mine || mine->ending)
+            {
+                return;
+            }
+            if (--looks_ > 0)
+            {
+                extend();
+                return;
+            }
+            give_back();
+        });
+}
+
+void worker::extend()
+{
+    under_way_ = home_.begin("extend");
+    auto done = [this, self = under_way_, mine = has_](error_code error)
+    {
+        home_.end(self, error);
+        if (has_ == mine && !mine->ending)
+        {
+            hold_on();
+        }
+    };
+    has_->lease.async_extend(has_->ttl, cancellable(under_way_, std::move(done)));
+}
+
+void worker::on_lost(const tenure_ptr& lost)
+{
+    home_.all().watch().told_of_loss(lost->known_as);
+    if (has_ == lost && !lost->ending)
+    {
+        give_back();
+    }
+}
+
+void worker::give_back()
+{
+    const tenure_ptr mine = has_;
+    mine->ending = true;
+    home_.all().watch().gave_back(mine->known_as);
+    if (draws_.one_in(home_.all().drawn().does.drops_one_in))
+    {
+        home_.say("drops a lease");
+        mine->lease = {};
+        done();
+        return;
+    }
+    const call_ptr releasing = home_.begin("release");
+    auto released = [this, releasing, mine](error_code error)
+    {
+        home_.end(releasing, error);
+        done();
+    };
+    mine->lease.async_release(cancellable(releasing, std::move(released)));
+}
+
+void worker::done()
+{
+    has_.reset();
+    later();
+}
+
+void worker::run_body(std::string resource, std::chrono::milliseconds ttl)
+{
+    under_way_ = home_.begin("with_lock", resource);
+    const std::chrono::milliseconds margin = home_.all().margin_of(ttl);
+    auto done = [this, self = under_way_](std::exception_ptr thrown)
+    {
+        home_.end(self, code_of(thrown));
+        later();
+    };
+    auto body = [this, margin](redlock::lease& held) { return work(held, margin); };
+    keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
+    home_.locks().async_with_lock(std::move(resource), with, body, cancellable(under_way_, std::move(done)));
+}
+
+asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin)
+{
+    oracle& watch = home_.all().watch();
+    const bool deaf = draws_.one_in(8);
+    const std::optional<std::chrono::milliseconds> told_before = deaf ? std::nullopt : std::optional{margin};
+    const std::size_t known_as = watch.won(home_, held, told_before, true);
+    if (deaf)
+    {
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    }
+    const clock::duration length = draws_.between(0us, 3 * home_.all().drawn().does.work);
+    constexpr auto token = asio::as_tuple(asio::use_awaitable);
+    const auto waited = co_await home_.async_wait(length, token);
+    const error_code cancelled = std::get<0>(waited);
+    if (cancelled)
+    {
+        watch.told_of_loss(known_as);
+        // Else nothing could be waited for any more.
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+        // It needs some of the time that it was promised, or, now and then, more than that.
+        const clock::duration stops_in = draws_.between(0us, draws_.one_in(4) ? 3 * margin : margin);
+        co_await home_.async_wait(stops_in, token);
+    }
+    watch.gave_back(known_as);
+    if (cancelled)
+    {
+        throw system_error{asio::error::operation_aborted};
+    }
+}
+
+} // namespace redlock::test

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSL-1.0
+// Somebody who takes resources and gives them back, in all the ways that the library has.
+#pragma once
+
+#include "chance.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/awaitable.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+class process;
+struct call;
+
+/// A lease that somebody has, and what it is known by to the oracle.
+struct tenure
+{
+    redlock::lease lease{};
+    std::size_t known_as = 0;
+    std::chrono::milliseconds ttl{};
+    bool kept = false;
+    bool ending = false;
+};
+using tenure_ptr = std::shared_ptr<tenure>;
+
+class worker
+{
+  public:
+    worker(process& home, std::uint64_t seed) : home_{home}, draws_{seed} {}
+
+    void start();
+    /// Begins nothing new; gives back what it has.
+    void stop();
+    bool idle() const noexcept { return !busy_; }
+
+  private:
+    void later();
+    void act();
+    void acquire(std::string resource, std::chrono::milliseconds ttl);
+    void try_once(std::string resource, std::chrono::milliseconds ttl);
+    void keep(std::string resource, std::chrono::milliseconds ttl);
+    void run_body(std::string resource, std::chrono::milliseconds ttl);
+    void on_won(const tenure_ptr& won);
+    void hold_on();
+    void extend();
+    void give_back();
+    void on_lost(const tenure_ptr& lost);
+    void done();
+    boost::asio::awaitable<void> work(redlock::lease& held, std::chrono::milliseconds margin);
+
+    process& home_;
+    chance draws_;
+    bool busy_ = false;
+    bool stopping_ = false;
+    std::size_t looks_ = 0; // How often it still extends, or looks again.
+    std::shared_ptr<call> under_way_;
+    tenure_ptr has_;
+};
+
+} // namespace redlock::test
