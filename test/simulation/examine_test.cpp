@@ -95,7 +95,7 @@ TEST_CASE("an examination sees a clock that is set meanwhile", "[scenario-4][sce
     lock_manager locks = all.make_connected_manager();
     const auto found = examine(locks);
     all.run_for(500ms);
-    all.master(1).clock_ahead = 1min;
+    all.master(1).clock_of_its_own().jump(all.now(), 1min);
     REQUIRE(finish(all, found));
     REQUIRE(found->masters.size() == 3);
     CHECK(found->masters[0].risks.empty());
