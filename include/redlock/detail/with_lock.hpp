@@ -15,6 +15,7 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 
 #include <exception>
@@ -100,7 +101,9 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
                     if (const auto self = weak.lock())
                     {
                         self->cancelled_ = self->cancelled_ || type != asio::cancellation_type::none;
-                        self->signal_.emit(type);
+                        // Not from outside of the executor: co_spawn would pass it on later, and before Boost 1.83
+                        // without a look at whether the body is still there (asio#1332).
+                        asio::dispatch(self->executor_, [self, type] { self->signal_.emit(type); });
                     }
                 });
         }
