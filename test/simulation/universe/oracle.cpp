@@ -180,15 +180,15 @@ void oracle::on_command(
     told.add(reply);
     if (told.printing())
     {
-        const scripted_master& at = *all_.masters()[master];
+        const bool is_script = what == "extend" || what == "release";
+        const std::string asked =
+            is_script ? what + " " + shown(command{words.begin() + 3, words.end()}) : shown(words);
+        const process* const by = all_.process_of(from.origin);
         told.print(
-            all_.world().now(), fmt::format("master {}", master), at.now(),
+            all_.world().now(), fmt::format("master {}", master), all_.masters()[master]->now(),
             fmt::format(
-                "client {} on #{}: {} -> {}", from.origin, from.id,
-                what == "extend" || what == "release"
-                    ? fmt::format("{} {} {}", what, words[3], shown(command{words.begin() + 4, words.end()}))
-                    : shown(words),
-                shown(reply)));
+                "client {} ({}) on #{}: {} -> {}", from.origin,
+                by != nullptr ? in_seconds(by->now()) : "gone", from.id, asked, shown(reply)));
     }
     if (what == "SET" && words.size() > 2)
     {

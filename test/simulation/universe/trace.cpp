@@ -12,15 +12,14 @@ namespace
 
 constexpr clock::time_point beginning{std::chrono::hours{100}};
 
-/// Seconds with six places, without floating point.
+} // namespace
+
 std::string in_seconds(clock::time_point when)
 {
     const auto microseconds = std::chrono::floor<std::chrono::microseconds>(when - beginning).count();
     const auto whole = microseconds < 0 ? -microseconds : microseconds;
     return fmt::format("{}{}.{:06}", microseconds < 0 ? "-" : "", whole / 1'000'000, whole % 1'000'000);
 }
-
-} // namespace
 
 void trace::print(
     clock::time_point truth, std::string_view who, clock::time_point its_clock, std::string_view what)

@@ -15,6 +15,9 @@
 namespace redlock::test
 {
 
+/// Since the beginning of the universe, with six places.
+std::string in_seconds(clock::time_point when);
+
 class trace
 {
   public:

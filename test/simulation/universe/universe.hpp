@@ -57,7 +57,7 @@ class universe
     process& add_process();
     /// Unless everything was mended before.
     void later(clock::duration length, std::function<void()> what);
-    /// A master's clock is set; set right again when everything is mended.
+    /// A master's clock is set.
     void set_clock(std::size_t master, clock::duration by);
     /// What is done when everything is mended.
     void at_mending(std::function<void()> what) { mendings_.push_back(std::move(what)); }
@@ -85,7 +85,7 @@ class universe
     chance picks_;
     chance births_;
     std::vector<std::unique_ptr<scripted_master>> masters_;
-    std::vector<clock::duration> clocks_set_by_;
+    std::vector<bool> clock_was_set_;
     std::vector<std::shared_ptr<process>> processes_;
     std::size_t last_run_ = 0;
     std::size_t steps_ = 0;
