@@ -93,8 +93,10 @@ void refuse_writes(universe& all, chance& draws, const char* fault, const char* 
     refuse_for_a_while(all, draws, master);
 }
 
+/// As after NOREPLICAS, a release that is refused so isn't asked for again.
 void become_replica(universe& all, chance& draws)
 {
+    all.allow_leftovers();
     scripted_master& master = any_master(all, draws, "READONLY").master;
     for (const char* each : {"SET", "extend", "release"})
     {
@@ -122,7 +124,7 @@ void be_busy(universe& all, chance& draws)
         "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n");
 }
 
-/// The one error after which a release isn't asked for again: the ttl frees the key.
+/// A release that is refused so isn't asked for again: the ttl frees the key.
 void miss_replicas(universe& all, chance& draws)
 {
     all.allow_leftovers();
