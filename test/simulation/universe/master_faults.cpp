@@ -47,25 +47,28 @@ void restart_at_once(universe& all, chance& draws)
 
 void kill(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "master killed").master;
-    master.restart(all.fresh_run_id(), true);
-    master.door = entrance::refuses;
-    all.later(some_time(draws), [&master] { master.door = entrance::open; });
+    const target its = any_master(all, draws, "master killed");
+    its.master.restart(all.fresh_run_id(), true);
+    its.master.door = entrance::refuses;
+    all.later(some_time(draws), [&all, index = its.index] { all.open_door(index); });
 }
 
 /// Whoever held something there has nothing any more by the time it is back.
 void come_back_empty_later(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "empty after max ttl").master;
-    master.restart(all.fresh_run_id(), true);
-    master.door = entrance::refuses;
+    const target its = any_master(all, draws, "empty after max ttl");
+    if (!all.send_away(its.index))
+    {
+        return;
+    }
+    its.master.restart(all.fresh_run_id(), true);
     const auto longest = all.drawn().longest_ttl();
     all.later(
         longest + longest * all.drawn().most_drift() / 500'000 + 2ms,
-        [&master]
+        [&all, its]
         {
-            master.flush_all();
-            master.door = entrance::open;
+            its.master.flush_all();
+            all.bring_back(its.index);
         });
 }
 

@@ -182,12 +182,15 @@ void shut_door(universe& all, chance& draws, const char* name, entrance how)
     const std::size_t index = any_master(all, draws);
     all.tell_fault(name, index);
     scripted_master& master = *all.masters()[index];
-    master.door = how;
+    if (master.door == entrance::open)
+    {
+        master.door = how;
+    }
     if (draws.one_in(2))
     {
         master.break_connections();
     }
-    all.later(some_time(draws), [&master] { master.door = entrance::open; });
+    all.later(some_time(draws), [&all, index] { all.open_door(index); });
 }
 
 void refuse(universe& all, chance& draws)

@@ -34,7 +34,8 @@ universe::universe(const plan& drawn, trace& told)
       oracle_{*this},
       picks_{chance::mixed(drawn.seed + 2)},
       births_{chance::mixed(drawn.seed + 3)},
-      clock_was_set_(drawn.masters)
+      clock_was_set_(drawn.masters),
+      away_(drawn.masters)
 {
     const auto bound = static_cast<std::size_t>(plan_.most_drift());
     for (std::size_t index = 0; index < plan_.masters; ++index)
@@ -164,6 +165,31 @@ void universe::set_clock(std::size_t master, clock::duration by)
 {
     masters_[master]->clock_of_its_own().jump(world_->now(), by);
     clock_was_set_[master] = true;
+}
+
+bool universe::send_away(std::size_t master)
+{
+    if (away_[master])
+    {
+        return false;
+    }
+    away_[master] = true;
+    masters_[master]->door = entrance::refuses;
+    return true;
+}
+
+void universe::bring_back(std::size_t master)
+{
+    away_[master] = false;
+    open_door(master);
+}
+
+void universe::open_door(std::size_t master)
+{
+    if (!away_[master])
+    {
+        masters_[master]->door = entrance::open;
+    }
 }
 
 void universe::tell_fault(const char* name, std::size_t about)

@@ -59,6 +59,11 @@ class universe
     void later(clock::duration length, std::function<void()> what);
     /// A master's clock is set.
     void set_clock(std::size_t master, clock::duration by);
+    /// Nobody gets in until it is back. False if it is away already.
+    bool send_away(std::size_t master);
+    void bring_back(std::size_t master);
+    /// Unless it is away.
+    void open_door(std::size_t master);
     /// What is done when everything is mended.
     void at_mending(std::function<void()> what) { mendings_.push_back(std::move(what)); }
     /// Keys may stay behind until their ttl is over: where a release is refused for good, or a ghost can't be ended.
@@ -86,6 +91,7 @@ class universe
     chance births_;
     std::vector<std::unique_ptr<scripted_master>> masters_;
     std::vector<bool> clock_was_set_;
+    std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
     std::size_t last_run_ = 0;
     std::size_t steps_ = 0;
