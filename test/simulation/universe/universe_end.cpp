@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+// The course of a universe, and its end: what is mended, what must be paid, had and gone by then.
+#include "universe.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+std::optional<violation> universe::run()
+{
+    if (run_until(world_->now() + plan_.length))
+    {
+        mend_everything();
+        tell_fault("no faults any more", 0);
+        const clock::time_point mended_at = world_->now();
+        settle();
+        close(processes_);
+        probe(mended_at);
+    }
+    return oracle_.found();
+}
+
+void universe::mend_everything()
+{
+    mended_ = true;
+    for (const auto& each : mendings_)
+    {
+        each();
+    }
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        scripted_master& one = *masters_[index];
+        if (clock_was_set_[index])
+        {
+            // Keys that were set by a clock that was ahead would be there for hours.
+            one.clock_of_its_own().jump(world_->now(), 24h);
+        }
+        one.door = entrance::open;
+        one.role = "master";
+        one.network = calm();
+        one.answer_as_usual();
+        one.resume();
+        for (const auto& each : one.links())
+        {
+            each->let_go();
+            each->let_go_of_replies();
+        }
+        one.heal();
+    }
+    for (const auto& each : processes_)
+    {
+        each->resume();
+        each->stop();
+    }
+}
+
+/// How long a body goes on at most that doesn't listen, and then needs more time to stop than it was promised.
+clock::duration universe::longest_body() const
+{
+    return 3 * plan_.does.work + 3 * margin_of(plan_.longest_ttl());
+}
+
+/// What is owed is paid: dead connections are noticed and made anew, and what was refused is asked for again.
+void universe::settle()
+{
+    const clock::duration notices = plan_.ping_interval + plan_.dead_after + 1ms;
+    const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
+    run_until(world_->now() + longest_body() + plan_.ping_interval + notices + 2 * reconnects + 100ms);
+    if (!oracle_.found() && !plan_.breaks_assumptions && !leftovers_)
+    {
+        oracle_.check_released();
+    }
+}
+
+/// The end of all these: for some of them in order.
+void universe::close(std::vector<std::shared_ptr<process>> these)
+{
+    std::erase_if(these, [](const auto& each) { return !each->up(); });
+    for (const auto& each : these)
+    {
+        if (births_.one_in(2))
+        {
+            each->shut_down(false);
+        }
+    }
+    run_until(
+        world_->now() + plan_.longest_ttl() + 12 * plan_.dead_after + 1s,
+        [&] {
+            return std::none_of(these.begin(), these.end(), [](const auto& each) { return each->closing(); });
+        });
+    for (const auto& each : these)
+    {
+        if (!oracle_.found())
+        {
+            const std::string left = each->leftovers();
+            oracle_.check(left.empty(), "nothing left", each->name() + ": " + left);
+        }
+    }
+    run_until(world_->now() + 100ms);
+    for (std::size_t index = 0; index < masters_.size() && !oracle_.found(); ++index)
+    {
+        oracle_.check(
+            masters_[index]->clients() == 0, "nothing left",
+            fmt::format("master {} still has clients", index));
+    }
+}
+
+/// Somebody new wants every resource, now that nothing fails any more. What stands in the way for how long: a key that
+/// was set, or arrived, just then, on the slowest clock; a body that can't be cancelled; the delay between two rounds
+/// and before a connection; and a second for everything else.
+void universe::probe(clock::time_point mended_at)
+{
+    const clock::duration longest = plan_.longest_ttl();
+    const clock::duration lapses = longest + longest * plan_.most_drift() / 500'000 + 1ms;
+    const clock::duration bound = lapses + longest_body() + plan_.retry_delay_max + plan_.connect_timeout +
+                                  plan_.reconnect_delay_max + 1s;
+    const clock::time_point ends = std::max(mended_at + bound, world_->now() + 1s);
+    process& fresh = add_process();
+    fresh.open();
+    std::size_t had = 0;
+    for (std::size_t index = 0; index < plan_.resources; ++index)
+    {
+        auto done = [&had, &fresh](error_code error, const lease&)
+        {
+            fresh.say("probes", error);
+            had += error ? 0U : 1U;
+        };
+        fresh.locks().async_acquire(
+            "r" + std::to_string(index), {.ttl = plan_.longest_ttl(), .wait = no_limit}, std::move(done));
+    }
+    const bool all = run_until(ends, [&] { return had == plan_.resources; });
+    oracle_.check(
+        all, "liveness",
+        fmt::format(
+            "{} of {} resources can't be had, {} ms after the last fault", plan_.resources - had,
+            plan_.resources,
+            std::chrono::duration_cast<std::chrono::milliseconds>(ends - mended_at).count()));
+    if (all)
+    {
+        close({processes_.back()});
+    }
+}
+
+} // namespace redlock::test
