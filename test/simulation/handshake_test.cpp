@@ -39,6 +39,7 @@ TEST_CASE("a connection introduces itself and loads the scripts")
 {
     simulation all{1};
     all.master(0).knows_hello = GENERATE(true, false);
+    all.master(0).username = "alice";
     all.master(0).password = "sesame";
     lock_manager locks = all.make_connected_manager(with_password(all));
     std::set<std::string> said;

@@ -80,6 +80,8 @@ struct received
 /// What a command is for: of CLIENT and SCRIPT with the second word, of the library's scripts what they do.
 std::string what_of(const command& words);
 
+struct script_arguments;
+
 class scripted_master
 {
   public:
@@ -94,6 +96,7 @@ class scripted_master
     std::string run_id;
     bool knows_hello = true;
     bool tells_run_id = true;
+    std::string username = "default"; // The one who may log in.
     std::string password{};
     std::string role = "master";
     std::string mode = "standalone";
@@ -183,12 +186,18 @@ class scripted_master
     // Each answers one command.
     std::string run(client_state& from, const std::string& what, const command& words);
     std::string hello(client_state& who, const command& words) const;
-    std::string log_in(client_state& who, std::string_view given) const;
+    std::string log_in(client_state& who, const command& words) const;
+    static std::string select(const command& words);
+    std::string forget_scripts(const command& words);
     std::string kill(const client_state& from, const command& words);
     std::string time() const;
-    std::string info(const client_state& who) const;
+    std::string info(const client_state& who, const command& words) const;
     std::string set_key(const client_state& from, const command& words);
-    std::string script(const command& words);
+    std::string script(const client_state& from, const command& words);
+    std::string inspect(const client_state& from, const std::string& key);
+    std::string release(const script_arguments& given);
+    std::string extend(const script_arguments& given, const std::string& digest);
+    bool lets_in(client_state& who, std::string_view user, std::string_view given) const;
 
     virtual_world& world_;
     master_store keys_;

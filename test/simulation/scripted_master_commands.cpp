@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a scripted master answers when it behaves, and its keys, which expire by the virtual clock.
+#include "command_arguments.hpp"
 #include "scripted_master.hpp"
 
 #include "net/command.hpp"
@@ -8,8 +9,8 @@
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
 
-#include <charconv>
-#include <utility>
+#include <algorithm>
+#include <map>
 
 namespace redlock::test
 {
@@ -20,7 +21,7 @@ namespace
 {
 
 constexpr const char* ok = "+OK\r\n";
-constexpr const char* wrong_syntax = "-ERR syntax error\r\n";
+constexpr const char* wrong_password = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
 std::string text(std::string_view value)
 {
@@ -37,6 +38,11 @@ std::string null(const client_state& who)
     return who.protocol == 3 ? "_\r\n" : "$-1\r\n";
 }
 
+std::string script_error(std::string_view what, std::string_view digest, int line)
+{
+    return fmt::format("-ERR {} script: {}, on @user_script:{}.\r\n", what, digest, line);
+}
+
 /// Those of the library's scripts are computed once: connections are made by the ten thousand.
 std::string digest_of(const std::string& script)
 {
@@ -47,26 +53,27 @@ std::string digest_of(const std::string& script)
     return found != known.end() ? found->second : sha1_hex(script);
 }
 
-std::int64_t number_in(const std::string& word)
-{
-    std::int64_t value = 0;
-    std::from_chars(word.data(), word.data() + word.size(), value);
-    return value;
-}
-
 } // namespace
 
 std::string scripted_master::run(client_state& from, const std::string& what, const command& words)
 {
-    if (what == "HELLO" && knows_hello)
+    if (what == "HELLO" && !knows_hello)
+    {
+        return unknown_command(words);
+    }
+    if (const std::optional<std::string> refused = refusal_of(words))
+    {
+        return *refused;
+    }
+    if (what == "HELLO")
     {
         return hello(from, words);
     }
-    if (what == "AUTH" && words.size() >= 2)
+    if (what == "AUTH")
     {
-        return log_in(from, words.back());
+        return log_in(from, words);
     }
-    if (what != "HELLO" && !from.authenticated)
+    if (!from.authenticated)
     {
         return "-NOAUTH Authentication required.\r\n";
     }
@@ -74,81 +81,120 @@ std::string scripted_master::run(client_state& from, const std::string& what, co
     {
         return integer(from.id);
     }
-    if (what == "CLIENT SETNAME" || what == "SELECT")
+    if (what == "CLIENT SETNAME")
     {
-        return ok;
+        return refusal_of_name(words[2]).value_or(ok);
     }
-    if (what == "CLIENT KILL")
+    if (what == "SELECT")
+    {
+        return select(words);
+    }
+    if (what == "CLIENT KILL" || what == "may kill?")
     {
         return kill(from, words);
     }
     if (what == "INFO")
     {
-        return info(from);
+        return info(from, words);
     }
     if (what == "TIME")
     {
         return time();
     }
-    if (what == "may kill?")
-    {
-        return integer(0);
-    }
-    if (what == "SCRIPT LOAD" && words.size() == 3)
+    if (what == "SCRIPT LOAD")
     {
         const std::string digest = digest_of(words[2]);
         scripts_[digest] = words[2];
         return text(digest);
     }
-    if (what == "SET")
+    if (what == "SCRIPT FLUSH")
     {
-        return set_key(from, words);
+        return forget_scripts(words);
     }
-    return what == "extend" || what == "release"
-               ? script(words)
-               : fmt::format("-ERR unknown command '{}', with args beginning with: \r\n", words.front());
+    return what == "SET" ? set_key(from, words) : script(from, words);
 }
 
-/// HELLO 3 [AUTH user password].
 std::string scripted_master::hello(client_state& who, const command& words) const
 {
-    if (words.size() == 5)
+    const hello_arguments asked{words};
+    // It is logged in as soon as that is read, whatever is wrong behind it.
+    if (asked.user && !lets_in(who, *asked.user, asked.password))
     {
-        if (std::string refused = log_in(who, words[4]); refused != ok)
-        {
-            return refused;
-        }
+        return wrong_password;
+    }
+    if (!asked.error.empty())
+    {
+        return asked.error;
     }
     if (!who.authenticated)
     {
-        return "-NOAUTH HELLO must be called with the client already authenticated\r\n";
+        return "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH "
+               "<user> <pass> option can be used to authenticate the client and select the RESP protocol "
+               "version "
+               "at the same time\r\n";
     }
-    who.protocol = 3;
-    return "%7\r\n" + text("server") + text("redis") + text("version") + text("7.0.15") + text("proto") +
-           integer(3) + text("id") + integer(who.id) + text("mode") + text(mode) + text("role") + text(role) +
-           text("modules") + "*0\r\n";
+    who.protocol = asked.protocol.value_or(who.protocol);
+    return (who.protocol == 3 ? "%7\r\n" : "*14\r\n") + text("server") + text("redis") + text("version") +
+           text(version) + text("proto") + integer(who.protocol) + text("id") + integer(who.id) +
+           text("mode") + text(mode) + text("role") + text(role) + text("modules") + "*0\r\n";
 }
 
-std::string scripted_master::log_in(client_state& who, std::string_view given) const
+/// AUTH [user] password.
+std::string scripted_master::log_in(client_state& who, const command& words) const
 {
-    if (given != password)
+    if (words.size() > 3)
     {
-        return "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+        return wrong_syntax;
     }
-    who.authenticated = true;
+    if (words.size() == 2 && password.empty())
+    {
+        return "-ERR AUTH <password> called without any password configured for the default user. Are you "
+               "sure "
+               "your configuration is correct?\r\n";
+    }
+    return lets_in(who, words.size() == 3 ? words[1] : "default", words.back()) ? ok : wrong_password;
+}
+
+bool scripted_master::lets_in(client_state& who, std::string_view user, std::string_view given) const
+{
+    const bool right = user == username && (password.empty() || given == password);
+    who.authenticated = who.authenticated || right;
+    return right;
+}
+
+/// The databases are one: whoever asks for another than the first still gets the keys of the first.
+std::string scripted_master::select(const command& words)
+{
+    const std::optional<std::int64_t> database = integer_in(words[1]);
+    if (!database)
+    {
+        return no_integer;
+    }
+    constexpr std::int64_t databases = 16;
+    return *database >= 0 && *database < databases ? ok : "-ERR DB index is out of range\r\n";
+}
+
+std::string scripted_master::forget_scripts(const command& words)
+{
+    const std::string how = words.size() == 3 ? name_of({words[2]}) : "";
+    if (words.size() > 3 || (words.size() == 3 && how != "SYNC" && how != "ASYNC"))
+    {
+        return "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n";
+    }
+    flush_scripts();
     return ok;
 }
 
 /// CLIENT KILL ID id: what that client had sent and wasn't done yet is never done.
 std::string scripted_master::kill(const client_state& from, const command& words)
 {
-    if (words.size() != 4 || name_of({words[2]}) != "ID")
+    const kill_arguments asked{words};
+    if (!asked.error.empty())
     {
-        return wrong_syntax;
+        return asked.error;
     }
-    const std::int64_t id = number_in(words[3]);
-    const auto found = clients_.find(id);
-    if (found == clients_.end() || id == from.id)
+    const auto found = clients_.find(asked.id);
+    if (found == clients_.end() || asked.id == from.id)
     {
         return integer(0);
     }
@@ -165,60 +211,118 @@ std::string scripted_master::time() const
     return "*2\r\n" + text(seconds) + text(std::to_string(shown.count() % 1'000'000));
 }
 
-std::string scripted_master::info(const client_state& who) const
+std::string scripted_master::info(const client_state& who, const command& words) const
 {
-    const std::string about = fmt::format(
-        "# Server\r\nredis_version:{}\r\nredis_mode:{}\r\n{}\r\n# Memory\r\nmaxmemory_policy:{}\r\n"
-        "# Replication\r\nrole:{}\r\n",
-        version, mode, tells_run_id ? "run_id:" + run_id + "\r\n" : std::string{}, maxmemory_policy,
-        role == "replica" ? "slave" : role);
+    const std::map<std::string, std::string> sections{
+        {"SERVER", fmt::format(
+                       "# Server\r\nredis_version:{}\r\nredis_mode:{}\r\n{}", version, mode,
+                       tells_run_id ? "run_id:" + run_id + "\r\n" : "")},
+        {"MEMORY", fmt::format("# Memory\r\nmaxmemory_policy:{}\r\n", maxmemory_policy)},
+        {"REPLICATION", fmt::format("# Replication\r\nrole:{}\r\n", role == "replica" ? "slave" : role)}};
+    std::string about;
+    for (const char* const section : {"SERVER", "MEMORY", "REPLICATION"})
+    {
+        const bool asked =
+            words.size() == 1 || std::any_of(
+                                     words.begin() + 1, words.end(),
+                                     [&](const std::string& each) { return name_of({each}) == section; });
+        if (asked)
+        {
+            about += (about.empty() ? "" : "\r\n") + sections.at(section);
+        }
+    }
     return who.protocol == 3 ? fmt::format("={}\r\ntxt:{}\r\n", about.size() + 4, about) : text(about);
 }
 
-/// SET key value NX PX milliseconds: the one form that a lock may use.
 std::string scripted_master::set_key(const client_state& from, const command& words)
 {
-    if (words.size() != 6 || words[3] != "NX" || words[4] != "PX")
+    const set_arguments asked{words};
+    if (!asked.error.empty())
     {
-        return wrong_syntax;
+        return asked.error;
     }
-    if (keys_.find(words[1]) != nullptr)
+    const bool exists = keys_.find(words[1]) != nullptr;
+    if (exists ? asked.only_new : asked.only_existing)
     {
         return null(from);
     }
-    keys_.put(words[1], words[2], std::chrono::milliseconds{number_in(words[5])});
+    keys_.put(words[1], words[2], asked.ttl);
     return ok;
 }
 
 /// EVALSHA or EVAL of one of the library's scripts, which are told apart by what they are.
-std::string scripted_master::script(const command& words)
+std::string scripted_master::script(const client_state& from, const command& words)
 {
-    if (words.size() < 5 || words[2] != "1")
+    constexpr std::size_t digest_size = 40;
+    const bool by_text = name_of(words) == "EVAL";
+    const script_arguments given{words};
+    const std::string digest = by_text ? digest_of(words[1]) : words[1];
+    if (!given.error.empty() && (by_text || digest.size() == digest_size))
     {
-        return wrong_syntax;
+        return given.error;
     }
-    if (name_of(words) == "EVAL")
+    if (by_text)
     {
-        scripts_[digest_of(words[1])] = words[1];
+        scripts_[digest] = words[1];
     }
-    else if (!scripts_.contains(words[1]))
+    else if (!scripts_.contains(digest))
     {
         return "-NOSCRIPT No matching script. Please use EVAL.\r\n";
     }
-    const master_store::entry* const held = keys_.find(words[3]);
-    if (held == nullptr || held->value != words[4])
+    if (given.keys.empty())
+    {
+        return script_error("Lua redis lib command arguments must be strings or integers", digest, 1);
+    }
+    const std::string& of = scripts_.at(digest);
+    return of == net::inspect_script        ? inspect(from, given.keys.front())
+           : of == net::release_script.text ? release(given)
+           : of == net::extend_script.text  ? extend(given, digest)
+                                            : "-ERR this script is not simulated\r\n";
+}
+
+std::string scripted_master::inspect(const client_state& from, const std::string& key)
+{
+    const master_store::entry* const held = keys_.find(key);
+    if (held == nullptr)
+    {
+        return "*2\r\n" + null(from) + integer(-2);
+    }
+    const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1;
+    return "*2\r\n" + text(held->value) + integer(left);
+}
+
+std::string scripted_master::release(const script_arguments& given)
+{
+    const master_store::entry* const held = keys_.find(given.keys.front());
+    if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
     {
         return integer(0);
     }
-    if (what_of(words) == "release")
+    remove(given.keys.front());
+    return integer(1);
+}
+
+std::string scripted_master::extend(const script_arguments& given, const std::string& digest)
+{
+    const master_store::entry* const held = keys_.find(given.keys.front());
+    if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
     {
-        keys_.remove(words[3]);
-        return integer(1);
+        return integer(0);
     }
-    const std::chrono::milliseconds ttl{words.size() > 5 ? number_in(words[5]) : 0};
-    if (!held->expires_at || keys_.left(*held) < ttl)
+    const std::string wanted = given.arguments.size() > 1 ? given.arguments[1] : "";
+    const std::optional<std::int64_t> ttl = integer_in(wanted);
+    const bool is_number = !wanted.empty() && wanted.find_first_not_of("-0123456789") == std::string::npos;
+    if (!is_number)
     {
-        keys_.expire_in(words[3], ttl);
+        return script_error("user_script:2: attempt to compare number with nil", digest, 2);
+    }
+    if (!ttl)
+    {
+        return script_error("value is not an integer or out of range", digest, 2);
+    }
+    if (const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1; left < *ttl)
+    {
+        keys_.expire_in(given.keys.front(), std::chrono::milliseconds{*ttl});
     }
     return integer(1);
 }

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+// The arguments of commands, as a server reads them, and what it says where they are wrong.
+#pragma once
+
+#include "support/request_reader.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test
+{
+
+inline constexpr const char* wrong_syntax = "-ERR syntax error\r\n";
+inline constexpr const char* no_integer = "-ERR value is not an integer or out of range\r\n";
+
+/// The whole number that the whole word is.
+std::optional<std::int64_t> integer_in(std::string_view word);
+
+/// What a server says to a command that it doesn't know.
+std::string unknown_command(const command& words);
+/// The same to one that has too few or too many words, or an unknown second one; nothing if the command may run.
+std::optional<std::string> refusal_of(const command& words);
+/// What it says to a client's name that it doesn't take; nothing if it does.
+std::optional<std::string> refusal_of_name(std::string_view name);
+
+// Each of these has an error, or it is whole.
+
+/// HELLO [protocol [AUTH user password] [SETNAME name]]. With an error it has what stands in front of that.
+struct hello_arguments
+{
+    explicit hello_arguments(const command& words);
+
+    std::string error{};
+    std::optional<int> protocol{};
+    std::optional<std::string> user{};
+    std::string password{};
+};
+
+/// SET key value [NX | XX] [PX milliseconds]. Other options are not simulated: they are refused as wrong.
+struct set_arguments
+{
+    explicit set_arguments(const command& words);
+
+    std::string error{};
+    bool only_new = false;
+    bool only_existing = false;
+    std::optional<std::chrono::milliseconds> ttl{};
+};
+
+/// EVAL script number-of-keys key... argument..., and EVALSHA.
+struct script_arguments
+{
+    explicit script_arguments(const command& words);
+
+    std::string error{};
+    std::vector<std::string> keys{};
+    std::vector<std::string> arguments{};
+};
+
+/// CLIENT KILL ID id. Other filters are not simulated: they are refused as wrong.
+struct kill_arguments
+{
+    explicit kill_arguments(const command& words);
+
+    std::string error{};
+    std::int64_t id = 0;
+};
+
+} // namespace redlock::test
