@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSL-1.0
+// Replies are taken as text: a wrong one must not become a right one by being understood.
+#include "comparable.hpp"
+
+#include "net/command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <regex>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// "1763733297" and "360000" are two times.
+std::string without_numbers(const std::string& reply)
+{
+    static const std::regex number{"[0-9]+"};
+    return std::regex_replace(reply, number, "#");
+}
+
+/// Of a bulk or verbatim string: what kind it is, and the lines that the simulation knows.
+std::string with_known_lines(const std::string& reply)
+{
+    static constexpr std::array<std::string_view, 8> known{
+        "# Server",    "# Memory", "# Replication",     "redis_version:",
+        "redis_mode:", "run_id:",  "maxmemory_policy:", "role:"};
+    std::string kept = reply.substr(0, 1);
+    for (std::size_t at = 0; at < reply.size();)
+    {
+        const std::size_t end = std::min(reply.find("\r\n", at), reply.size());
+        std::string_view line = std::string_view{reply}.substr(at, end - at);
+        line.remove_prefix(line.starts_with("txt:") ? 4 : 0);
+        if (std::any_of(
+                known.begin(), known.end(), [&](std::string_view each) { return line.starts_with(each); }))
+        {
+            kept += std::string{line} + "\r\n";
+        }
+        at = end + 2;
+    }
+    return kept;
+}
+
+std::string with_rounded_time_to_live(const std::string& reply)
+{
+    constexpr std::int64_t step = 100'000;
+    const std::size_t begin = reply.rfind(':') + 1;
+    std::int64_t left = 0;
+    std::from_chars(reply.data() + begin, reply.data() + reply.size(), left);
+    return left > 0 ? reply.substr(0, begin) + std::to_string((left + step - 1) / step * step) + "\r\n"
+                    : reply;
+}
+
+} // namespace
+
+std::string comparable(const command& words, const std::string& reply)
+{
+    if (reply.starts_with('-'))
+    {
+        return reply;
+    }
+    const std::string name = name_of(words);
+    if (name == "TIME")
+    {
+        return without_numbers(reply);
+    }
+    if (name == "INFO")
+    {
+        return with_known_lines(reply);
+    }
+    const bool inspects = name == "EVAL" && words.at(1) == net::inspect_script;
+    return inspects ? with_rounded_time_to_live(reply) : reply;
+}
+
+std::string printable(std::string_view text)
+{
+    std::string out;
+    for (const char each : text)
+    {
+        out += each == '\r' ? "\\r" : each == '\n' ? "\\n" : std::string{each};
+    }
+    return out;
+}
+
+std::string printable(const command& words)
+{
+    std::string out;
+    for (const std::string& each : words)
+    {
+        out += (out.empty() ? "'" : " '") + printable(std::string_view{each}) + "'";
+    }
+    return out;
+}
+
+} // namespace redlock::test

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+// Random commands: those that the library sends, and what is left of them after a mistake.
+#pragma once
+
+#include "support/request_reader.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace redlock::test
+{
+
+inline constexpr const char* right_password = "open sesame";
+
+/// From a seed, the same on every machine.
+class chance
+{
+  public:
+    explicit chance(std::uint64_t seed) : numbers_{seed} {}
+
+    /// From 0 to one less than `bound`.
+    std::size_t below(std::size_t bound) { return numbers_() % bound; }
+    /// True in so many of a hundred cases.
+    bool in_percent(std::size_t of) { return below(100) < of; }
+    template <std::size_t Size>
+    std::string one_of(const std::array<std::string_view, Size>& words)
+    {
+        return std::string{words[below(Size)]};
+    }
+
+  private:
+    std::mt19937_64 numbers_;
+};
+
+/// Few, so that commands meet.
+inline constexpr std::array<std::string_view, 3> keys{"a", "b", {"\r\n\0 key", 7}};
+
+/// Put in the place of right ones; also where a key belongs.
+inline constexpr std::array<std::string_view, 5> wrong_words{"", "x", "-1", "99999999999999999999", "a b"};
+
+/// The ids of clients that may be killed.
+struct client_ids
+{
+    std::int64_t first;
+    std::int64_t last;
+};
+
+/// For a server to which no time to live below a quarter of an hour is told: when keys go is no matter of chance.
+command random_command(chance& from, client_ids of);
+/// SET of a key that expires at once.
+command short_set(chance& from, const std::string& key);
+/// Who has the key, and for how long yet.
+command inspection(const std::string& key);
+/// As it is sent.
+std::string as_bytes(const command& words);
+
+} // namespace redlock::test
