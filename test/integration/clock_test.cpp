@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // A real server whose clock is set while it holds locks.
 #include "integration/fixture.hpp"
+#include "support/settable_clock.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
-#include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <variant>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace redlock::test
 {
@@ -23,39 +19,6 @@ namespace
 
 using namespace std::chrono_literals;
 using Catch::Matchers::StartsWith;
-
-/// A wall clock that the servers started by `program()` see, and that can be set while they run.
-class settable_clock
-{
-  public:
-    settable_clock()
-    {
-        set(0s);
-        std::ofstream{program()} << fmt::format(
-            "#!/bin/sh\nLD_PRELOAD={} SETTABLE_CLOCK={} exec redis-server \"$@\"\n", SETTABLE_CLOCK_PRELOAD,
-            file());
-        std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
-    }
-
-    std::string program() const { return directory_.path() + "/redis-with-a-clock"; }
-    /// Ahead of the machine's clock by so much.
-    void set(std::chrono::seconds ahead)
-    {
-        const std::int64_t seconds = ahead.count();
-        // In place: the server has it mapped.
-        std::fstream out{file(), std::ios::binary | std::ios::in | std::ios::out};
-        if (!out)
-        {
-            out.open(file(), std::ios::binary | std::ios::out);
-        }
-        out.write(reinterpret_cast<const char*>(&seconds), sizeof seconds);
-    }
-
-  private:
-    std::string file() const { return directory_.path() + "/clock"; }
-
-    temporary_directory directory_;
-};
 
 std::vector<master_at_risk> clock_risks(const std::vector<event>& events)
 {
@@ -78,7 +41,7 @@ TEST_CASE(
     "[scenario-4][scenario-5]",
     "[own-servers][scenario-4][scenario-5]")
 {
-    settable_clock clock_of_third;
+    settable_clock clock_of_third{SETTABLE_CLOCK_PRELOAD};
     std::vector<server> servers = start_servers(2, server_options::plain());
     server_options with_clock = server_options::plain();
     with_clock.program = clock_of_third.program();

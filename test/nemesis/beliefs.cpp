@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSL-1.0
+// Only clock readings that clients wrote down are compared: never how long anything took to arrive here.
+#include "beliefs.hpp"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include <fmt/format.h>
+
+namespace redlock::nemesis
+{
+
+namespace
+{
+
+void read_line(const std::string& client, const std::string& line, diary& into)
+{
+    std::istringstream words{line};
+    std::string verb;
+    words >> verb;
+    if (verb == "paused")
+    {
+        pause& one = into.pauses.emplace_back();
+        words >> one.from >> one.to;
+        return;
+    }
+    if (verb == "done")
+    {
+        return;
+    }
+    std::string id;
+    instant now = 0;
+    words >> id >> now;
+    into.last = std::max(into.last, now);
+    if (verb == "held" || verb == "kept")
+    {
+        belief& made = into.leases.emplace_back();
+        made.client = client;
+        made.id = id;
+        made.is_kept = verb == "kept";
+        made.from = now;
+        words >> made.until >> made.resource >> made.owner;
+        return;
+    }
+    const auto found = std::find_if(
+        into.leases.rbegin(), into.leases.rend(), [&](const belief& each) { return each.id == id; });
+    if (found == into.leases.rend())
+    {
+        return; // Kept, and released before its body had begun.
+    }
+    if (verb == "released")
+    {
+        found->released = true;
+        return;
+    }
+    instant until = found->until;
+    words >> until;
+    found->until = std::max(found->until, until);
+    if (verb == "ended")
+    {
+        found->ended = std::min(found->ended, now); // Said again when it goes.
+    }
+    if (verb == "lost")
+    {
+        found->lost = now;
+    }
+}
+
+std::string in_words(const belief& one)
+{
+    return fmt::format(
+        "{} {} ({}) from {} until {}, ended {}", one.client, one.id, one.is_kept ? "kept" : "held", one.from,
+        one.until, one.ended == never ? "never" : std::to_string(one.ended));
+}
+
+} // namespace
+
+diary read_diary(const std::string& client, std::string_view text)
+{
+    diary result;
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n'))
+    {
+        read_line(client, std::string{text.substr(0, end)}, result);
+        text.remove_prefix(end + 1);
+    }
+    return result;
+}
+
+std::vector<std::string> overlaps(const std::vector<diary>& of)
+{
+    std::map<std::string, std::vector<belief>> by_resource;
+    for (const diary& each : of)
+    {
+        for (const belief& one : each.leases)
+        {
+            by_resource[one.resource].push_back(one);
+        }
+    }
+    std::vector<std::string> found;
+    for (auto& [resource, all] : by_resource)
+    {
+        std::sort(
+            all.begin(), all.end(),
+            [](const belief& left, const belief& right) { return left.from < right.from; });
+        const belief* longest = nullptr;
+        for (const belief& one : all)
+        {
+            if (longest != nullptr && one.from < longest->end() && one.from < one.end())
+            {
+                found.push_back(fmt::format(
+                    "{} for {} us: {}; and {}", resource,
+                    (std::min(one.end(), longest->end()) - one.from) / 1000, in_words(*longest),
+                    in_words(one)));
+            }
+            if (longest == nullptr || one.end() > longest->end())
+            {
+                longest = &one;
+            }
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> late_losses(const std::vector<diary>& of)
+{
+    constexpr instant time_to_stop =
+        200'000'000; // The longest stop margin: whoever is paused then may be late.
+    std::vector<std::string> found;
+    for (const diary& each : of)
+    {
+        for (const belief& one : each.leases)
+        {
+            const instant stopped = std::min({one.ended, one.lost, each.last});
+            const bool excused = std::any_of(
+                each.pauses.begin(), each.pauses.end(),
+                [&](const pause& gap) { return gap.from < stopped && gap.to > one.until - time_to_stop; });
+            if (one.is_kept && stopped > one.until && !excused)
+            {
+                found.push_back(
+                    fmt::format("{} us too late: {}", (stopped - one.until) / 1000, in_words(one)));
+            }
+        }
+    }
+    return found;
+}
+
+} // namespace redlock::nemesis

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSL-1.0
+// A process that acquires, holds, extends, keeps, releases and drops, and writes down what it believes.
+//
+// usage: nemesis_client SEED CLAIM_MS RESOURCES URL...
+// Each line of its output is a belief (beliefs.hpp), written before it acts on it. SIGTERM ends it in order.
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace asio = boost::asio;
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr int workers = 4;
+
+/// One line in one write: what is said stays said when this process is killed.
+template <class... Arguments>
+void say(fmt::format_string<Arguments...> words, Arguments&&... arguments)
+{
+    const std::string line = fmt::format(words, std::forward<Arguments>(arguments)...) + "\n";
+    if (::write(STDOUT_FILENO, line.data(), line.size()) != static_cast<ssize_t>(line.size()))
+    {
+        std::abort();
+    }
+}
+
+std::int64_t count(redlock::clock::time_point at)
+{
+    return at.time_since_epoch().count();
+}
+
+std::int64_t now()
+{
+    return count(redlock::clock::now());
+}
+
+class client
+{
+  public:
+    client(
+        asio::io_context& io, redlock::config options, std::uint64_t seed, milliseconds claim,
+        std::size_t resources)
+        : io_{io}, locks_{io, std::move(options)}, numbers_{seed}, claim_{claim}, resources_{resources}
+    {
+    }
+
+    /// One of those who work at the same time. The last to end ends all.
+    asio::awaitable<void> work()
+    {
+        while (!stopping_)
+        {
+            const bool keeps = below(3) == 0;
+            const std::string resource = "r" + std::to_string(below(resources_));
+            try
+            {
+                if (keeps)
+                {
+                    co_await keep(resource);
+                }
+                else
+                {
+                    co_await hold(resource);
+                }
+            }
+            catch (const redlock::system_error&)
+            {
+                // Somebody else has it, masters are away, or it was lost: on to the next.
+            }
+            co_await pause(milliseconds{below(20)});
+        }
+        if (++ended_ == workers)
+        {
+            co_await locks_.async_shutdown(asio::use_awaitable);
+            say("done {}", now());
+            io_.stop();
+        }
+    }
+
+    void stop() { stopping_ = true; }
+
+  private:
+    /// Says so before a lease goes.
+    struct end_of_work
+    {
+        client& of;
+        redlock::lease& held;
+        std::uint64_t id;
+
+        ~end_of_work() { of.say_end(held, id); }
+    };
+
+    std::size_t below(std::size_t bound) { return numbers_() % bound; }
+
+    asio::awaitable<void> pause(milliseconds length)
+    {
+        asio::steady_timer timer{io_, length};
+        co_await timer.async_wait(asio::use_awaitable);
+    }
+
+    /// Until when a lease is believed to be valid.
+    std::int64_t until(const redlock::lease& held) const { return count(held.valid_until() + claim_); }
+
+    void say_end(const redlock::lease& held, std::uint64_t id) const
+    {
+        say("ended {} {} {}", id, now() + std::chrono::nanoseconds{claim_}.count(), until(held));
+    }
+
+    /// Holds it for a while, and may extend it; gives it back, or leaves that to its destructor.
+    asio::awaitable<void> hold(std::string resource)
+    {
+        static constexpr std::array ttls{600ms, 1200ms, 2000ms};
+        const redlock::acquire_options options{.ttl = ttls[below(ttls.size())], .wait = 2s};
+        redlock::lease held = co_await locks_.async_acquire(resource, options, asio::use_awaitable);
+        const std::uint64_t id = ++last_;
+        say("held {} {} {} {} {}", id, now(), until(held), resource, held.owner_id());
+        const end_of_work at_the_latest{*this, held, id};
+        for (std::size_t left = below(3); left > 0; --left)
+        {
+            co_await pause(milliseconds{below(50)});
+            co_await held.async_extend(options.ttl, asio::use_awaitable);
+            say("extended {} {} {}", id, now(), until(held));
+        }
+        co_await pause(milliseconds{below(50)});
+        if (below(10) != 0)
+        {
+            say_end(held, id);
+            co_await held.async_release(asio::use_awaitable);
+            say("released {} {}", id, now());
+        }
+    }
+
+    /// Keeps it for a while, up to several times its ttl.
+    asio::awaitable<void> keep(std::string resource)
+    {
+        static constexpr std::array ttls{1200ms, 2000ms};
+        const redlock::keep_options options{.ttl = ttls[below(ttls.size())], .max_hold = 5s, .wait = 2s};
+        const std::uint64_t id = ++last_;
+        const milliseconds length{below(8) == 0 ? 3000 : below(100)};
+        auto body = [this, id, length, &resource](redlock::lease& held) -> asio::awaitable<void>
+        { co_await look_at(held, id, resource, length); };
+        co_await locks_.async_with_lock(resource, options, body, asio::use_awaitable);
+        say("released {} {}", id, now());
+    }
+
+    /// The body: it looks at its lease all the time, and ends at once when it is cancelled.
+    asio::awaitable<void>
+    look_at(redlock::lease& held, std::uint64_t id, const std::string& resource, milliseconds length)
+    {
+        say("kept {} {} {} {} {}", id, now(), until(held), resource, held.owner_id());
+        const redlock::clock::time_point end = redlock::clock::now() + length;
+        std::int64_t seen = until(held);
+        try
+        {
+            while (redlock::clock::now() < end)
+            {
+                co_await pause(5ms);
+                if (const std::int64_t next = until(held); next != seen)
+                {
+                    seen = next;
+                    say("extended {} {} {}", id, now(), seen);
+                }
+            }
+        }
+        catch (const redlock::system_error&)
+        {
+            say("lost {} {}", id, now());
+            throw;
+        }
+        say_end(held, id);
+    }
+
+    asio::io_context& io_;
+    redlock::lock_manager locks_;
+    std::mt19937_64 numbers_;
+    milliseconds claim_;
+    std::size_t resources_;
+    std::uint64_t last_ = 0;
+    int ended_ = 0;
+    bool stopping_ = false;
+};
+
+/// Says when this process didn't run, so that nobody is blamed for what it couldn't do then.
+void watch_for_pauses(const std::atomic<bool>& ended)
+{
+    std::int64_t last = now();
+    while (!ended)
+    {
+        std::this_thread::sleep_for(5ms);
+        const std::int64_t seen = now();
+        if (seen - last > std::chrono::nanoseconds{30ms}.count())
+        {
+            say("paused {} {}", last, seen);
+        }
+        last = seen;
+    }
+}
+
+} // namespace
+
+int main(int count, char** values)
+{
+    const std::span arguments{values, static_cast<std::size_t>(count)};
+    if (arguments.size() < 5)
+    {
+        return 2;
+    }
+    redlock::config options;
+    for (const char* const url : arguments.subspan(4))
+    {
+        options.masters.emplace_back(url);
+    }
+    asio::io_context io;
+    client one{
+        io, options, std::strtoull(arguments[1], nullptr, 10), milliseconds{std::atoi(arguments[2])},
+        std::strtoul(arguments[3], nullptr, 10)};
+    asio::signal_set signals{io, SIGTERM};
+    signals.async_wait([&one](const boost::system::error_code&, int) { one.stop(); });
+    for (int worker = 0; worker < workers; ++worker)
+    {
+        auto fail = [](std::exception_ptr problem)
+        {
+            if (problem)
+            {
+                std::rethrow_exception(problem);
+            }
+        };
+        asio::co_spawn(io, one.work(), fail);
+    }
+    std::atomic<bool> ended = false;
+    std::thread watch{[&ended] { watch_for_pauses(ended); }};
+    io.run();
+    ended = true;
+    watch.join();
+    return 0;
+}

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSL-1.0
+// The masters with a proxy before each, the client processes, and what can be done to them.
+#pragma once
+
+#include "beliefs.hpp"
+#include "support/child_process.hpp"
+#include "support/proxy.hpp"
+#include "support/server.hpp"
+#include "support/settable_clock.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace redlock::nemesis
+{
+
+using namespace std::chrono_literals;
+
+/// How masters keep the keys that clients rely on.
+enum class keeping : std::uint8_t
+{
+    on_disk, // AOF, always flushed: a restarted master has them again.
+    away,    // Nothing is on disk; a killed master stays away for the longest ttl.
+    broken   // Nothing is on disk, masters come back at once, their clocks jump: nothing is promised then.
+};
+
+std::string_view name_of(keeping how);
+
+/// The longest ttl of any client, with a second on top.
+inline constexpr std::chrono::milliseconds longest_ttl = 3s;
+
+/// From the seed.
+class chance
+{
+  public:
+    explicit chance(std::uint64_t seed) : numbers_{seed} {}
+    std::uint64_t number() { return numbers_(); }
+    std::size_t below(std::size_t bound) { return numbers_() % bound; }
+    std::chrono::milliseconds between(std::chrono::milliseconds least, std::chrono::milliseconds most)
+    {
+        return least + std::chrono::milliseconds{below(static_cast<std::size_t>((most - least).count()) + 1)};
+    }
+
+  private:
+    std::mt19937_64 numbers_;
+};
+
+/// How one round is played.
+struct scene
+{
+    std::size_t masters = 3;
+    std::size_t clients = 3;
+    std::size_t resources = 2;
+    keeping keys = keeping::on_disk;
+    std::chrono::milliseconds claim{0}; // Clients lie by so much, to see that they are caught.
+};
+
+class stage
+{
+  public:
+    stage(scene what, chance& from);
+
+    /// Draws something bad and does it to a client, a master, or seldom to all masters; not to one that suffers already.
+    /// Counts it by its name.
+    void harm(std::map<std::string, std::size_t>& counts);
+    /// Ends what was to last until now.
+    void heal_what_is_due();
+    /// Ends all that is bad.
+    void heal();
+    /// Ends all clients in order. False if one doesn't end.
+    bool end_clients();
+    /// What all clients have written down so far.
+    std::vector<diary> diaries() const;
+    /// Of keys that are on a quorum: who is their owner.
+    std::vector<std::string> owners_on_a_quorum();
+
+    const scene& what() const noexcept { return scene_; }
+
+  private:
+    struct one_master
+    {
+        std::unique_ptr<test::settable_clock> clock;
+        std::unique_ptr<test::server> server;
+        std::unique_ptr<test::proxy> proxy;
+        instant suffers_until = 0;
+        void (stage::*heal)(one_master&) = nullptr;
+    };
+    struct one_client
+    {
+        test::child_process process;
+        instant stopped_until = 0;
+    };
+
+    /// Something bad for a master.
+    struct fault
+    {
+        const char* name;
+        void (stage::*begin)(one_master&);
+        void (stage::*end)(one_master&);
+        bool breaks_assumptions = false;
+    };
+    static const std::vector<fault>& faults();
+
+    void start_client(one_client& one);
+    void harm_client(std::map<std::string, std::size_t>& counts);
+    bool harm_master(one_master& one, const fault& what, std::chrono::milliseconds longest);
+
+    void nothing(one_master&) {}
+    void kill(one_master& one);
+    void start_again(one_master& one);
+    void stop(one_master& one);
+    void go_on(one_master& one);
+    void delay(one_master& one);
+    void hold_requests(one_master& one);
+    void hold_replies(one_master& one);
+    void hold_both(one_master& one);
+    void let_go(one_master& one);
+    void drop_requests(one_master& one);
+    void drop_replies(one_master& one);
+    void pass_on(one_master& one);
+    void split(one_master& one);
+    void reset(one_master& one);
+    void close(one_master& one);
+    void leave_ghosts(one_master& one);
+    void refuse(one_master& one);
+    void flush(one_master& one);
+    void clock_ahead(one_master& one);
+    void clock_back(one_master& one);
+    void forget_scripts(one_master& one);
+
+    scene scene_;
+    chance& chance_;
+    test::temporary_directory directory_;
+    std::vector<one_master> masters_;
+    std::vector<one_client> clients_;
+    std::size_t started_ = 0; // Clients, those that were killed included.
+};
+
+/// What CLOCK_BOOTTIME shows.
+instant now();
+
+} // namespace redlock::nemesis
