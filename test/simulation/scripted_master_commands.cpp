@@ -320,7 +320,12 @@ std::string scripted_master::extend(const script_arguments& given, const std::st
     {
         return script_error("value is not an integer or out of range", digest, 2);
     }
-    if (const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1; left < *ttl)
+    const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1;
+    if (left < *ttl && *ttl == 0)
+    {
+        keys_.remove(given.keys.front()); // Over at once; one that has a millisecond lives through that.
+    }
+    else if (left < *ttl)
     {
         keys_.expire_in(given.keys.front(), std::chrono::milliseconds{*ttl});
     }
