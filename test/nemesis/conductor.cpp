@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Real masters, real clients in processes of their own, and everything that may happen to them, round after round.
 #include "beliefs.hpp"
+#include "own_network.hpp"
 #include "stage.hpp"
 
 #include <algorithm>
@@ -33,6 +34,7 @@ struct settings
     std::chrono::seconds length{600};
     std::uint64_t seed = std::random_device{}();
     std::chrono::milliseconds claim{0};
+    bool own_network = false;
 };
 
 /// Over all rounds.
@@ -58,6 +60,7 @@ scene draw_scene(chance& from, const settings& how)
     drawn.resources = 1 + from.below(5);
     drawn.keys =
         std::array{keeping::on_disk, keeping::on_disk, keeping::away, keeping::broken}[from.below(4)];
+    drawn.own_network = how.own_network;
     drawn.claim = how.claim;
     if (how.claim > 0ms)
     {
@@ -245,8 +248,14 @@ settings read(std::span<char*> arguments)
 
 int run(std::span<char*> arguments)
 {
-    const settings how = read(arguments);
+    settings how = read(arguments);
     fmt::print("seed {}\n", how.seed);
+    const std::string refused = enter_own_network();
+    how.own_network = refused.empty();
+    if (!how.own_network)
+    {
+        fmt::print("no network namespace ({}): the network isn't unplugged, all else is done\n", refused);
+    }
     chance from{how.seed};
     summary all;
     const instant end = now() + std::chrono::nanoseconds{how.length}.count();

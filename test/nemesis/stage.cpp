@@ -2,6 +2,8 @@
 // Each master suffers one thing at a time, for a while that is drawn; a client may be stopped, or killed and replaced.
 #include "stage.hpp"
 
+#include "own_network.hpp"
+
 #include <redlock/clock.hpp>
 
 #include <algorithm>
@@ -108,6 +110,12 @@ void stage::start_client(one_client& one)
 
 void stage::harm(std::map<std::string, std::size_t>& counts)
 {
+    if (scene_.own_network && chance_.below(30) == 0)
+    {
+        ++counts["network unplugged"];
+        unplug();
+        return;
+    }
     if (chance_.below(8) == 0)
     {
         harm_client(counts);
@@ -124,6 +132,14 @@ void stage::harm(std::map<std::string, std::size_t>& counts)
     {
         counts[what.name] += harm_master(each, what, longest) ? 1U : 0U;
     }
+}
+
+/// For all at once, and this process too: it does nothing else meanwhile.
+void stage::unplug()
+{
+    plug_in(false);
+    std::this_thread::sleep_for(chance_.between(50ms, 2500ms));
+    plug_in(true);
 }
 
 void stage::harm_client(std::map<std::string, std::size_t>& counts)

@@ -59,6 +59,7 @@ struct scene
     std::size_t clients = 3;
     std::size_t resources = 2;
     keeping keys = keeping::on_disk;
+    bool own_network = false;           // Which may be unplugged as a whole.
     std::chrono::milliseconds claim{0}; // Clients lie by so much, to see that they are caught.
 };
 
@@ -109,6 +110,7 @@ class stage
     static const std::vector<fault>& faults();
 
     void start_client(one_client& one);
+    void unplug();
     void harm_client(std::map<std::string, std::size_t>& counts);
     bool harm_master(one_master& one, const fault& what, std::chrono::milliseconds longest);
 
