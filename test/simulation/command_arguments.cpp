@@ -172,9 +172,10 @@ set_arguments::set_arguments(const command& words)
         {
             only_existing = true;
         }
-        else if (option == "PX" && at + 1 < words.size())
+        else if ((option == "PX" || option == "PXAT") && at + 1 < words.size())
         {
             expiry = words[++at];
+            at_that_time = option == "PXAT";
         }
         else
         {

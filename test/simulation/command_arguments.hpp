@@ -40,7 +40,8 @@ struct hello_arguments
     std::string password{};
 };
 
-/// SET key value [NX | XX] [PX milliseconds]. Other options are not simulated: they are refused as wrong.
+/// SET key value [NX | XX] [PX milliseconds | PXAT milliseconds since 1970], of which the last is for a mutant. Other
+/// options are not simulated: they are refused as wrong.
 struct set_arguments
 {
     explicit set_arguments(const command& words);
@@ -49,6 +50,7 @@ struct set_arguments
     bool only_new = false;
     bool only_existing = false;
     std::optional<std::chrono::milliseconds> ttl{};
+    bool at_that_time = false; // It isn't a time to live, but the time of its end.
 };
 
 /// EVAL script number-of-keys key... argument..., and EVALSHA.

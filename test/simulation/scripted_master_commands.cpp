@@ -246,7 +246,8 @@ std::string scripted_master::set_key(const client_state& from, const command& wo
     {
         return null(from);
     }
-    keys_.put(words[1], words[2], asked.ttl);
+    const auto shown = std::chrono::floor<std::chrono::milliseconds>(keys_.now().time_since_epoch());
+    keys_.put(words[1], words[2], asked.at_that_time ? *asked.ttl - shown : asked.ttl);
     return ok;
 }
 

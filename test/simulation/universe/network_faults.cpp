@@ -120,6 +120,36 @@ void hold(universe& all, chance& draws)
     }
 }
 
+/// A ghost, and the connections behind it get no further than their handshakes.
+void flap(universe& all, chance& draws)
+{
+    const auto ghost = any_link(all, draws, "flapping");
+    if (!ghost)
+    {
+        return;
+    }
+    const int origin = ghost->at_master().origin;
+    ghost->hold();
+    clock::duration at = draws.between(0ms, 5ms);
+    all.later(at, [ghost] { ghost->break_off(); });
+    for (std::size_t left = 1 + draws.below(12); left > 0; --left)
+    {
+        at += draws.between(0ms, 8ms);
+        const auto cut_others = [&all, ghost, origin]
+        {
+            for (const auto& each : all.links_of(origin))
+            {
+                if (each != ghost && each->open())
+                {
+                    each->cut();
+                }
+            }
+        };
+        all.later(at, cut_others);
+    }
+    all.later(at + some_time(draws), [ghost] { ghost->let_go(); });
+}
+
 void hold_replies(universe& all, chance& draws)
 {
     if (const auto link = any_link(all, draws, "hold replies"))
@@ -220,6 +250,7 @@ std::vector<fault> network_faults()
         {"cut back", "nothing comes back from a master", keeps, cut_back},
         {"partition", "some masters, or all, can't be reached", keeps, part},
         {"hold", "what was sent on a connection arrives later, perhaps after its end", keeps, hold},
+        {"flapping", "the same, and what is connected behind it is cut again and again", keeps, flap},
         {"hold replies", "the replies on a connection arrive later", keeps, hold_replies},
         {"reset", "a connection is reset", keeps, reset},
         {"reset all", "all connections of a master are reset", keeps, reset_all},

@@ -40,13 +40,16 @@ std::string shown(const command& words)
 
 } // namespace
 
-std::size_t
-oracle::won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept)
+oracle::oracle(universe& all) : all_{all}, wire_{quorum_of(all.drawn().masters)} {}
+
+std::size_t oracle::won(
+    process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
+    std::optional<clock::time_point> hold_ends)
 {
     const std::size_t known_as = tenures_.size();
     tenures_.push_back(
         {&by, &has, std::string{has.resource()}, std::string{has.owner_id()}, has.valid_until(), told_before,
-         kept});
+         kept, hold_ends});
     current_.push_back(known_as);
     by.say("holds it");
     check_alone(known_as);
@@ -142,9 +145,16 @@ void oracle::check_kept_by_quorum(const tenure_record& one)
         return;
     }
     const std::string key = all_.key_of(one.resource);
-    const auto keep = static_cast<std::size_t>(std::count_if(
-        all_.masters().begin(), all_.masters().end(),
-        [&](const auto& each) { return each->value(key) == one.owner_id; }));
+    const clock::time_point last =
+        one.by->environment().clock_of_its_own().when_shown(one.until) - clock::duration{1};
+    // As things stand, not only now: who looks at the end only sees little, since few wait for it.
+    const auto keeps = [&](const auto& each)
+    {
+        const auto expires = each->value(key) == one.owner_id ? each->expiry(key) : std::nullopt;
+        return expires && each->clock_of_its_own().when_shown(*expires) >= last;
+    };
+    const auto keep =
+        static_cast<std::size_t>(std::count_if(all_.masters().begin(), all_.masters().end(), keeps));
     const std::size_t quorum = all_.masters().size() / 2 + 1;
     check(
         keep >= quorum, "validity",
@@ -190,6 +200,10 @@ void oracle::on_command(
                 "client {} ({}) on #{}: {} -> {}", from.origin,
                 by != nullptr ? in_seconds(by->now()) : "gone", from.id, asked, shown(reply)));
     }
+    if (const auto broken = wire_.look(master, all_.masters()[master]->run_id, from, what, words, reply))
+    {
+        check(false, broken->first, broken->second);
+    }
     if (what == "SET" && words.size() > 2)
     {
         owners_.try_emplace(words[2], from.origin);
@@ -202,10 +216,25 @@ void oracle::after_step(process& by)
     {
         const std::size_t known_as = current_[at];
         tenure_record& one = tenures_[known_as];
-        if (one.by != &by || one.has->valid_until() <= one.until)
+        if (one.by != &by)
         {
             continue;
         }
+        const clock::time_point until = one.has->valid_until();
+        check(
+            !one.final_loss || !one.has->valid(), "final",
+            fmt::format("{} was told that {} is lost, and it looks valid", by.name(), one.resource));
+        // The beginning of time is that of a lease that was given back, or that others have.
+        check(
+            until >= one.until || until == clock::time_point{}, "shortened",
+            fmt::format("{} may rely on {} for a shorter time than before", by.name(), one.resource));
+        if (until <= one.until)
+        {
+            continue;
+        }
+        check(
+            by.now() < one.until, "final",
+            fmt::format("{} may rely on {} again, which had lapsed", by.name(), one.resource));
         one.until = one.has->valid_until();
         check_alone(known_as);
         check_kept_by_quorum(one);
@@ -228,11 +257,76 @@ void oracle::before_time_passes()
                 "{} keeps {} with {}, and isn't told that this ends in {} us", one.by->name(), one.resource,
                 one.owner_id,
                 std::chrono::duration_cast<std::chrono::microseconds>(one.until - one.by->now()).count()));
+        check(
+            !one.hold_ends || one.by->now() < *one.hold_ends, "max hold",
+            fmt::format("{} keeps {} for longer than it may", one.by->name(), one.resource));
     }
+}
+
+void oracle::check_round(const process& by, const report& told, error_code error, bool paused)
+{
+    const std::size_t answered = told.count(vote::granted) + told.count(vote::held);
+    const bool held = error == errc::held_by_other;
+    check(
+        (held || error != errc::no_quorum) ? !held || answered >= told.quorum() : answered < told.quorum(),
+        "verdict", fmt::format("{}: '{}' with {} answers", by.name(), error.message(), answered));
+    check(
+        error || told.validity > clock::duration{0}, "verdict",
+        fmt::format("{} gets a lease without validity", by.name()));
+    const auto patience = told.node_timeout + std::chrono::milliseconds{1};
+    check(
+        paused || error == boost::asio::error::operation_aborted || told.elapsed <= patience, "in time",
+        fmt::format(
+            "{}: a round with {} ms for its masters took {} us", by.name(), told.node_timeout.count(),
+            std::chrono::duration_cast<std::chrono::microseconds>(told.elapsed).count()));
+}
+
+void oracle::check_back_off(const process& by, const report& told, clock::duration took)
+{
+    constexpr std::chrono::milliseconds least{1};
+    const clock::duration pauses =
+        told.rounds > 1 ? (told.rounds - 1) * clock::duration{least} : clock::duration{0};
+    check(
+        took >= pauses, "back-off",
+        fmt::format(
+            "{}: {} rounds in {} us", by.name(), told.rounds,
+            std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
+}
+
+void oracle::check_release(
+    const process& by, const lease& released, const std::string& owner_id, const std::string& resource,
+    error_code error)
+{
+    if (error && error != errc::unconfirmed)
+    {
+        return;
+    }
+    check(
+        !released.valid(), "final",
+        fmt::format("{} has released {}, and it looks valid", by.name(), resource));
+    if (error || all_.drawn().breaks_assumptions || all_.leftovers())
+    {
+        return;
+    }
+    const std::string key = all_.key_of(resource);
+    const auto keep = static_cast<std::size_t>(std::count_if(
+        all_.masters().begin(), all_.masters().end(),
+        [&](const auto& each) { return each->value(key) == owner_id; }));
+    check(
+        keep + quorum_of(all_.masters().size()) <= all_.masters().size(), "confirmed",
+        fmt::format("{} has released {}, which {} masters still have", by.name(), resource, keep));
 }
 
 void oracle::check_released()
 {
+    for (const auto& [owner_id, master] : wire_.owed())
+    {
+        const auto found = owners_.find(owner_id);
+        const process* by = found != owners_.end() ? all_.process_of(found->second) : nullptr;
+        check(
+            by == nullptr || !by->orderly(), "owed",
+            fmt::format("master {} ran SET of {}, and never got its release", master, owner_id));
+    }
     for (std::size_t master = 0; master < all_.masters().size(); ++master)
     {
         for (const auto& [key, owner_id] : all_.masters()[master]->contents())

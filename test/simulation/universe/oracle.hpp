@@ -4,6 +4,7 @@
 #pragma once
 
 #include "simulation/scripted_master.hpp"
+#include "wire_rules.hpp"
 
 #include <redlock/redlock.hpp>
 
@@ -36,15 +37,28 @@ struct violation
 ///   loss in time    a kept lease is as good as over, and nobody was told
 ///   liveness        nothing fails any more, and a resource can't be had
 ///   released        what was given back is still there
+///   owed            a SET ran, and no release behind it
 ///   nothing left    something waits, or is held, after the end
 ///   completed once  an operation completed twice
 ///   errors          an operation ended with an error that it had no reason for
 ///   steps           time stands still
 ///   same trace      the same seed went another way
+///   final           a lease looks valid that is lost or was released
+///   shortened       the end of a lease comes nearer while it is held
+///   max hold        somebody keeps a resource for longer than it may
+///   late start      a body begins under a lease that isn't valid any more
+///   verdict         a round ends with what its votes don't say
+///   in time         a round takes longer than its masters have to answer
+///   back-off        rounds follow each other at once
+///   confirmed       a release succeeds, and a quorum still has the key
+///   availability    nothing fails but a minority of the masters, and a round isn't won
+///   kept            one extension fails, and the lease is lost
+///   shutdown        a manager was shut down, and what it held is still there
+/// and those of wire_rules.
 class oracle
 {
   public:
-    explicit oracle(universe& all) : all_{all} {}
+    explicit oracle(universe& all);
 
     const std::optional<violation>& found() const noexcept { return found_; }
     /// Only the first violation counts.
@@ -63,10 +77,21 @@ class oracle
     /// Somebody has a lease from now on. `told_before` of one that is kept: so long before its end it is told of. What
     /// is kept is held until it is given back, or until its validity ends; else the lease itself says so.
     std::size_t
-    won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept);
+    won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
+        std::optional<clock::time_point> hold_ends = {});
     void gave_back(std::size_t known_as);
     void told_of_loss(std::size_t known_as) { tenures_[known_as].told = true; }
+    /// The same, and the library said so itself: it mustn't look valid again.
+    void lost_for_good(std::size_t known_as) { tenures_[known_as].final_loss = true; }
     void completed(const process& by, const call& what, error_code error);
+    /// What one round was told of, in a process that has never been paused since it began, or has.
+    void check_round(const process& by, const report& told, error_code error, bool paused);
+    /// What an acquire was told of that took so long.
+    void check_back_off(const process& by, const report& told, clock::duration took);
+    /// A release has ended; nothing else has been done with the lease.
+    void check_release(
+        const process& by, const lease& released, const std::string& owner_id, const std::string& resource,
+        error_code error);
     /// Its manager is being shut down, or dropped.
     void closing(const process& by);
     /// It has gone, and its leases with it.
@@ -93,7 +118,9 @@ class oracle
         clock::time_point until; // By its process's clock; never less than it was.
         std::optional<std::chrono::milliseconds> told_before;
         bool kept;
+        std::optional<clock::time_point> hold_ends{};
         bool told = false;
+        bool final_loss = false;
         bool over = false;
     };
 
@@ -103,6 +130,7 @@ class oracle
     void watch_end(std::size_t known_as);
 
     universe& all_;
+    wire_rules wire_;
     std::optional<violation> found_;
     std::vector<tenure_record> tenures_;
     std::vector<std::size_t> current_;               // Those that aren't over.

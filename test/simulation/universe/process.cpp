@@ -70,6 +70,11 @@ bool process::step(chance& picks)
         return false;
     }
     count_down();
+    if (steps_to_pause_ && (*steps_to_pause_)-- == 0)
+    {
+        steps_to_pause_.reset();
+        pause();
+    }
     return true;
 }
 
@@ -107,6 +112,7 @@ void process::shut_down(bool then_anew)
     {
         end(ending, error);
         closing_ = false;
+        was_shut_down_ = !then_anew && !error;
         if (then_anew && !stopping_)
         {
             make_manager();
@@ -134,9 +140,15 @@ void process::cancel_one(std::size_t which)
     }
     if (const call_ptr one = calls_[which % calls_.size()].lock(); one && !one->done)
     {
-        one->cancelled = true;
-        one->cancel.emit(asio::cancellation_type::terminal);
+        cancel(one);
     }
+}
+
+/// From outside of its executor, as any signal handler or timer might.
+void process::cancel(const call_ptr& what)
+{
+    what->cancelled = true;
+    what->cancel.emit(asio::cancellation_type::terminal);
 }
 
 void process::stop()
@@ -202,8 +214,7 @@ void process::count_down()
         to_cancel_.erase(to_cancel_.begin() + static_cast<std::ptrdiff_t>(at));
         if (one && !one->done)
         {
-            one->cancelled = true;
-            one->cancel.emit(asio::cancellation_type::terminal);
+            cancel(one);
         }
     }
 }

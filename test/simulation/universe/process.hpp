@@ -65,22 +65,37 @@ class process : public std::enable_shared_from_this<process>
     void open() { make_manager(); }
     bool up() const noexcept { return io_.has_value(); }
     bool paused() const noexcept { return paused_; }
+    /// How often it was paused.
+    std::size_t pauses() const noexcept { return pauses_; }
     /// One handler, if there is one. False if there was none.
     bool step(chance& picks);
 
     // ---- What happens to it.
     /// Nothing in it runs; its clock goes on, and what comes waits for it.
-    void pause() noexcept { paused_ = true; }
-    void resume() noexcept { paused_ = false; }
+    void pause() noexcept
+    {
+        paused_ = true;
+        ++pauses_;
+    }
+    /// The same after so many steps: between any two of its handlers.
+    void pause_after(std::size_t steps) noexcept { steps_to_pause_ = steps; }
+    void resume() noexcept
+    {
+        paused_ = false;
+        steps_to_pause_.reset();
+    }
     /// It ends without a word: its sockets are closed, or reset with all that is under way.
     void kill(bool resets);
     /// The orderly end of its manager; another one takes its place if it is told to.
     void shut_down(bool then_anew);
     bool closing() const noexcept { return closing_; }
+    /// For good, and that has ended without an error.
+    bool was_shut_down() const noexcept { return was_shut_down_; }
     /// The end of its manager without order; another one takes its place.
     void drop_manager();
     /// Cancels one of the operations that are under way.
     void cancel_one(std::size_t which);
+    void cancel(const call_ptr& what);
     /// Its workers begin nothing new, and bring to an end what they do.
     void stop();
 
@@ -125,8 +140,11 @@ class process : public std::enable_shared_from_this<process>
     std::optional<lock_manager> locks_;
     std::vector<std::unique_ptr<worker>> workers_;
     bool paused_ = false;
+    std::size_t pauses_ = 0;
+    std::optional<std::size_t> steps_to_pause_;
     bool stopping_ = false;
     bool closing_ = false;
+    bool was_shut_down_ = false;
     bool orderly_ = true;
 
     struct countdown

@@ -47,7 +47,15 @@ void pause(universe& all, chance& draws)
 {
     if (const auto one = any_process(all, draws, "client pause"))
     {
-        one->pause();
+        if (draws.one_in(2))
+        {
+            one->pause();
+        }
+        else
+        {
+            constexpr std::size_t soon = 40;
+            one->pause_after(draws.below(soon));
+        }
         all.later(some_time(all, draws), [one] { one->resume(); });
     }
 }
@@ -126,6 +134,34 @@ void drop(universe& all, chance& draws)
     }
 }
 
+/// A name leads to a server that has another name as well: two votes, if nobody looks.
+void share_a_server(universe& all, chance& draws)
+{
+    const std::size_t masters = all.masters().size();
+    const auto one = masters > 1 ? any_process(all, draws, "same server") : nullptr;
+    if (!one)
+    {
+        return;
+    }
+    const std::size_t from = draws.below(masters);
+    const std::size_t to = (from + 1 + draws.below(masters - 1)) % masters;
+    // What the right one has of it, the wrong one is asked to release.
+    all.allow_leftovers();
+    const auto lead_to = [&all, one, from](std::size_t index)
+    {
+        if (one->up())
+        {
+            one->environment().put(host_of(from), *all.masters()[index]);
+            for (const auto& each : all.links_of(one->number()))
+            {
+                each->cut();
+            }
+        }
+    };
+    lead_to(to);
+    all.at_mending([lead_to, from] { lead_to(from); });
+}
+
 void drift(universe& all, chance& draws)
 {
     if (const auto one = any_process(all, draws, "client drift"))
@@ -150,6 +186,7 @@ std::vector<fault> process_faults()
         {"cancellation", "an operation is cancelled", keeps, cancel},
         {"shutdown", "a manager is shut down in the middle, and another one made", keeps, shut_down},
         {"manager dropped", "a manager goes in the middle, and another one is made", keeps, drop},
+        {"same server", "for a client two names lead to one master", keeps, share_a_server},
         {"client drift", "a client's clock goes faster or slower, as it may", keeps, drift},
     };
 }

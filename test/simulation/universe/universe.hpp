@@ -68,6 +68,7 @@ class universe
     void at_mending(std::function<void()> what) { mendings_.push_back(std::move(what)); }
     /// Keys may stay behind until their ttl is over: where a release is refused for good, or a ghost can't be ended.
     void allow_leftovers() noexcept { leftovers_ = true; }
+    bool leftovers() const noexcept { return leftovers_; }
     std::string fresh_run_id() { return "run-" + std::to_string(++last_run_); }
     void tell_fault(const char* name, std::size_t about);
 
@@ -77,6 +78,14 @@ class universe
     bool step(clock::time_point limit);
     bool run_until(clock::time_point limit, const std::function<bool()>& holds = {});
     void settle();
+    // With nothing in its way but what it does itself: epilogue.cpp.
+    void check_availability();
+    void check_one_round(const std::vector<std::shared_ptr<process>>& these);
+    void check_kept();
+    void take_for_shutdown();
+    void check_shutdown(const std::vector<std::shared_ptr<process>>& these);
+    bool answers_in_time(std::chrono::milliseconds ttl) const;
+    std::vector<std::shared_ptr<process>> those_up() const;
     void close(std::vector<std::shared_ptr<process>> these);
     void probe(clock::time_point mended_at);
     clock::duration longest_body() const;
@@ -97,6 +106,7 @@ class universe
     std::size_t steps_ = 0;
     bool mended_ = false;
     bool leftovers_ = false;
+    std::vector<lease> last_ones_;
     std::vector<std::function<void()>> mendings_;
 };
 

@@ -19,6 +19,9 @@ std::optional<violation> universe::run()
         tell_fault("no faults any more", 0);
         const clock::time_point mended_at = world_->now();
         settle();
+        check_availability();
+        check_kept();
+        take_for_shutdown();
         close(processes_);
         probe(mended_at);
     }
@@ -93,6 +96,7 @@ void universe::close(std::vector<std::shared_ptr<process>> these)
         [&] {
             return std::none_of(these.begin(), these.end(), [](const auto& each) { return each->closing(); });
         });
+    check_shutdown(these);
     for (const auto& each : these)
     {
         if (!oracle_.found())

@@ -70,8 +70,7 @@ void worker::stop()
     stopping_ = true;
     if (under_way_ && !under_way_->done)
     {
-        under_way_->cancelled = true;
-        under_way_->cancel.emit(asio::cancellation_type::terminal);
+        home_.cancel(under_way_);
     }
     if (has_ && !has_->ending)
     {
@@ -115,37 +114,48 @@ void worker::act()
 void worker::try_once(std::string resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin("try_acquire", resource);
-    auto done = [this, self = under_way_, ttl](error_code error, redlock::lease won)
+    const auto told = std::make_shared<report>();
+    const std::size_t pauses = home_.pauses();
+    auto done = [this, self = under_way_, ttl, told, pauses](error_code error, redlock::lease won)
     {
         home_.end(self, error);
+        home_.all().watch().check_round(home_, *told, error, home_.pauses() > pauses);
         on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
     };
     home_.locks().async_try_acquire(
-        std::move(resource), {.ttl = ttl}, cancellable(under_way_, std::move(done)));
+        std::move(resource), {.ttl = ttl}, *told, cancellable(under_way_, std::move(done)));
 }
 
 void worker::acquire(std::string resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin("acquire", resource);
-    auto done = [this, self = under_way_, ttl](error_code error, redlock::lease won)
+    const auto told = std::make_shared<report>();
+    const clock::time_point began = home_.now();
+    auto done = [this, self = under_way_, ttl, told, began](error_code error, redlock::lease won)
     {
         home_.end(self, error);
+        home_.all().watch().check_back_off(home_, *told, home_.now() - began);
         on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
     };
     const std::chrono::milliseconds wait{draws_.below(100)};
     home_.locks().async_acquire(
-        std::move(resource), {.ttl = ttl, .wait = wait}, cancellable(under_way_, std::move(done)));
+        std::move(resource), {.ttl = ttl, .wait = wait}, *told, cancellable(under_way_, std::move(done)));
 }
 
 void worker::keep(std::string resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin("acquire_kept", resource);
-    auto done = [this, self = under_way_, ttl](error_code error, redlock::lease won)
+    const std::optional<std::chrono::milliseconds> most =
+        draws_.one_in(4) ? std::optional{1ms + std::chrono::milliseconds{draws_.below(100)}} : std::nullopt;
+    auto done = [this, self = under_way_, ttl, most](error_code error, redlock::lease won)
     {
         home_.end(self, error);
-        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl, true}));
+        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl, true, false, most}));
     };
-    keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
+    keep_options with{
+        .ttl = ttl,
+        .max_hold = most ? time_limit{*most} : time_limit{no_limit},
+        .wait = std::chrono::milliseconds{draws_.below(100)}};
     home_.locks().async_acquire_kept(std::move(resource), with, cancellable(under_way_, std::move(done)));
 }
 
@@ -158,13 +168,18 @@ void worker::on_won(const tenure_ptr& won)
     }
     has_ = won;
     const auto margin = won->kept ? std::optional{home_.all().margin_of(won->ttl)} : std::nullopt;
-    won->known_as = home_.all().watch().won(home_, won->lease, margin, won->kept);
+    const auto hold_ends = won->max_hold ? std::optional{home_.now() + *won->max_hold} : std::nullopt;
+    won->known_as = home_.all().watch().won(home_, won->lease, margin, won->kept, hold_ends);
     if (won->kept)
     {
         const call_ptr waiting = home_.begin("wait_lost");
         auto lost = [this, waiting, won](error_code error, error_code why)
         {
             home_.end(waiting, error ? error : why);
+            if (!error)
+            {
+                home_.all().watch().lost_for_good(won->known_as);
+            }
             on_lost(won);
         };
         won->lease.async_wait_lost(cancellable(waiting, std::move(lost)));
@@ -235,9 +250,12 @@ void worker::give_back()
         return;
     }
     const call_ptr releasing = home_.begin("release");
-    auto released = [this, releasing, mine](error_code error)
+    const std::string owner_id{mine->lease.owner_id()};
+    const std::string resource{mine->lease.resource()};
+    auto released = [this, releasing, mine, owner_id, resource](error_code error)
     {
         home_.end(releasing, error);
+        home_.all().watch().check_release(home_, mine->lease, owner_id, resource, error);
         done();
     };
     mine->lease.async_release(cancellable(releasing, std::move(released)));
@@ -266,6 +284,7 @@ void worker::run_body(std::string resource, std::chrono::milliseconds ttl)
 asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin)
 {
     oracle& watch = home_.all().watch();
+    watch.check(held.valid(), "late start", home_.name() + " begins a body under a lease that has lapsed");
     const bool deaf = draws_.one_in(8);
     const std::optional<std::chrono::milliseconds> told_before = deaf ? std::nullopt : std::optional{margin};
     const std::size_t known_as = watch.won(home_, held, told_before, true);

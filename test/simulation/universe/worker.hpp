@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct tenure
     std::chrono::milliseconds ttl{};
     bool kept = false;
     bool ending = false;
+    std::optional<std::chrono::milliseconds> max_hold{};
 };
 using tenure_ptr = std::shared_ptr<tenure>;
 

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: BSL-1.0
+// What this library can't promise: a master that forgets a key, or whose clock is set, lets a second holder in. Each test
+// shows the sequence, that two leases are valid at once after it, and all that the library could tell of it.
+// In each, the first holder has the masters 0 and 1, master 1 forgets, and the second one has 1 and 2: one master that
+// breaks its word is enough.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr acquire_options half_a_minute{.ttl = 30s};
+
+/// What an observer is told of the masters and of the leases.
+struct told_events
+{
+    std::vector<event> all;
+
+    config options(const simulation& in)
+    {
+        config with = in.options();
+        with.observer.on_event = [this](const event& what) { all.push_back(what); };
+        return with;
+    }
+    /// How many of one kind there are.
+    template <class Kind>
+    std::size_t count() const
+    {
+        return static_cast<std::size_t>(std::count_if(
+            all.begin(), all.end(), [](const event& each) { return std::holds_alternative<Kind>(each); }));
+    }
+    /// The last one of a kind. Only if there is one.
+    template <class Kind>
+    const Kind& last() const
+    {
+        const auto found = std::find_if(
+            all.rbegin(), all.rend(), [](const event& each) { return std::holds_alternative<Kind>(each); });
+        REQUIRE(found != all.rend());
+        return std::get<Kind>(*found);
+    }
+};
+
+/// Two managers that want the same resource. The first one has it on the masters 0 and 1: master 2 was away.
+struct two_rivals
+{
+    simulation all{3};
+    told_events told;
+    std::optional<lock_manager> first;
+    std::optional<lock_manager> second;
+    outcome_ptr held_by_first;
+    outcome_ptr held_by_second;
+
+    scripted_master& forgetful() { return all.master(1); }
+
+    /// Both are connected to 0 and 1, and the first one gets the resource there.
+    void first_acquires()
+    {
+        all.master(2).door = entrance::refuses;
+        first.emplace(all.make_connected_manager(told.options(all)));
+        second.emplace(all.make_connected_manager());
+        held_by_first = all.acquire(*first, "r", half_a_minute);
+        REQUIRE(all.finish(held_by_first));
+        REQUIRE(!held_by_first->error);
+        all.run_until_idle();
+        REQUIRE(all.master(0).value("lock:r") == held_by_first->lease.owner_id());
+        REQUIRE(all.master(1).value("lock:r") == held_by_first->lease.owner_id());
+    }
+
+    /// Master 2 comes back, and whoever was thrown out by a master is connected again.
+    void all_masters_are_back()
+    {
+        all.master(2).door = entrance::open;
+        const auto both_are_there = [&]
+        {
+            return std::all_of(
+                all.masters().begin(), all.masters().end(),
+                [](const auto& each) { return each->clients() == 2; });
+        };
+        REQUIRE(all.run_until(both_are_there, 10s));
+        all.run_until_idle();
+    }
+
+    void second_acquires()
+    {
+        held_by_second = all.try_acquire(*second, "r", {.ttl = 30s});
+        REQUIRE(all.finish(held_by_second));
+        REQUIRE(!held_by_second->error);
+        all.run_until_idle();
+        CHECK(all.master(0).value("lock:r") == held_by_first->lease.owner_id());
+        CHECK(all.master(1).value("lock:r") == held_by_second->lease.owner_id());
+        CHECK(all.master(2).value("lock:r") == held_by_second->lease.owner_id());
+    }
+
+    bool both_hold() const { return held_by_first->lease.valid() && held_by_second->lease.valid(); }
+};
+
+/// As long as nothing is broken: the same sequence without a master that forgets.
+void check_that_the_second_is_kept_out(two_rivals& of)
+{
+    const outcome_ptr refused = of.all.try_acquire(*of.second, "r", {.ttl = 30s});
+    REQUIRE(of.all.finish(refused));
+    CHECK(refused->error == errc::held_by_other);
+    REQUIRE(of.all.run_until([&] { return of.all.keys() == 2; }, 10s));
+}
+
+} // namespace
+
+TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is told of", "[scenario-4]")
+{
+    two_rivals both;
+    both.first_acquires();
+    both.all_masters_are_back();
+    check_that_the_second_is_kept_out(both);
+    both.forgetful().clock_of_its_own().jump(both.all.now(), 31s);
+    CHECK(both.forgetful().value("lock:r") == std::nullopt);
+    both.second_acquires();
+    CHECK(both.both_hold());
+    CHECK(both.told.count<master_at_risk>() == 0);
+
+    // The next PING shows it: too late for this lease, but it is told.
+    REQUIRE(both.all.run_until([&] { return both.told.count<master_at_risk>() > 0; }, 3s));
+    CHECK(both.both_hold());
+    CHECK(both.told.last<master_at_risk>().index == 1);
+    CHECK(both.told.last<master_at_risk>().what == risk::clock);
+}
+
+TEST_CASE(
+    "a master that restarts empty joins the other side's majority, and shows only as another server",
+    "[scenario-6]")
+{
+    two_rivals both;
+    both.forgetful().on_disk = persistence::none;
+    both.first_acquires();
+    both.forgetful().restart("run after the restart");
+    both.all_masters_are_back();
+    both.second_acquires();
+    CHECK(both.both_hold());
+    CHECK(both.told.count<master_at_risk>() == 0);
+    const bool told = std::any_of(
+        both.told.all.begin(), both.told.all.end(),
+        [](const event& each)
+        {
+            const auto* up = std::get_if<master_up>(&each);
+            return up != nullptr && up->index == 1 && up->server == "run after the restart";
+        });
+    CHECK(told);
+}
+
+TEST_CASE(
+    "a power cut takes the last two seconds from an append-only file, and the lock with them", "[scenario-7]")
+{
+    two_rivals both;
+    both.forgetful().on_disk = persistence::everysec;
+    both.forgetful().unflushed = 2s;
+    both.forgetful().set("written before", "is on disk", 1h);
+    both.all.run_for(3s);
+    both.first_acquires();
+    both.all.run_for(1s);
+    both.forgetful().restart("run after the power cut");
+    CHECK(both.forgetful().value("written before") == "is on disk");
+    CHECK(both.forgetful().value("lock:r") == std::nullopt);
+    both.all_masters_are_back();
+    both.second_acquires();
+    CHECK(both.both_hold());
+    CHECK(both.told.count<master_at_risk>() == 0);
+}
+
+TEST_CASE("FLUSHALL lets a second holder in unseen, until an extension finds out", "[scenario-8]")
+{
+    two_rivals both;
+    both.first_acquires();
+    both.all_masters_are_back();
+    check_that_the_second_is_kept_out(both);
+    const std::size_t told_before = both.told.all.size();
+    both.forgetful().flush_all();
+    both.second_acquires();
+    CHECK(both.both_hold());
+    // The same server on the same connection: there is nothing to be seen.
+    both.all.run_for(5s);
+    CHECK(both.both_hold());
+    CHECK(both.told.all.size() == told_before);
+
+    const outcome_ptr extended = both.all.extend(both.held_by_first->lease, 30s);
+    REQUIRE(both.all.finish(extended));
+    CHECK(extended->error == errc::lease_lost);
+    CHECK_FALSE(both.held_by_first->lease.valid());
+    CHECK(both.held_by_second->lease.valid());
+}
+
+TEST_CASE("a kept lease is told so by its next extension, when a master has forgotten it", "[scenario-8]")
+{
+    two_rivals both;
+    both.first_acquires();
+    both.all_masters_are_back();
+    const outcome_ptr kept = both.all.acquire_kept(*both.first, "kept", {.ttl = 30s, .max_hold = no_limit});
+    REQUIRE(both.all.finish(kept));
+    both.all.run_until_idle();
+    both.forgetful().flush_all();
+    both.all.master(2).flush_all();
+    const outcome_ptr rival = both.all.try_acquire(*both.second, "kept", {.ttl = 30s});
+    REQUIRE(both.all.finish(rival));
+    CHECK(!rival->error);
+    CHECK(kept->lease.valid());
+    CHECK(rival->lease.valid());
+    const clock::time_point from = both.all.now();
+    REQUIRE(both.all.run_until([&] { return !kept->lease.valid(); }, 1min));
+    // Its extensions are 10 s apart, off by up to a tenth.
+    CHECK(both.all.now() - from <= 11s + 100ms);
+    both.all.run_until_idle();
+    CHECK(both.told.last<lease_lost>().reason == errc::lease_lost);
+    CHECK(rival->lease.valid());
+}
+
+TEST_CASE(
+    "a master that is demoted and promoted again behind the same connection lets a second holder in unseen",
+    "[scenario-9]")
+{
+    two_rivals both;
+    both.first_acquires();
+    both.all_masters_are_back();
+    check_that_the_second_is_kept_out(both);
+    const std::size_t told_before = both.told.all.size();
+    // It took over the data of a master that knows nothing of this lock, and is a master again.
+    both.forgetful().lose_writes_of(1min);
+    both.second_acquires();
+    CHECK(both.both_hold());
+    both.all.run_for(5s);
+    CHECK(both.both_hold());
+    CHECK(both.told.all.size() == told_before);
+}
+
+TEST_CASE("SWAPDB lets a second holder in unseen, and a second SWAPDB hides it", "[scenario-10]")
+{
+    two_rivals both;
+    both.first_acquires();
+    both.all_masters_are_back();
+    check_that_the_second_is_kept_out(both);
+    const std::size_t told_before = both.told.all.size();
+    // The lock is in the other database now, and ours is empty.
+    const std::optional<std::string> in_the_other = both.forgetful().value("lock:r");
+    both.forgetful().remove("lock:r");
+    both.second_acquires();
+    CHECK(both.both_hold());
+    // Back again: the key says that all is as it was.
+    REQUIRE(in_the_other);
+    both.forgetful().set("lock:r", *in_the_other, 25s);
+    const outcome_ptr extended = both.all.extend(both.held_by_first->lease, 30s);
+    REQUIRE(both.all.finish(extended));
+    CHECK(!extended->error);
+    CHECK(both.both_hold());
+    CHECK(both.told.count<lease_lost>() == 0);
+    CHECK(both.told.count<master_at_risk>() == 0);
+    CHECK(both.told.all.size() == told_before + both.told.count<lease_extended>());
+}
+
+TEST_CASE(
+    "a master that evicts the lock lets a second holder in, and its policy was told of before",
+    "[scenario-11]")
+{
+    two_rivals both;
+    both.forgetful().maxmemory_policy = "volatile-lru";
+    both.first_acquires();
+    REQUIRE(both.told.count<master_at_risk>() == 1);
+    CHECK(both.told.last<master_at_risk>().index == 1);
+    CHECK(both.told.last<master_at_risk>().what == risk::eviction);
+    both.all_masters_are_back();
+    check_that_the_second_is_kept_out(both);
+    const std::size_t told_before = both.told.all.size();
+    REQUIRE(both.forgetful().evict(0));
+    both.second_acquires();
+    CHECK(both.both_hold());
+    // Of the eviction itself nobody tells.
+    CHECK(both.told.all.size() == told_before);
+}
+
+TEST_CASE(
+    "an asynchronous failover behind one address lets a second holder in, and shows only as another server",
+    "[scenario-12]")
+{
+    two_rivals both;
+    both.first_acquires();
+    both.all.run_for(200ms);
+    // The replica hadn't got the last half second yet.
+    both.forgetful().promote_stale_replica("run of the replica", 500ms);
+    both.all_masters_are_back();
+    both.second_acquires();
+    CHECK(both.both_hold());
+    CHECK(both.told.count<master_at_risk>() == 0);
+    const bool told = std::any_of(
+        both.told.all.begin(), both.told.all.end(),
+        [](const event& each)
+        {
+            const auto* up = std::get_if<master_up>(&each);
+            return up != nullptr && up->index == 1 && up->server == "run of the replica";
+        });
+    CHECK(told);
+}
+
+} // namespace redlock::test

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+// What may be on the wire, in any universe.
+#include "wire_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+std::int64_t number_in(const std::string& word)
+{
+    std::int64_t value = 0;
+    std::from_chars(word.data(), word.data() + word.size(), value);
+    return value;
+}
+
+} // namespace
+
+std::optional<std::pair<std::string, std::string>> wire_rules::look(
+    std::size_t master, const std::string& run_id, const client_state& from, const std::string& what,
+    const command& words, const std::string& reply)
+{
+    const connection here{master, run_id, from.id};
+    origins_[here] = from.origin;
+    if (what == "CLIENT KILL" && words.size() == 4 && reply == ":1\r\n")
+    {
+        const auto killed = origins_.find({master, run_id, number_in(words[3])});
+        if (killed != origins_.end() && killed->second != from.origin)
+        {
+            return std::pair{
+                std::string{"stranger"},
+                fmt::format("client {} kills a connection of client {}", from.origin, killed->second)};
+        }
+        return std::nullopt;
+    }
+    const bool sets = what == "SET" && words.size() > 2;
+    const bool calls_script = (what == "extend" || what == "release") && words.size() > 4;
+    if (!sets && !calls_script)
+    {
+        return std::nullopt;
+    }
+    const std::string& owner_id = sets ? words[2] : words[4];
+    seen_of_owner& seen = owners_[owner_id];
+    if (what == "release")
+    {
+        seen.set_at.erase(master);
+        if (reply.starts_with(':'))
+        {
+            seen.released_on.insert(here);
+        }
+        return std::nullopt;
+    }
+    if (seen.released_on.contains(here))
+    {
+        return std::pair{
+            std::string{"order"},
+            fmt::format("master {} gets {} of {} behind its release", master, what, owner_id)};
+    }
+    if (what == "extend")
+    {
+        seen.asked_to_extend = true;
+        if (reply == ":1\r\n")
+        {
+            seen.extended_at.insert(master);
+        }
+        return std::nullopt;
+    }
+    const bool again = !seen.set_at.insert(master).second;
+    if (again && !seen.asked_to_extend)
+    {
+        return std::pair{
+            std::string{"owner id"}, fmt::format("master {} gets SET of {} twice", master, owner_id)};
+    }
+    if (again && seen.extended_at.size() < quorum_)
+    {
+        return std::pair{
+            std::string{"rejoin"}, fmt::format(
+                                       "master {} gets SET of {} again, which {} masters have extended",
+                                       master, owner_id, seen.extended_at.size())};
+    }
+    return std::nullopt;
+}
+
+std::vector<std::pair<std::string, std::size_t>> wire_rules::owed() const
+{
+    std::vector<std::pair<std::string, std::size_t>> all;
+    for (const auto& [owner_id, seen] : owners_)
+    {
+        for (const std::size_t master : seen.set_at)
+        {
+            all.emplace_back(owner_id, master);
+        }
+    }
+    return all;
+}
+
+} // namespace redlock::test

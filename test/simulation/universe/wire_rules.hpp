@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSL-1.0
+// What may be on the wire, in any universe: order, owner ids, and whose connections are killed.
+#pragma once
+
+#include "simulation/scripted_master.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+/// Looks at each command where a master executes it. Nothing in here depends on time, or on what the faults do:
+///   order      nothing of an owner id follows its release on the same connection
+///   owner id   a master gets the SET of an owner id once, unless the lease was extended
+///   rejoin     it gets it again only when a quorum has confirmed an extension
+///   stranger   nobody kills a connection but its own process
+class wire_rules
+{
+  public:
+    explicit wire_rules(std::size_t quorum) noexcept : quorum_{quorum} {}
+
+    /// The name of the rule that is broken, and words; nothing if none is.
+    std::optional<std::pair<std::string, std::string>> look(
+        std::size_t master, const std::string& run_id, const client_state& from, const std::string& what,
+        const command& words, const std::string& reply);
+
+    /// Owner ids, each with a master that ran a SET of it and got no release behind that.
+    std::vector<std::pair<std::string, std::size_t>> owed() const;
+
+  private:
+    using connection = std::tuple<std::size_t, std::string, std::int64_t>;
+
+    struct seen_of_owner
+    {
+        std::set<std::size_t> set_at;      // Masters that got a SET of it, and no release since.
+        std::set<std::size_t> extended_at; // Those that have extended it.
+        bool asked_to_extend = false;
+        std::set<connection> released_on;
+    };
+
+    std::size_t quorum_;
+    std::map<connection, int> origins_;
+    std::map<std::string, seen_of_owner> owners_;
+};
+
+} // namespace redlock::test
