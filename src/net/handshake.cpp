@@ -33,6 +33,13 @@ std::string_view info_field(std::string_view info, std::string_view name)
     return {};
 }
 
+/// "standalone", "cluster" or "sentinel", from what INFO answers. Valkey has a name of its own for the field.
+std::string_view mode_in(std::string_view info)
+{
+    const std::string_view redis = info_field(info, "redis_mode");
+    return redis.empty() ? info_field(info, "server_mode") : redis;
+}
+
 std::string_view text_of(const resp::node* node)
 {
     return node != nullptr ? node->text : std::string_view{};
@@ -313,7 +320,7 @@ env::task<failure> connection::look_around(std::int64_t client_id)
     if (!why.reason && !reply->is_error())
     {
         run_id = info_field(reply->text(), "run_id");
-        why = unfit(info_field(reply->text(), "redis_mode"), {});
+        why = unfit(mode_in(reply->text()), {});
         facts_.tells = !run_id.empty();
         const std::string_view valkey = info_field(reply->text(), "valkey_version");
         facts_.server = valkey.empty() ? "redis" : "valkey";

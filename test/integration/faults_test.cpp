@@ -267,9 +267,14 @@ TEST_CASE("a node of a Redis Cluster is no independent master", "[plain]")
 {
     std::vector<server> two = start_servers(2);
     // Else its second port would be its first plus 10000, which there may be no port for.
-    server node{
-        {.over = transport::tcp,
-         .settings = {"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())}}};
+    std::vector<std::string> settings{
+        "--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())};
+    const bool knows_hello = GENERATE(true, false);
+    if (!knows_hello)
+    {
+        settings.insert(settings.end(), {"--rename-command", "HELLO", ""});
+    }
+    server node{{.over = transport::tcp, .settings = settings}};
     third_is_unusable(address_of(node), two, master_errc::cluster_node);
 }
 
