@@ -4,28 +4,17 @@
 
 #include "allocation_counter.hpp"
 
-#include <sys/resource.h>
-#include <sys/time.h>
+#include <ctime>
 
 namespace redlock::bench
 {
 
-namespace
-{
-
-std::chrono::nanoseconds duration_of(const timeval& value)
-{
-    return std::chrono::seconds{value.tv_sec} + std::chrono::microseconds{value.tv_usec};
-}
-
 std::chrono::nanoseconds cpu_of_this_thread()
 {
-    rusage used{};
-    ::getrusage(RUSAGE_THREAD, &used);
-    return duration_of(used.ru_utime) + duration_of(used.ru_stime);
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
-
-} // namespace
 
 stopwatch::stopwatch(stretch& into, const work& what) : into_{into}, what_{what}
 {

@@ -35,6 +35,9 @@ struct stretch
     std::size_t pairs() const { return acquires.size(); }
 };
 
+/// In user and system mode.
+std::chrono::nanoseconds cpu_of_this_thread();
+
 /// Measures one stretch: a client calls it at the same points whatever it is made of.
 class stopwatch
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // What it costs to keep many leases: memory, CPU, and how close each came to its end.
 #include "allocation_counter.hpp"
+#include "client.hpp"
+#include "redlock_client.hpp"
 #include "sections.hpp"
 
 #include <redlock/redlock.hpp>
@@ -12,7 +14,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -32,23 +33,12 @@ constexpr std::chrono::milliseconds kept_ttl{30'000};
 constexpr std::size_t acquired_at_once = 100;
 constexpr std::chrono::milliseconds look_every{100};
 
-config config_for(std::span<const test::server> masters)
+config unhurried(std::span<const test::server> masters)
 {
-    config options;
+    config options = config_for(masters);
     // With everything on one CPU, five masters take turns for longer than the default when 100 are asked at once.
     options.node_timeout = std::chrono::seconds{1};
-    for (const test::server& master : masters)
-    {
-        options.masters.emplace_back(master.url());
-    }
     return options;
-}
-
-std::chrono::nanoseconds cpu_of_this_thread()
-{
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return std::chrono::seconds{now.tv_sec} + std::chrono::nanoseconds{now.tv_nsec};
 }
 
 /// How many scripts this master has run so far: for kept leases that is how many extensions.
@@ -64,7 +54,7 @@ double scripts_run(test::server& master)
 class keeping_client
 {
   public:
-    explicit keeping_client(std::span<const test::server> masters) : locks_{io_, config_for(masters)} {}
+    explicit keeping_client(std::span<const test::server> masters) : locks_{io_, unhurried(masters)} {}
 
     void acquire(std::size_t count)
     {

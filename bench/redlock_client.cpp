@@ -21,6 +21,8 @@ namespace
 constexpr std::chrono::milliseconds afterglow{20};
 constexpr std::chrono::seconds patience{30};
 
+} // namespace
+
 config config_for(std::span<const test::server> masters)
 {
     config options;
@@ -30,8 +32,6 @@ config config_for(std::span<const test::server> masters)
     }
     return options;
 }
-
-} // namespace
 
 redlock_client::redlock_client(std::span<const test::server> masters) : locks_{io_, config_for(masters)} {}
 

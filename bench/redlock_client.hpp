@@ -16,6 +16,9 @@
 namespace redlock::bench
 {
 
+/// All options at their defaults.
+config config_for(std::span<const test::server> masters);
+
 class redlock_client final : public client
 {
   public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // What kept leases go through: masters that are killed by turns, masters that hang, releases that race extensions.
+#include "redlock_client.hpp"
 #include "sections.hpp"
 
 #include <redlock/redlock.hpp>
@@ -35,18 +36,8 @@ namespace
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds longest_trial{60};
 constexpr std::size_t raced_at_once = 50;
-
-config config_for(std::span<const test::server> masters)
-{
-    config options;
-    for (const test::server& master : masters)
-    {
-        options.masters.emplace_back(master.url());
-    }
-    return options;
-}
 
 /// A holder and its rival, on a thread of their own: the masters are killed from another one.
 class two_clients
@@ -84,7 +75,7 @@ class two_clients
 };
 
 template <class T>
-T take(std::future<T> result, std::string_view what, std::chrono::seconds at_most = patience)
+T take(std::future<T> result, std::string_view what, std::chrono::seconds at_most = longest_trial)
 {
     if (result.wait_for(at_most) != std::future_status::ready)
     {
@@ -99,7 +90,7 @@ std::chrono::nanoseconds await_key(test::server& on, const std::string& key, con
     const auto began = std::chrono::steady_clock::now();
     while (!(on.command({"GET", key}) == owner))
     {
-        if (std::chrono::steady_clock::now() - began > patience)
+        if (std::chrono::steady_clock::now() - began > longest_trial)
         {
             throw std::runtime_error{fmt::format("after a minute {} isn't back on a master", key)};
         }

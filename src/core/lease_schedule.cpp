@@ -2,6 +2,7 @@
 // When a kept lease is extended, and when its loss is declared.
 #include "core/lease_schedule.hpp"
 
+#include "core/milliseconds_text.hpp"
 #include "core/validity.hpp"
 
 #include <algorithm>
@@ -16,11 +17,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds longest_beat{25};
 constexpr int beats = 200; // In the time from one extension to the next, at least.
-
-std::string in_ms(milliseconds value)
-{
-    return std::to_string(value.count()) + " ms";
-}
 
 } // namespace
 

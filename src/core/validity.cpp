@@ -2,6 +2,8 @@
 // How long a lease can be relied on, and which times are allowed.
 #include "core/validity.hpp"
 
+#include "core/milliseconds_text.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -14,11 +16,6 @@ namespace
 using std::chrono::milliseconds;
 
 constexpr milliseconds server_precision{2};
-
-std::string in_ms(milliseconds value)
-{
-    return std::to_string(value.count()) + " ms";
-}
 
 milliseconds drift_in_whole_ms(milliseconds ttl, double factor)
 {

@@ -14,11 +14,11 @@ namespace redlock::net
 namespace
 {
 
-/// A number in decimal digits, without a string.
-class digits
+/// A number in digits, without a string.
+class decimal
 {
   public:
-    explicit digits(std::chrono::milliseconds value) noexcept
+    explicit decimal(std::chrono::milliseconds value) noexcept
     {
         const auto result = std::to_chars(bytes_.data(), bytes_.data() + bytes_.size(), value.count());
         size_ = static_cast<std::size_t>(result.ptr - bytes_.data());
@@ -65,13 +65,13 @@ answer unexpected() noexcept
 
 void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl)
 {
-    const digits milliseconds{ttl};
+    const decimal milliseconds{ttl};
     resp::append_command(out, {"SET", of.key(), of.owner_id(), "NX", "PX", milliseconds.view()});
 }
 
 void append_extend(std::string& out, const claim& of, std::chrono::milliseconds ttl, script_form form)
 {
-    const digits milliseconds{ttl};
+    const decimal milliseconds{ttl};
     resp::append_command(
         out, {eval(form), body(extend_script, form), "1", of.key(), of.owner_id(), milliseconds.view()});
 }

@@ -75,16 +75,6 @@ void strike(simulation& all, fault what)
     }
 }
 
-std::size_t count_all(simulation& all, std::string_view what)
-{
-    std::size_t count = 0;
-    for (const auto& each : all.masters())
-    {
-        count += each->count(what);
-    }
-    return count;
-}
-
 } // namespace
 
 TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever hangs", "[scenario-30]")
@@ -134,7 +124,7 @@ TEST_CASE("a loss is final, even when the extension in flight succeeds after it"
         each->link().hold_replies();
     }
     REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
-    const std::size_t sent = count_all(all, "extend");
+    const std::size_t sent = all.count("extend");
     CHECK(sent > 0);
     for (const auto& each : all.masters())
     {
@@ -144,7 +134,7 @@ TEST_CASE("a loss is final, even when the extension in flight succeeds after it"
     REQUIRE(body.held != nullptr);
     CHECK_FALSE(body.held->valid());
     CHECK(body.held->valid_until() == until);
-    CHECK(count_all(all, "SET") == 5);
+    CHECK(all.count("SET") == 5);
     REQUIRE(all.finish(running.work));
     CHECK(running.work->error == errc::lease_lost);
     CHECK(all.run_until_no_keys());
@@ -178,12 +168,12 @@ TEST_CASE(
     CHECK(running.watch->why == errc::lease_lost);
     CHECK_FALSE(body.held->valid());
     CHECK(body.held->valid_until() == clock::time_point{});
-    CHECK(count_all(all, "release") == 0);
+    CHECK(all.count("release") == 0);
     REQUIRE(all.finish(running.work));
     CHECK(running.work->error == errc::lease_lost);
     all.run_until_idle();
-    CHECK(count_all(all, "extend") == 5);
-    CHECK(count_all(all, "SET") == 5);
+    CHECK(all.count("extend") == 5);
+    CHECK(all.count("SET") == 5);
     CHECK(all.keys() == (taken ? 3 : 0));
 }
 
@@ -281,7 +271,7 @@ TEST_CASE(
     CHECK(running.watch->why == errc::closed);
     REQUIRE(watch->done);
     CHECK(watch->error == errc::closed);
-    const std::size_t extensions = count_all(all, "extend");
+    const std::size_t extensions = all.count("extend");
 
     REQUIRE(all.finish(down));
     CHECK(!down->error);
@@ -300,7 +290,7 @@ TEST_CASE(
         }
         CHECK(each->key_count() == 0);
     }
-    CHECK(count_all(all, "extend") == extensions);
+    CHECK(all.count("extend") == extensions);
 }
 
 } // namespace redlock::test

@@ -22,16 +22,6 @@ namespace
 
 constexpr keep_options forever{.ttl = 10s, .max_hold = no_limit};
 
-std::size_t count_all(simulation& all, std::string_view what)
-{
-    std::size_t count = 0;
-    for (const auto& each : all.masters())
-    {
-        count += each->count(what);
-    }
-    return count;
-}
-
 /// One lease that is extended and released at random, some of it at the same time.
 class racer
 {
@@ -157,7 +147,7 @@ TEST_CASE("extensions and releases that race 100 000 times stay in order", "[sce
         }
         CHECK(fine == at_once);
         REQUIRE(all.keys() == 0);
-        extensions += count_all(all, "extend");
+        extensions += all.count("extend");
         for (const auto& each : all.masters())
         {
             CHECK(late_commands(*each) == 0);
@@ -241,7 +231,7 @@ TEST_CASE("an acquire that is cancelled behind any step keeps nothing", "[scenar
         CHECK(all.run_until_no_keys(2s));
         all.run_for(200s);
         CHECK(all.keys() == 0);
-        CHECK(count_all(all, "extend") == 0);
+        CHECK(all.count("extend") == 0);
     }
     CHECK(at > 30);
 }

@@ -310,6 +310,16 @@ bool simulation::run_until_no_keys(clock::duration bound)
     return run_until([this] { return keys() == 0; }, bound);
 }
 
+std::size_t simulation::count(std::string_view what) const
+{
+    std::size_t count = 0;
+    for (const auto& each : masters_)
+    {
+        count += each->count(what);
+    }
+    return count;
+}
+
 std::size_t simulation::keys() const
 {
     std::size_t count = 0;

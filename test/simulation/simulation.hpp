@@ -111,6 +111,8 @@ class simulation
     /// The execution context goes, with everything in it.
     void destroy_context() { io_.reset(); }
 
+    /// How often the masters got such a command, all of them together.
+    std::size_t count(std::string_view what) const;
     /// How many keys there are on all masters that are up.
     std::size_t keys() const;
     /// Until nothing is under way and no key is left anywhere. False if that doesn't come within `bound`.

@@ -27,6 +27,9 @@ enum class ties : std::uint8_t
     by_chance // Whatever.
 };
 
+/// Some days after the start of the machine: a library that forgets a time point uses zero.
+inline constexpr clock::time_point beginning{std::chrono::hours{100}};
+
 /// Virtual time. One thread.
 class virtual_world
 {
@@ -70,8 +73,7 @@ class virtual_world
         bool operator()(const event& left, const event& right) const noexcept;
     };
 
-    // Some days after the start of the machine: a library that forgets a time point uses zero.
-    clock::time_point now_{std::chrono::hours{100}};
+    clock::time_point now_ = beginning;
     ties ties_;
     std::uint64_t last_ = 0;
     std::vector<event> events_; // A heap with the next one in front.

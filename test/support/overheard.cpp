@@ -13,16 +13,16 @@ namespace
 
 constexpr std::size_t most_kept = 20;
 
-struct listener
+struct eavesdropper
 {
     std::mutex mutex;
     std::set<std::string, std::less<>> secrets;
     overheard so_far;
 };
 
-listener& the_listener()
+eavesdropper& the_eavesdropper()
 {
-    static listener one;
+    static eavesdropper one;
     return one;
 }
 
@@ -30,7 +30,7 @@ listener& the_listener()
 
 void keep_secret(std::string_view password)
 {
-    listener& here = the_listener();
+    eavesdropper& here = the_eavesdropper();
     const std::lock_guard lock{here.mutex};
     if (!password.empty())
     {
@@ -40,7 +40,7 @@ void keep_secret(std::string_view password)
 
 void overhear(std::string_view text, std::string_view whom)
 {
-    listener& here = the_listener();
+    eavesdropper& here = the_eavesdropper();
     const std::lock_guard lock{here.mutex};
     ++here.so_far.texts;
     for (const std::string& secret : here.secrets)
@@ -54,7 +54,7 @@ void overhear(std::string_view text, std::string_view whom)
 
 overheard overheard_so_far()
 {
-    listener& here = the_listener();
+    eavesdropper& here = the_eavesdropper();
     const std::lock_guard lock{here.mutex};
     here.so_far.secrets = here.secrets.size();
     return here.so_far;

@@ -29,7 +29,7 @@ namespace
 
 constexpr std::size_t most_connections = 1024;
 constexpr std::size_t most_complaints = 1000;
-constexpr int longest_wait_milliseconds = 60'000;
+constexpr int longest_poll_milliseconds = 60'000;
 
 } // namespace
 
@@ -120,7 +120,7 @@ class scripted_server::engine
         {
             std::array<pollfd, 2> readiness{
                 pollfd{listener_.socket.get(), POLLIN, 0}, pollfd{stop_.get(), POLLIN, 0}};
-            ::poll(readiness.data(), readiness.size(), longest_wait_milliseconds);
+            ::poll(readiness.data(), readiness.size(), longest_poll_milliseconds);
             if (readiness[1].revents != 0)
             {
                 return;

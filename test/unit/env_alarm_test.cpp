@@ -4,6 +4,7 @@
 #include "env/asio_environment.hpp"
 #include "env/deadline_queue.hpp"
 #include "env/scheduler.hpp"
+#include "probe.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -26,17 +27,6 @@ using env::scheduler;
 
 /// Far more than any machine needs; a test that gets there has failed.
 constexpr auto generous = 30s;
-
-class probe final : public env::deadline
-{
-  public:
-    explicit probe(std::function<void()> action) : action_{std::move(action)} {}
-
-  private:
-    void on_deadline() override { action_(); }
-
-    std::function<void()> action_;
-};
 
 /// A scheduler with the real environment, as a manager holds it.
 struct host

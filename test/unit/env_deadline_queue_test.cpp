@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of the queue of deadlines, against a reference that is sorted anew each time.
 #include "env/deadline_queue.hpp"
+#include "probe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -25,18 +26,6 @@ clock::time_point at(std::int64_t nanoseconds)
 {
     return clock::time_point{std::chrono::nanoseconds{nanoseconds}};
 }
-
-/// A deadline that does what the test says.
-class probe final : public deadline
-{
-  public:
-    explicit probe(std::function<void()> action) : action_{std::move(action)} {}
-
-  private:
-    void on_deadline() override { action_(); }
-
-    std::function<void()> action_;
-};
 
 /// Deadlines in a queue, and what the reference knows of them: when each is due, if it is armed.
 struct compared

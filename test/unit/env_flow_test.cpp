@@ -2,6 +2,7 @@
 // Tests of flows and wakes: when a coroutine runs, and what is done at the end of a turn.
 #include "env/flow.hpp"
 #include "env/scheduler.hpp"
+#include "workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -23,13 +24,6 @@ using env::scheduler;
 using env::wake;
 
 using lines = std::vector<std::string>;
-
-/// A scheduler in which the test itself makes the turns.
-struct bench
-{
-    asio::io_context io;
-    scheduler strand{io.get_executor()};
-};
 
 flow wait_and_tell(scheduler&, wake& signal, std::string name, lines& said)
 {
@@ -73,7 +67,7 @@ class counted_end final : public env::end_of_turn
 
 TEST_CASE("a flow runs at once, and after a notification goes on later in the same turn")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     lines said;
     here.strand.turn(
@@ -89,7 +83,7 @@ TEST_CASE("a flow runs at once, and after a notification goes on later in the sa
 
 TEST_CASE("a flow that isn't notified stays where it is")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     lines said;
     here.strand.turn([&] { wait_and_tell(here.strand, signal, "flow", said); });
@@ -101,7 +95,7 @@ TEST_CASE("a flow that isn't notified stays where it is")
 
 TEST_CASE("flows go on in the order in which they were notified")
 {
-    bench here;
+    workbench here;
     wake first{here.strand};
     wake second{here.strand};
     lines said;
@@ -118,7 +112,7 @@ TEST_CASE("flows go on in the order in which they were notified")
 
 TEST_CASE("a notification before the waiting isn't lost, and several before it are one")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     int woken = 0;
     signal.notify();
@@ -140,7 +134,7 @@ TEST_CASE("a notification before the waiting isn't lost, and several before it a
 
 TEST_CASE("a notification that nobody waits for any more does no harm")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     int woken = 0;
     here.strand.turn([&] { wait_often(here.strand, signal, 1, woken); });
@@ -151,10 +145,10 @@ TEST_CASE("a notification that nobody waits for any more does no harm")
 
 TEST_CASE("a wake that goes after its notification and before the end of the turn takes itself out")
 {
-    bench here;
+    workbench here;
     lines said;
     {
-        bench there;
+        workbench there;
         auto signal = std::make_unique<wake>(there.strand);
         there.strand.turn(
             [&]
@@ -170,7 +164,7 @@ TEST_CASE("a wake that goes after its notification and before the end of the tur
 
 TEST_CASE("what is due at the end of a turn is done once in it, behind the coroutines, until nothing is left")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     wake second{here.strand};
     lines said;

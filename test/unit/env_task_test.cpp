@@ -2,6 +2,7 @@
 // Tests of tasks, and of the frames of coroutines: that they go with whatever they hold, however they end.
 #include "env/flow.hpp"
 #include "env/scheduler.hpp"
+#include "workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -19,13 +20,6 @@ using env::flow;
 using env::scheduler;
 using env::task;
 using env::wake;
-
-/// A scheduler in which the test itself makes the turns.
-struct bench
-{
-    asio::io_context io;
-    scheduler strand{io.get_executor()};
-};
 
 /// Counts those of its kind that are there.
 struct guest
@@ -133,7 +127,7 @@ class owner
 
 TEST_CASE("a task runs when it is awaited and gives its result, through several of them")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     int result = 0;
     int guests = 0;
@@ -149,7 +143,7 @@ TEST_CASE("a task runs when it is awaited and gives its result, through several 
 
 TEST_CASE("a task can give what can only be moved")
 {
-    bench here;
+    workbench here;
     int result = 0;
     here.strand.turn([&] { take_only_movable(here.strand, result); });
     CHECK(result == 7);
@@ -157,7 +151,7 @@ TEST_CASE("a task can give what can only be moved")
 
 TEST_CASE("a task that is never awaited never begins, and goes with its owner")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     int guests = 0;
     here.strand.turn([&] { make_task_only(here.strand, signal, guests); });
@@ -168,7 +162,7 @@ TEST_CASE("a task that is never awaited never begins, and goes with its owner")
 
 TEST_CASE("flows and tasks can be members of what leads to the scheduler")
 {
-    bench here;
+    workbench here;
     owner member{here.strand};
     int result = 0;
     here.strand.turn([&] { member.run(result); });
@@ -178,7 +172,7 @@ TEST_CASE("flows and tasks can be members of what leads to the scheduler")
 
 TEST_CASE("destroying the flows destroys what is suspended in them, tasks and their guests too")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     int result = 0;
     int guests = 0;
@@ -198,7 +192,7 @@ TEST_CASE("a scheduler that goes destroys its flows")
     int result = 0;
     int guests = 0;
     {
-        bench here;
+        workbench here;
         wake signal{here.strand};
         here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
         CHECK(guests == 3);
@@ -208,7 +202,7 @@ TEST_CASE("a scheduler that goes destroys its flows")
 
 TEST_CASE("a flow that has ended isn't destroyed once more")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     int result = 0;
     int guests = 0;
@@ -222,7 +216,7 @@ TEST_CASE("a flow that has ended isn't destroyed once more")
 
 TEST_CASE("coroutines without variables of their own run to their end")
 {
-    bench here;
+    workbench here;
     wake signal{here.strand};
     int ended = 0;
     for (int turn = 1; turn <= 100; ++turn)
@@ -240,7 +234,7 @@ TEST_CASE("coroutines without variables of their own run to their end")
 
 TEST_CASE("coroutines without variables of their own can be destroyed where they are suspended")
 {
-    bench here;
+    workbench here;
     int ended = 0;
     int sum = 0;
     for (int turn = 0; turn < 100; ++turn)

@@ -64,7 +64,7 @@ using namespace std::chrono_literals;
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-constexpr auto generous = 30s;
+constexpr auto patience = 30s;
 
 tcp::endpoint endpoint_of(int port)
 {
@@ -103,9 +103,9 @@ class hanging_port
 };
 
 /// A scheduler with the real environment, and a connector on it.
-struct host
+struct connecting_host
 {
-    explicit host(asio::io_context& io) : strand{io.get_executor()}, socket{io} {}
+    explicit connecting_host(asio::io_context& io) : strand{io.get_executor()}, socket{io} {}
 
     env::asio_environment outside;
     env::scheduler strand;
@@ -116,7 +116,8 @@ struct host
 class attempt
 {
   public:
-    explicit attempt(std::string name = "127.0.0.1", int port = 1) : here_{std::make_shared<host>(io_)}
+    explicit attempt(std::string name = "127.0.0.1", int port = 1)
+        : here_{std::make_shared<connecting_host>(io_)}
     {
         here_->strand.start(here_->outside, here_);
         here_->connector.emplace(
@@ -151,8 +152,8 @@ class attempt
     /// What it ended with; fails the test if it doesn't end.
     error_code result()
     {
-        const clock::time_point end = clock::now() + generous;
-        while (!result_ && clock::now() < end && io_.run_one_for(generous) != 0)
+        const clock::time_point end = clock::now() + patience;
+        while (!result_ && clock::now() < end && io_.run_one_for(patience) != 0)
         {
         }
         REQUIRE(result_);
@@ -162,7 +163,7 @@ class attempt
 
   private:
     asio::io_context io_;
-    std::shared_ptr<host> here_;
+    std::shared_ptr<connecting_host> here_;
     std::optional<error_code> result_;
 };
 

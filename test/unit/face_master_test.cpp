@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of where a master is: URLs, fields, names, what is refused and with which words.
+#include "refusal.hpp"
+
 #include <redlock/error.hpp>
 #include <redlock/master.hpp>
 
@@ -17,23 +19,6 @@ namespace
 {
 
 using namespace std::string_literals;
-
-/// What is said to something that can't be an address; fails if nothing is.
-template <class Address>
-std::string refusal_of(const Address& address)
-{
-    try
-    {
-        const master accepted{address};
-        FAIL("accepted as " << accepted.name());
-    }
-    catch (const system_error& error)
-    {
-        CHECK(error.code() == errc::invalid_master);
-        return error.what();
-    }
-    return {};
-}
 
 struct good_url
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests that a password gets into no message and no name, and can't be written or compared by accident.
+#include "refusal.hpp"
+
 #include <redlock/error.hpp>
 #include <redlock/master.hpp>
 #include <redlock/report.hpp>
@@ -21,23 +23,6 @@ namespace
 {
 
 using namespace std::string_literals;
-
-/// What is said to something that can't be an address; fails if nothing is.
-template <class Address>
-std::string refusal_of(const Address& address)
-{
-    try
-    {
-        const master accepted{address};
-        FAIL("accepted as " << accepted.name());
-    }
-    catch (const system_error& error)
-    {
-        CHECK(error.code() == errc::invalid_master);
-        return error.what();
-    }
-    return {};
-}
 
 template <class T>
 concept streamable = requires(std::ostream& out, const T& value) { out << value; };

@@ -11,6 +11,17 @@ namespace redlock::test
 
 class universe;
 
+// Of the assumptions.
+inline constexpr bool keeps = false;
+inline constexpr bool breaks = true;
+
+/// How long a fault lasts: short against every timeout, or long.
+inline clock::duration some_time(chance& draws)
+{
+    using namespace std::chrono_literals;
+    return draws.one_in(3) ? draws.between(10ms, 150ms) : draws.between(0ms, 20ms);
+}
+
 /// One kind of fault.
 struct fault
 {

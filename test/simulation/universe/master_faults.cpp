@@ -12,9 +12,6 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr bool keeps = false; // The assumptions.
-constexpr bool breaks = true;
-
 struct target
 {
     std::size_t index;
@@ -26,11 +23,6 @@ target any_master(universe& all, chance& draws, const char* fault)
     const std::size_t index = draws.below(all.masters().size());
     all.tell_fault(fault, index);
     return {index, *all.masters()[index]};
-}
-
-clock::duration some_time(chance& draws)
-{
-    return draws.one_in(3) ? draws.between(10ms, 150ms) : draws.between(0ms, 20ms);
 }
 
 void hang(universe& all, chance& draws)

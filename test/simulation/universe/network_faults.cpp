@@ -15,17 +15,9 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr bool keeps = false; // The assumptions.
-
 std::size_t any_master(universe& all, chance& draws)
 {
     return draws.below(all.masters().size());
-}
-
-/// How long it takes: short against every timeout, or long.
-clock::duration some_time(chance& draws)
-{
-    return draws.one_in(3) ? draws.between(10ms, 150ms) : draws.between(0ms, 20ms);
 }
 
 /// One connection of one master, if it has any.

@@ -12,8 +12,6 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr bool keeps = false; // The assumptions.
-
 constexpr std::size_t most_processes = 8;
 
 /// One that is up; null if there is none.

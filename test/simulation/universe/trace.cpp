@@ -2,17 +2,12 @@
 // What happened in a universe, as lines: the true time, who, what its own clock shows, and what it was.
 #include "trace.hpp"
 
+#include "simulation/virtual_world.hpp"
+
 #include <fmt/format.h>
 
 namespace redlock::test
 {
-
-namespace
-{
-
-constexpr clock::time_point beginning{std::chrono::hours{100}};
-
-} // namespace
 
 std::string in_seconds(clock::time_point when)
 {

@@ -18,7 +18,6 @@ namespace
 {
 
 constexpr std::size_t most_steps = 1'000'000;
-constexpr clock::time_point beginning{100h};
 
 } // namespace
 

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSL-1.0
+// A deadline that does what the test says.
+#pragma once
+
+#include "env/deadline_queue.hpp"
+
+#include <functional>
+#include <utility>
+
+namespace redlock::test
+{
+
+class probe final : public env::deadline
+{
+  public:
+    explicit probe(std::function<void()> action) : action_{std::move(action)} {}
+
+  private:
+    void on_deadline() override { action_(); }
+
+    std::function<void()> action_;
+};
+
+} // namespace redlock::test

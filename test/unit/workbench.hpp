@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSL-1.0
+// A scheduler in which the test itself makes the turns.
+#pragma once
+
+#include "env/scheduler.hpp"
+
+#include <boost/asio/io_context.hpp>
+
+namespace redlock::test
+{
+
+struct workbench
+{
+    boost::asio::io_context io;
+    env::scheduler strand{io.get_executor()};
+};
+
+} // namespace redlock::test
