@@ -69,9 +69,13 @@ class sequence
             return settle();
         }
         client& who = clients_[chance_.below(clients_.size())];
-        if (what < 70)
+        if (what < 60)
         {
             return talk(who);
+        }
+        if (what < 70)
+        {
+            return log_in(who);
         }
         if (what < 78)
         {
@@ -120,6 +124,14 @@ class sequence
         who.unsent = bytes.substr(size);
         send_in_pieces(who, std::string_view{bytes}.substr(0, size));
         return settle();
+    }
+
+    std::string log_in(client& who)
+    {
+        who.connection->send(std::exchange(who.unsent, {}));
+        const std::string found = settle();
+        send_in_pieces(who, as_bytes(random_log_in(chance_)));
+        return found + settle();
     }
 
     /// Commands are in the buffer of a connection that its client has closed when the server comes to it.

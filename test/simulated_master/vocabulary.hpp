@@ -52,6 +52,9 @@ struct client_ids
 
 /// For a server to which no time to live below a quarter of an hour is told: when keys go is no matter of chance.
 command random_command(chance& from, client_ids of);
+/// AUTH, or HELLO with it. Since 7.2 a server doesn't answer one that fails if answers to others still wait to be
+/// written: it has to come alone.
+command random_log_in(chance& from);
 /// SET of a key that expires at once.
 command short_set(chance& from, const std::string& key);
 /// Who has the key, and for how long yet.
