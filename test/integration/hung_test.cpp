@@ -131,6 +131,7 @@ TEST_CASE(
         if (dead_after < 1s)
         {
             own.events().wait_for_up(index, ups[index] + 1);
+            CHECK(sets_run_on(servers[index]) <= 1);
         }
         else
         {

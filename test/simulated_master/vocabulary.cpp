@@ -230,6 +230,10 @@ command random_log_in(chance& from)
     do
     {
         words = from.in_percent(50) ? hello_command(from) : auth_command(from);
+        if (words.front() == "AUTH" && from.in_percent(20))
+        {
+            spoil(words, from);
+        }
     } while (!logs_in(words));
     return words;
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -102,6 +103,17 @@ struct two_rivals
     }
 
     bool both_hold() const { return held_by_first->lease.valid() && held_by_second->lease.valid(); }
+    /// Whether master 1 came up as this server.
+    bool told_of(std::string_view run_id) const
+    {
+        return std::any_of(
+            told.all.begin(), told.all.end(),
+            [&](const event& each)
+            {
+                const auto* up = std::get_if<master_up>(&each);
+                return up != nullptr && up->index == 1 && up->server == run_id;
+            });
+    }
 };
 
 /// As long as nothing is broken: the same sequence without a master that forgets.
@@ -146,14 +158,7 @@ TEST_CASE(
     both.second_acquires();
     CHECK(both.both_hold());
     CHECK(both.told.count<master_at_risk>() == 0);
-    const bool told = std::any_of(
-        both.told.all.begin(), both.told.all.end(),
-        [](const event& each)
-        {
-            const auto* up = std::get_if<master_up>(&each);
-            return up != nullptr && up->index == 1 && up->server == "run after the restart";
-        });
-    CHECK(told);
+    CHECK(both.told_of("run after the restart"));
 }
 
 TEST_CASE(
@@ -296,14 +301,7 @@ TEST_CASE(
     both.second_acquires();
     CHECK(both.both_hold());
     CHECK(both.told.count<master_at_risk>() == 0);
-    const bool told = std::any_of(
-        both.told.all.begin(), both.told.all.end(),
-        [](const event& each)
-        {
-            const auto* up = std::get_if<master_up>(&each);
-            return up != nullptr && up->index == 1 && up->server == "run of the replica";
-        });
-    CHECK(told);
+    CHECK(both.told_of("run of the replica"));
 }
 
 } // namespace redlock::test
