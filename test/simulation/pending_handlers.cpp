@@ -48,7 +48,7 @@ void pending_handlers::complete(ticket& which, error_code error, std::size_t byt
 
 void pending_handlers::post_ready(std::size_t which)
 {
-    const handler one = std::move(ready_.at(which));
+    handler one = std::move(ready_.at(which));
     ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(which));
     one.post();
 }

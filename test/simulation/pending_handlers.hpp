@@ -44,8 +44,9 @@ class pending_handlers final : public boost::asio::execution_context::service
     ticket add(env::scheduler& strand, Function function)
     {
         auto what = std::make_shared<result>();
-        auto bound = strand.bind([what, function] { function(what->error, what->bytes); });
-        return keep({std::move(what), [bound]() mutable { boost::asio::post(std::move(bound)); }});
+        auto bound = strand.bind([what, call = std::move(function)] { call(what->error, what->bytes); });
+        return keep(
+            {std::move(what), [bound = std::move(bound)]() mutable { boost::asio::post(std::move(bound)); }});
     }
     /// The same for a handler that belongs to no strand.
     ticket

@@ -256,6 +256,7 @@ void scripted_master::execute(virtual_link& from, const command& words)
     {
         bytes = instead->bytes;
     }
+    state.got_nonsense = state.got_nonsense || (instead && instead->nonsense);
     if (witness)
     {
         witness(state, what, words, bytes);
@@ -263,6 +264,10 @@ void scripted_master::execute(virtual_link& from, const command& words)
     if (!bytes.empty())
     {
         from.reply(bytes);
+    }
+    if (instead && instead->nonsense)
+    {
+        from.mark_nonsense();
     }
     if (instead && instead->closes)
     {

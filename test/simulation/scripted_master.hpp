@@ -43,6 +43,8 @@ struct latency
     clock::duration jitter{0};
     /// Replies come in pieces of so many bytes at most; 0 for whole.
     std::size_t piece = 0;
+    /// A connection is cut when its client sends for so many times, and what it sent then is lost; 0 for none.
+    std::size_t breaks_at = 0;
     /// Nothing arrives in this direction any more, until `heal`.
     bool cut_there = false;
     bool cut_back = false;
@@ -63,8 +65,9 @@ struct scripted_answer
 {
     /// As sent. Empty for what the command answers, or for nothing where it doesn't run.
     std::string bytes{};
-    bool runs = false;   // Whether the command is executed all the same.
-    bool closes = false; // Whether the connection is closed behind it.
+    bool runs = false;     // Whether the command is executed all the same.
+    bool closes = false;   // Whether the connection is closed behind it.
+    bool nonsense = false; // Whether no server would answer that.
 };
 
 /// One command that came.

@@ -94,6 +94,10 @@ bool virtual_link::takes_bytes()
 
 void virtual_link::send(std::string bytes)
 {
+    if (++sent_ == master_.network.breaks_at)
+    {
+        world_.at(world_.now(), event_kind::network, [self = shared_from_this()] { self->cut(); });
+    }
     to_master([this, bytes = std::move(bytes)] { master_.on_bytes(*this, bytes); });
 }
 
@@ -112,6 +116,11 @@ void virtual_link::reply(const std::string& bytes)
     {
         to_client([this, part = bytes.substr(at, piece)] { client_->on_bytes(part); });
     }
+}
+
+void virtual_link::mark_nonsense()
+{
+    to_client([this] { nonsense_arrived_ = true; });
 }
 
 void virtual_link::close_by_master(error_code why)

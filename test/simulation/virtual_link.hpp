@@ -43,6 +43,7 @@ struct client_state
     int protocol = 2;
     bool authenticated = false;
     bool ended = false; // The client closed its end; what it sent before is still done.
+    bool got_nonsense = false;
     request_reader requests{};
 };
 
@@ -67,6 +68,9 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     // The master's end.
     client_state& at_master() noexcept { return at_master_; }
     void reply(const std::string& bytes);
+    /// What was replied last makes no sense.
+    void mark_nonsense();
+    bool nonsense_arrived() const noexcept { return nonsense_arrived_; }
     /// The client sees `why` behind the replies.
     void close_by_master(error_code why);
 
@@ -112,6 +116,8 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     // Whatever else happens at a time: what was sent first arrives first.
     std::deque<arrival> on_the_way_there_;
     std::deque<arrival> on_the_way_back_;
+    std::size_t sent_ = 0;
+    bool nonsense_arrived_ = false;
     bool ended_for_client_ = false;
     bool held_ = false;
     bool replies_held_ = false;

@@ -152,7 +152,8 @@ void garble(universe& all, chance& draws)
 {
     scripted_master& master = any_master(all, draws, "garbled").master;
     const char* const what = draws.one_in(2) ? "SET" : draws.one_in(2) ? "extend" : "release";
-    master.answer(what, {.bytes = "$no number\r\n", .runs = draws.one_in(2)});
+    const char* const said = draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
+    master.answer(what, {.bytes = said, .runs = draws.one_in(2), .nonsense = true});
     refuse_for_a_while(all, draws, master);
 }
 
@@ -237,7 +238,7 @@ std::vector<fault> master_faults()
         {"odd error", "a master answers writes with an error that nobody knows", keeps, fail_oddly},
         {"SCRIPT FLUSH", "a master forgets its scripts", keeps, forget_scripts},
         {"NOPERM", "connections may not be killed", keeps, forbid_kills},
-        {"garbled", "a reply isn't RESP", keeps, garble},
+        {"garbled", "a reply isn't RESP, or not what such a command answers", keeps, garble},
         {"master drift", "a master's clock goes faster or slower, as it may", keeps, drift},
         {"restart empty", "a master restarts without its keys", breaks, restart_empty},
         {"restart stale", "a master restarts without what wasn't flushed to disk", breaks, restart_stale},

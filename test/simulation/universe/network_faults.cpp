@@ -20,14 +20,19 @@ std::size_t any_master(universe& all, chance& draws)
     return draws.below(all.masters().size());
 }
 
-/// One connection of one master, if it has any.
+/// One connection of a master, if it has any.
+std::shared_ptr<virtual_link> any_link_of(scripted_master& master, chance& draws)
+{
+    auto links = master.links();
+    std::erase_if(links, [](const auto& each) { return !each->open(); });
+    return links.empty() ? nullptr : links[draws.below(links.size())];
+}
+
 std::shared_ptr<virtual_link> any_link(universe& all, chance& draws, const char* name)
 {
-    const std::size_t master = any_master(all, draws);
-    auto links = all.masters()[master]->links();
-    std::erase_if(links, [](const auto& each) { return !each->open(); });
-    all.tell_fault(name, master);
-    return links.empty() ? nullptr : links[draws.below(links.size())];
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault(name, index);
+    return any_link_of(*all.masters()[index], draws);
 }
 
 void delay(universe& all, chance& draws)
@@ -142,6 +147,23 @@ void flap(universe& all, chance& draws)
     all.later(at + some_time(draws), [ghost] { ghost->let_go(); });
 }
 
+/// The same, and it is always the same of what they send that is lost with them.
+void cut_short(universe& all, chance& draws)
+{
+    const std::size_t index = any_master(all, draws);
+    all.tell_fault("cut short", index);
+    scripted_master& master = *all.masters()[index];
+    const clock::duration length = some_time(draws);
+    if (const auto ghost = any_link_of(master, draws))
+    {
+        ghost->hold();
+        all.later(draws.between(0ms, 5ms), [ghost] { ghost->break_off(); });
+        all.later(length + some_time(draws), [ghost] { ghost->let_go(); });
+    }
+    master.network.breaks_at = 1 + draws.below(5);
+    all.later(length, [&master] { master.network.breaks_at = 0; });
+}
+
 void hold_replies(universe& all, chance& draws)
 {
     if (const auto link = any_link(all, draws, "hold replies"))
@@ -243,6 +265,7 @@ std::vector<fault> network_faults()
         {"partition", "some masters, or all, can't be reached", keeps, part},
         {"hold", "what was sent on a connection arrives later, perhaps after its end", keeps, hold},
         {"flapping", "the same, and what is connected behind it is cut again and again", keeps, flap},
+        {"cut short", "the same, and they are cut when they send for the n-th time", keeps, cut_short},
         {"hold replies", "the replies on a connection arrive later", keeps, hold_replies},
         {"reset", "a connection is reset", keeps, reset},
         {"reset all", "all connections of a master are reset", keeps, reset_all},

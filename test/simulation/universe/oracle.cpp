@@ -207,6 +207,14 @@ void oracle::on_command(
     if (what == "SET" && words.size() > 2)
     {
         owners_.try_emplace(words[2], from.origin);
+        if (reply == "+OK\r\n" && ++grants_[words[2]] == quorum_of(all_.masters().size()))
+        {
+            all_.processes().at(static_cast<std::size_t>(from.origin) - 1)->granted();
+        }
+    }
+    if (from.got_nonsense)
+    {
+        confused_.push_back(all_.masters()[master]->link(from.id).weak_from_this());
     }
 }
 
@@ -242,8 +250,32 @@ void oracle::after_step(process& by)
     }
 }
 
+/// Whoever reads what makes no sense can't know any more which reply belongs to what.
+void oracle::check_quiet()
+{
+    for (const auto& each : confused_)
+    {
+        const auto link = each.lock();
+        const process* const by = link && link->open() ? all_.process_of(link->at_master().origin) : nullptr;
+        check(
+            by == nullptr || by->paused() || !link->nonsense_arrived(), "nonsense",
+            fmt::format("{} keeps a connection that it can't understand", by != nullptr ? by->name() : ""));
+    }
+    std::erase_if(
+        confused_,
+        [](const auto& each)
+        {
+            const auto link = each.lock();
+            return !link || !link->open();
+        });
+}
+
 void oracle::before_time_passes()
 {
+    if (!confused_.empty())
+    {
+        check_quiet();
+    }
     for (const std::size_t each : current_)
     {
         const tenure_record& one = tenures_[each];

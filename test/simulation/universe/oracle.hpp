@@ -53,6 +53,7 @@ struct violation
 ///   confirmed       a release succeeds, and a quorum still has the key
 ///   availability    nothing fails but a minority of the masters, and a round isn't won
 ///   kept            one extension fails, and the lease is lost
+///   nonsense        a connection is kept whose master has answered what makes no sense
 ///   shutdown        a manager was shut down, and what it held is still there
 /// and those of wire_rules.
 class oracle
@@ -128,6 +129,7 @@ class oracle
     void check_alone(std::size_t known_as);
     void check_kept_by_quorum(const tenure_record& one);
     void watch_end(std::size_t known_as);
+    void check_quiet();
 
     universe& all_;
     wire_rules wire_;
@@ -136,6 +138,8 @@ class oracle
     std::vector<std::size_t> current_;               // Those that aren't over.
     std::map<std::string, int, std::less<>> owners_; // Of each owner id that was sent: which process.
     std::map<int, bool> closed_;
+    std::map<std::string, std::size_t, std::less<>> grants_; // Of each owner id.
+    std::vector<std::weak_ptr<virtual_link>> confused_;      // They were answered nonsense.
     std::size_t doubles_ = 0;
 };
 

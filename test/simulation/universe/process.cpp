@@ -154,6 +154,7 @@ void process::cancel(const call_ptr& what)
 void process::stop()
 {
     stopping_ = true;
+    at_grant_ = {};
     for (const auto& each : workers_)
     {
         each->stop();

@@ -79,6 +79,15 @@ class process : public std::enable_shared_from_this<process>
     }
     /// The same after so many steps: between any two of its handlers.
     void pause_after(std::size_t steps) noexcept { steps_to_pause_ = steps; }
+    /// What happens when a quorum has granted it a lock, the next time.
+    void at_grant(std::function<void()> what) { at_grant_ = std::move(what); }
+    void granted()
+    {
+        if (const auto what = std::exchange(at_grant_, {}))
+        {
+            what();
+        }
+    }
     void resume() noexcept
     {
         paused_ = false;
@@ -142,6 +151,7 @@ class process : public std::enable_shared_from_this<process>
     bool paused_ = false;
     std::size_t pauses_ = 0;
     std::optional<std::size_t> steps_to_pause_;
+    std::function<void()> at_grant_;
     bool stopping_ = false;
     bool closing_ = false;
     bool was_shut_down_ = false;

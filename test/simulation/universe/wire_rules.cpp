@@ -25,11 +25,16 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     std::size_t master, const std::string& run_id, const client_state& from, const std::string& what,
     const command& words, const std::string& reply)
 {
-    const connection here{master, run_id, from.id};
-    origins_[here] = from.origin;
+    // Ids begin anew with each run of a server.
+    const auto here = std::tie(from.id, master, run_id);
+    auto connected = origins_.find(here);
+    if (connected == origins_.end())
+    {
+        connected = origins_.emplace(here, from.origin).first;
+    }
     if (what == "CLIENT KILL" && words.size() == 4 && reply == ":1\r\n")
     {
-        const auto killed = origins_.find({master, run_id, number_in(words[3])});
+        const auto killed = origins_.find(std::tuple{number_in(words[3]), master, run_id});
         if (killed != origins_.end() && killed->second != from.origin)
         {
             return std::pair{
@@ -51,7 +56,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
         seen.set_at.erase(master);
         if (reply.starts_with(':'))
         {
-            seen.released_on.insert(here);
+            seen.released_on.insert(connected->first);
         }
         return std::nullopt;
     }

@@ -36,18 +36,18 @@ class wire_rules
     std::vector<std::pair<std::string, std::size_t>> owed() const;
 
   private:
-    using connection = std::tuple<std::size_t, std::string, std::int64_t>;
+    using connection = std::tuple<std::int64_t, std::size_t, std::string>;
 
     struct seen_of_owner
     {
         std::set<std::size_t> set_at;      // Masters that got a SET of it, and no release since.
         std::set<std::size_t> extended_at; // Those that have extended it.
         bool asked_to_extend = false;
-        std::set<connection> released_on;
+        std::set<connection, std::less<>> released_on;
     };
 
     std::size_t quorum_;
-    std::map<connection, int> origins_;
+    std::map<connection, int, std::less<>> origins_;
     std::map<std::string, seen_of_owner> owners_;
 };
 

@@ -231,10 +231,16 @@ void worker::extend()
 void worker::on_lost(const tenure_ptr& lost)
 {
     home_.all().watch().told_of_loss(lost->known_as);
-    if (has_ == lost && !lost->ending)
-    {
-        give_back();
-    }
+    // It needs some of the time that it was promised.
+    home_.after(
+        draws_.one_in(2) ? draws_.between(0us, home_.all().margin_of(lost->ttl)) : 0us,
+        [this, lost]
+        {
+            if (has_ == lost && !lost->ending)
+            {
+                give_back();
+            }
+        });
 }
 
 void worker::give_back()
