@@ -257,17 +257,13 @@ void scripted_master::execute(virtual_link& from, const command& words)
         bytes = instead->bytes;
     }
     state.got_nonsense = state.got_nonsense || (instead && instead->nonsense);
-    if (witness)
-    {
-        witness(state, what, words, bytes);
-    }
     if (!bytes.empty())
     {
         from.reply(bytes);
     }
-    if (instead && instead->nonsense)
+    if (witness)
     {
-        from.mark_nonsense();
+        witness(state, what, words, bytes);
     }
     if (instead && instead->closes)
     {

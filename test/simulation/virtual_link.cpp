@@ -118,11 +118,6 @@ void virtual_link::reply(const std::string& bytes)
     }
 }
 
-void virtual_link::mark_nonsense()
-{
-    to_client([this] { nonsense_arrived_ = true; });
-}
-
 void virtual_link::close_by_master(error_code why)
 {
     at_master_.id = 0;

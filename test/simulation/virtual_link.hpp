@@ -68,9 +68,8 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     // The master's end.
     client_state& at_master() noexcept { return at_master_; }
     void reply(const std::string& bytes);
-    /// What was replied last makes no sense.
-    void mark_nonsense();
-    bool nonsense_arrived() const noexcept { return nonsense_arrived_; }
+    /// `what` is done when the replies so far have arrived.
+    void behind_replies(std::function<void()> what) { to_client(std::move(what)); }
     /// The client sees `why` behind the replies.
     void close_by_master(error_code why);
 
@@ -117,7 +116,6 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     std::deque<arrival> on_the_way_there_;
     std::deque<arrival> on_the_way_back_;
     std::size_t sent_ = 0;
-    bool nonsense_arrived_ = false;
     bool ended_for_client_ = false;
     bool held_ = false;
     bool replies_held_ = false;

@@ -209,12 +209,14 @@ void oracle::on_command(
         owners_.try_emplace(words[2], from.origin);
         if (reply == "+OK\r\n" && ++grants_[words[2]] == quorum_of(all_.masters().size()))
         {
-            all_.processes().at(static_cast<std::size_t>(from.origin) - 1)->granted();
+            const auto& by = all_.processes().at(static_cast<std::size_t>(from.origin) - 1);
+            all_.masters()[master]->link(from.id).behind_replies([by] { by->granted(); });
         }
     }
     if (from.got_nonsense)
     {
-        confused_.push_back(all_.masters()[master]->link(from.id).weak_from_this());
+        virtual_link& link = all_.masters()[master]->link(from.id);
+        link.behind_replies([this, weak = link.weak_from_this()] { confused_.push_back(weak); });
     }
 }
 
@@ -258,7 +260,7 @@ void oracle::check_quiet()
         const auto link = each.lock();
         const process* const by = link && link->open() ? all_.process_of(link->at_master().origin) : nullptr;
         check(
-            by == nullptr || by->paused() || !link->nonsense_arrived(), "nonsense",
+            by == nullptr || by->paused(), "nonsense",
             fmt::format("{} keeps a connection that it can't understand", by != nullptr ? by->name() : ""));
     }
     std::erase_if(

@@ -139,7 +139,7 @@ class oracle
     std::map<std::string, int, std::less<>> owners_; // Of each owner id that was sent: which process.
     std::map<int, bool> closed_;
     std::map<std::string, std::size_t, std::less<>> grants_; // Of each owner id.
-    std::vector<std::weak_ptr<virtual_link>> confused_;      // They were answered nonsense.
+    std::vector<std::weak_ptr<virtual_link>> confused_;      // Nonsense has arrived on them.
     std::size_t doubles_ = 0;
 };
 

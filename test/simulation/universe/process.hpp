@@ -79,7 +79,7 @@ class process : public std::enable_shared_from_this<process>
     }
     /// The same after so many steps: between any two of its handlers.
     void pause_after(std::size_t steps) noexcept { steps_to_pause_ = steps; }
-    /// What happens when a quorum has granted it a lock, the next time.
+    /// What happens when the last of a quorum's grants has arrived, the next time.
     void at_grant(std::function<void()> what) { at_grant_ = std::move(what); }
     void granted()
     {

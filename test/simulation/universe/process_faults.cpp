@@ -58,15 +58,17 @@ void pause(universe& all, chance& draws)
     }
 }
 
-/// A pause that begins when a quorum has just granted a lock, before that is heard of or soon after.
+/// A pause that begins when the last grant of a quorum has arrived: before it is read, before its lease is handed out, or
+/// soon after.
 void pause_at_grant(universe& all, chance& draws)
 {
     if (const auto one = any_process(all, draws, "pause at a grant"))
     {
-        constexpr std::size_t soon = 12;
+        constexpr std::size_t soon = 6;
         const std::size_t steps = draws.below(soon);
+        const clock::duration longest = all.drawn().longest_ttl();
         const clock::duration length =
-            draws.one_in(2) ? draws.between(0ms, 2 * all.drawn().longest_ttl()) : some_time(all, draws);
+            draws.one_in(3) ? some_time(all, draws) : draws.between(longest / 2, 2 * longest);
         one->at_grant(
             [&all, one, steps, length]
             {
@@ -194,7 +196,7 @@ std::vector<fault> process_faults()
 {
     return {
         {"client pause", "a client does nothing for a while; what comes waits for it", keeps, pause},
-        {"pause at a grant", "the same, as soon as a quorum has granted it a lock", keeps, pause_at_grant},
+        {"pause at a grant", "the same, as soon as it has the grants of a quorum", keeps, pause_at_grant},
         {"client sleep", "a client's machine sleeps, and some masters drop its connections", keeps, sleep},
         {"client killed", "a client ends without a word, its connections are closed", keeps, kill},
         {"client killed and reset", "the same, and what it had sent last never arrives", keeps,
