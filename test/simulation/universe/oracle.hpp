@@ -54,6 +54,10 @@ struct violation
 ///   availability    nothing fails but a minority of the masters, and a round isn't won
 ///   kept            one extension fails, and the lease is lost
 ///   nonsense        a connection is kept whose master has answered what makes no sense
+///   inspection      what is said of who holds what, or of how the masters are, can't be
+///   events          an observer is told what wasn't so
+///   refusal         what can't be done isn't refused, or for the wrong reason
+///   words           a text isn't printable, or has a password in it
 ///   shutdown        a manager was shut down, and what it held is still there
 /// and those of wire_rules.
 class oracle
@@ -97,6 +101,9 @@ class oracle
     void closing(const process& by);
     /// It has gone, and its leases with it.
     void forget(const process& gone);
+
+    /// Whether some master got a SET of it.
+    bool was_sent(std::string_view owner_id) const { return owners_.contains(owner_id); }
 
     // ---- What nobody else sees.
     void on_command(

@@ -46,6 +46,10 @@ struct plan
     std::size_t clients = 2; // Processes.
     std::size_t workers = 2; // In each of them.
     std::size_t resources = 1;
+    bool looked_on = false;   // Somebody in each client asks, and reads all that he is told.
+    bool locked_up = false;   // The masters want a password.
+    bool old_masters = false; // They know no HELLO.
+    int database = 0;
     clock::duration length{}; // Until the faults stop.
 
     std::vector<std::chrono::milliseconds> ttls;

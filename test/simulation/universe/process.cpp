@@ -26,6 +26,10 @@ process::process(universe& all, int number, std::uint64_t seed)
       io_{std::in_place, BOOST_ASIO_CONCURRENCY_HINT_UNSAFE},
       handlers_{&asio::use_service<pending_handlers>(*io_)}
 {
+    if (all.drawn().looked_on)
+    {
+        onlooker_.emplace(*this, draws_.fork());
+    }
     handlers_->hold_back();
     for (std::size_t index = 0; index < all.masters().size(); ++index)
     {
@@ -46,11 +50,20 @@ void process::start()
         workers_.push_back(std::make_unique<worker>(*this, draws_.fork()));
         workers_.back()->start();
     }
+    if (onlooker_)
+    {
+        onlooker_->start();
+    }
 }
 
 void process::make_manager()
 {
-    locks_.emplace(manager::create(io_->get_executor(), all_.options(), environment_));
+    config options = all_.options();
+    if (onlooker_)
+    {
+        options.observer.on_event = [this](const event& what) { onlooker_->on_event(what); };
+    }
+    locks_.emplace(manager::create(io_->get_executor(), std::move(options), environment_));
 }
 
 bool process::step(chance& picks)
@@ -159,6 +172,10 @@ void process::stop()
     {
         each->stop();
     }
+    if (onlooker_)
+    {
+        onlooker_->stop();
+    }
 }
 
 void process::post(std::function<void()> what)
@@ -197,6 +214,10 @@ void process::end(const call_ptr& done, error_code error)
     done->done = true;
     --running_;
     say(done->what, error, "has ended");
+    if (onlooker_ && error)
+    {
+        onlooker_->read(error.message());
+    }
     all_.watch().completed(*this, *done, error);
 }
 
@@ -244,13 +265,10 @@ void process::wait(clock::duration length, waiting_handler handler)
     all_.world().at(all_.world().now() + length, event_kind::timer, std::move(due));
 }
 
-bool process::stopped() const
-{
-    return std::all_of(workers_.begin(), workers_.end(), [](const auto& each) { return each->idle(); });
-}
-
 std::string process::leftovers()
 {
+    // An examination may be under way.
+    all_.watch().closing(*this);
     locks_.reset();
     workers_.clear();
     while (step(draws_))

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chance.hpp"
+#include "onlooker.hpp"
 #include "simulation/pending_handlers.hpp"
 #include "simulation/virtual_environment.hpp"
 #include "worker.hpp"
@@ -54,6 +55,7 @@ class process : public std::enable_shared_from_this<process>
     const std::string& name() const noexcept { return name_; }
     virtual_environment& environment() noexcept { return *environment_; }
     const virtual_environment& environment() const noexcept { return *environment_; }
+    const std::shared_ptr<virtual_environment>& shared_environment() const noexcept { return environment_; }
     clock::time_point now() const noexcept { return environment_->now(); }
     boost::asio::io_context& context() noexcept { return *io_; }
     /// While it is up.
@@ -115,6 +117,14 @@ class process : public std::enable_shared_from_this<process>
     /// Begins an operation, which may be cancelled after a number of steps.
     call_ptr begin(const char* what, std::string_view about = {});
     void end(const call_ptr& done, error_code error);
+    /// Somebody reads it, if there is somebody.
+    void read(const report& told)
+    {
+        if (onlooker_)
+        {
+            onlooker_->read(told.to_string());
+        }
+    }
     /// Waits as a timer of Asio's would.
     template <class Token>
     auto async_wait(clock::duration length, Token&& token)
@@ -127,7 +137,6 @@ class process : public std::enable_shared_from_this<process>
     /// Its manager was neither shut down nor dropped, all this time: whatever it owes, it pays.
     bool orderly() const noexcept { return orderly_; }
     std::size_t running() const noexcept { return running_; }
-    bool stopped() const;
     /// After it was stopped and its manager has gone: what is left, in words; empty if nothing is.
     std::string leftovers();
     void say(const char* what, error_code error = {}, std::string_view about = {});
@@ -148,6 +157,7 @@ class process : public std::enable_shared_from_this<process>
     pending_handlers* handlers_;
     std::optional<lock_manager> locks_;
     std::vector<std::unique_ptr<worker>> workers_;
+    std::optional<onlooker> onlooker_;
     bool paused_ = false;
     std::size_t pauses_ = 0;
     std::optional<std::size_t> steps_to_pause_;

@@ -42,6 +42,8 @@ universe::universe(const plan& drawn, trace& told)
         masters_.push_back(std::make_unique<scripted_master>(*world_, fresh_run_id()));
         scripted_master& one = *masters_.back();
         one.network = calm();
+        one.password = plan_.locked_up ? onlooker::password : "";
+        one.knows_hello = !plan_.old_masters;
         // An offset of its own, and some go as fast or slow as they may.
         one.clock_of_its_own().jump(world_->now(), births_.between(0s, 1000s));
         const auto rate = static_cast<std::int64_t>(births_.one_in(2) ? births_.below(bound + 1) : bound);
@@ -78,9 +80,10 @@ latency universe::calm() const
 config universe::options() const
 {
     config all;
+    const std::string credentials = plan_.locked_up ? fmt::format(":{}@", onlooker::password) : "";
     for (std::size_t index = 0; index < plan_.masters; ++index)
     {
-        all.masters.emplace_back("redis://" + host_of(index));
+        all.masters.emplace_back(fmt::format("redis://{}{}/{}", credentials, host_of(index), plan_.database));
     }
     all.node_timeout = plan_.node_timeout;
     all.drift_factor = plan_.drift_factor;

@@ -58,7 +58,6 @@ void worker::start()
 
 void worker::later()
 {
-    busy_ = false;
     if (!stopping_)
     {
         home_.after(draws_.between(0us, home_.all().drawn().does.pause), [this] { act(); });
@@ -84,7 +83,6 @@ void worker::act()
     {
         return;
     }
-    busy_ = true;
     const plan& drawn = home_.all().drawn();
     std::string resource = "r" + std::to_string(draws_.below(drawn.resources));
     const std::chrono::milliseconds ttl = drawn.ttls[draws_.below(drawn.ttls.size())];
@@ -134,6 +132,7 @@ void worker::acquire(std::string resource, std::chrono::milliseconds ttl)
     auto done = [this, self = under_way_, ttl, told, began](error_code error, redlock::lease won)
     {
         home_.end(self, error);
+        home_.read(*told);
         home_.all().watch().check_back_off(home_, *told, home_.now() - began);
         on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
     };
@@ -217,15 +216,17 @@ void worker::hold_on()
 void worker::extend()
 {
     under_way_ = home_.begin("extend");
-    auto done = [this, self = under_way_, mine = has_](error_code error)
+    const auto told = std::make_shared<report>();
+    auto done = [this, self = under_way_, mine = has_, told](error_code error)
     {
         home_.end(self, error);
+        home_.read(*told);
         if (has_ == mine && !mine->ending)
         {
             hold_on();
         }
     };
-    has_->lease.async_extend(has_->ttl, cancellable(under_way_, std::move(done)));
+    has_->lease.async_extend(has_->ttl, *told, cancellable(under_way_, std::move(done)));
 }
 
 void worker::on_lost(const tenure_ptr& lost)
@@ -258,13 +259,15 @@ void worker::give_back()
     const call_ptr releasing = home_.begin("release");
     const std::string owner_id{mine->lease.owner_id()};
     const std::string resource{mine->lease.resource()};
-    auto released = [this, releasing, mine, owner_id, resource](error_code error)
+    const auto told = std::make_shared<report>();
+    auto released = [this, releasing, mine, owner_id, resource, told](error_code error)
     {
         home_.end(releasing, error);
+        home_.read(*told);
         home_.all().watch().check_release(home_, mine->lease, owner_id, resource, error);
         done();
     };
-    mine->lease.async_release(cancellable(releasing, std::move(released)));
+    mine->lease.async_release(*told, cancellable(releasing, std::move(released)));
 }
 
 void worker::done()

@@ -42,7 +42,6 @@ class worker
     void start();
     /// Begins nothing new; gives back what it has.
     void stop();
-    bool idle() const noexcept { return !busy_; }
 
   private:
     void later();
@@ -61,7 +60,6 @@ class worker
 
     process& home_;
     chance draws_;
-    bool busy_ = false;
     bool stopping_ = false;
     std::size_t looks_ = 0; // How often it still extends, or looks again.
     std::shared_ptr<call> under_way_;

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: BSL-1.0
+// Somebody who looks on, and asks for what can't be had.
+#include "onlooker.hpp"
+
+#include "universe.hpp"
+
+#include "manager/create.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace asio = boost::asio;
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+template <class... Function>
+struct overloaded : Function...
+{
+    using Function::operator()...;
+};
+
+/// An acquire that has to be refused, and why.
+struct wrong_request
+{
+    errc why;
+    std::string resource;
+    keep_options with;
+    bool kept = false;
+};
+
+std::vector<wrong_request> wrong_requests()
+{
+    constexpr std::size_t too_long = 1025;
+    const keep_options right{.ttl = 1s, .max_hold = no_limit};
+    const auto with = [&right](auto change)
+    {
+        keep_options changed = right;
+        change(changed);
+        return changed;
+    };
+    return {
+        {errc::invalid_resource, "", right},
+        {errc::invalid_resource, std::string(too_long, 'r'), right},
+        {errc::invalid_ttl, "r0", with([](keep_options& it) { it.ttl = 0ms; })},
+        {errc::invalid_ttl, "r0", with([](keep_options& it) { it.ttl = 3ms; })},
+        {errc::invalid_ttl, "r0", with([](keep_options& it) { it.ttl = 24h * 365 * 101; })},
+        {errc::invalid_wait, "r0", with([](keep_options& it) { it.wait = -1ms; })},
+        {errc::invalid_max_rounds, "r0", with([](keep_options& it) { it.max_rounds = 0; })},
+        {errc::invalid_min_validity, "r0", with([](keep_options& it) { it.min_validity = -1ms; })},
+        {errc::invalid_min_validity, "r0", with([](keep_options& it) { it.min_validity = it.ttl; })},
+        {errc::invalid_schedule, "r0", with([](keep_options& it) { it.extend_every = 0ms; }), true},
+        {errc::invalid_schedule, "r0", with([](keep_options& it) { it.extend_every = it.ttl; }), true},
+        {errc::invalid_schedule, "r0", with([](keep_options& it) { it.stop_margin = -1ms; }), true},
+        {errc::invalid_max_hold, "r0", with([](keep_options& it) { it.max_hold = 0ms; }), true},
+    };
+}
+
+/// What makes the options of a manager useless.
+const std::vector<std::function<void(config&)>>& wrong_changes()
+{
+    constexpr std::size_t too_long = 2000;
+    static const std::vector<std::function<void(config&)>> all{
+        [](config& it) { it.masters.clear(); },
+        [](config& it) { it.masters.resize(max_masters + 1, it.masters.front()); },
+        [](config& it) { it.masters.push_back(it.masters.front()); },
+        [](config& it) { it.node_timeout = 0ms; },
+        [](config& it) { it.connect_timeout = 2h; },
+        [](config& it) { it.drift_factor = -1; },
+        [](config& it) { it.retry_delay_min = it.retry_delay_max + 1ms; },
+        [](config& it) { it.key_prefix.assign(too_long, 'k'); },
+        [](config& it) { it.client_name = "two words"; },
+        [](config& it) { it.tls.ca_file = "ca.pem"; },
+        [](config& it)
+        {
+            it.masters.emplace_back("rediss://elsewhere");
+            it.tls.certificate_file = "client.pem";
+        },
+        [](config& it) { it.max_owed = 0; },
+        [](config& it) { it.max_waiting_bytes = 1; },
+        [](config& it) { it.observer.max_waiting = 0; },
+    };
+    return all;
+}
+
+constexpr std::array wrong_urls{
+    "",
+    "redis//host",
+    "http://host",
+    "redis://",
+    "redis://host:0",
+    "redis://host:65536",
+    "redis://:pa55w0rd@host:port",
+    "redis://user:pa55w0rd@host/first",
+    "redis://host?db=1",
+    "redis://us er@host",
+    "redis://%zz@host",
+    "redis://a/b@host",
+    "redis://[::1",
+    "redis://[v1.x]",
+    "unix:relative",
+    "unix://",
+    "unix:///socket?name=x",
+};
+constexpr std::array right_urls{
+    "redis://host",
+    "REDIS://Host:6380/2",
+    "redis://:pa55w0rd@host",
+    "redis://user:pa55%77%30rd@[::1]:6379",
+    "rediss://10.0.0.1",
+    "unix:///run/redis.sock",
+    "unix:///run/redis.sock?db=3",
+};
+
+} // namespace
+
+void onlooker::start()
+{
+    later();
+}
+
+void onlooker::later()
+{
+    if (!stopping_)
+    {
+        home_.after(draws_.between(0us, 10ms), [this] { act(); });
+    }
+}
+
+void onlooker::act()
+{
+    if (stopping_)
+    {
+        return;
+    }
+    switch (draws_.below(8))
+    {
+    case 0:
+        examine();
+        break;
+    case 1:
+        set_up_wrongly();
+        break;
+    case 2:
+        name_a_master();
+        break;
+    case 3:
+    case 4:
+        ask_wrongly();
+        break;
+    default:
+        inspect();
+        break;
+    }
+    later();
+}
+
+void onlooker::inspect()
+{
+    const std::string resource = "r" + std::to_string(draws_.below(home_.all().drawn().resources));
+    const call_ptr asking = home_.begin("inspect", resource);
+    auto done = [this, asking](error_code error, const inspection& seen)
+    {
+        home_.end(asking, error);
+        if (!seen.holder().empty())
+        {
+            check_owner("an inspection", seen.holder());
+            const auto all = seen.masters();
+            const auto have = std::count_if(
+                all.begin(), all.end(),
+                [&](const master_inspection& each) { return each.owner_id.view() == seen.holder(); });
+            home_.all().watch().check(
+                static_cast<std::size_t>(have) >= seen.quorum(), "inspection",
+                "somebody is said to hold what no quorum of masters has");
+        }
+        for (std::size_t index = 0; index < seen.masters().size(); ++index)
+        {
+            read(seen.name(index));
+            read(seen.masters()[index].reason.message());
+            read(seen.masters()[index].detail.view());
+        }
+    };
+    home_.locks().async_inspect(
+        resource, asio::bind_cancellation_slot(asking->cancel.slot(), std::move(done)));
+}
+
+/// It takes more than a second: one at a time.
+void onlooker::examine()
+{
+    if (std::exchange(examining_, true))
+    {
+        return;
+    }
+    const call_ptr asking = home_.begin("examine");
+    auto done = [this, asking](error_code error, const std::vector<master_examination>& seen)
+    {
+        home_.end(asking, error);
+        examining_ = false;
+        for (const master_examination& each : seen)
+        {
+            read(each.name);
+            read(each.reason.message());
+            read(each.detail);
+            for (const found_risk& one : each.risks)
+            {
+                read(to_string(one.what));
+                read(one.detail);
+            }
+            home_.all().watch().check(
+                each.fastest_round_trip <= each.median_round_trip, "inspection",
+                "the fastest of a master's round trips is slower than the median");
+        }
+    };
+    home_.locks().async_examine(asio::bind_cancellation_slot(asking->cancel.slot(), std::move(done)));
+}
+
+void onlooker::ask_wrongly()
+{
+    static const std::vector<wrong_request> all = wrong_requests();
+    const wrong_request& one = all[draws_.below(all.size())];
+    const call_ptr asking = home_.begin("wrong request");
+    const auto told = std::make_shared<report>();
+    auto done = [this, asking, told, why = one.why](error_code error, const lease& none)
+    {
+        const bool as_it_should =
+            error == why && !none && !told->complaint.empty() && told->masters().empty();
+        home_.all().watch().check(
+            as_it_should || error == errc::closed || error == asio::error::operation_aborted, "refusal",
+            "what can't be done isn't refused as it should: " + told->to_string());
+        read(told->to_string());
+        read(error.message());
+        home_.end(asking, as_it_should ? error_code{} : error);
+    };
+    auto cancellable = asio::bind_cancellation_slot(asking->cancel.slot(), std::move(done));
+    if (one.kept)
+    {
+        home_.locks().async_acquire_kept(one.resource, one.with, *told, std::move(cancellable));
+        return;
+    }
+    const acquire_options plain{one.with.ttl, one.with.wait, one.with.min_validity, one.with.max_rounds};
+    home_.locks().async_acquire(one.resource, plain, *told, std::move(cancellable));
+}
+
+void onlooker::set_up_wrongly()
+{
+    const auto& all = wrong_changes();
+    config options = home_.all().options();
+    all[draws_.below(all.size())](options);
+    bool refused = false;
+    try
+    {
+        manager::create(home_.context().get_executor(), std::move(options), home_.shared_environment());
+    }
+    catch (const system_error& complaint)
+    {
+        refused = complaint.code() == errc::invalid_config || complaint.code() == errc::invalid_master;
+        read(complaint.what());
+    }
+    home_.all().watch().check(refused, "refusal", "a manager is made with options that can't be used");
+}
+
+void onlooker::name_a_master()
+{
+    read(master{right_urls[draws_.below(right_urls.size())]}.name());
+    bool refused = false;
+    try
+    {
+        const master useless{wrong_urls[draws_.below(wrong_urls.size())]};
+    }
+    catch (const system_error& complaint)
+    {
+        refused = complaint.code() == errc::invalid_master;
+        read(complaint.what());
+    }
+    home_.all().watch().check(refused, "refusal", "a URL is taken that can't be used");
+}
+
+void onlooker::on_event(const event& what)
+{
+    home_.say("is told");
+    std::visit(
+        overloaded{
+            [this](const master_up& up)
+            {
+                read(up.name);
+                read(up.server);
+            },
+            [this](const master_down& down)
+            { read(down.name), read(down.reason.message()), read(down.detail); },
+            [this](const master_at_risk& at_risk)
+            { read(at_risk.name), read(to_string(at_risk.what)), read(at_risk.detail); },
+            [this](const round_decided& decided) { read(decided.report.to_string()); },
+            [this](const lease_extended& extended)
+            {
+                check_owner("an event", extended.owner_id);
+                home_.all().watch().check(
+                    !lost_.contains(extended.owner_id), "events",
+                    "a lease that was lost is told of as extended");
+            },
+            [this](const lease_lost& lost)
+            {
+                check_owner("an event", lost.owner_id);
+                read(lost.reason.message());
+                home_.all().watch().check(
+                    lost_.insert(lost.owner_id).second, "events", "a lease is told of as lost, twice");
+            },
+            [this](const lease_released& released)
+            { check_owner("an event", released.owner_id), read(released.result.message()); },
+            [](const events_dropped&) {}},
+        what);
+}
+
+void onlooker::check_owner(std::string_view what, std::string_view owner_id)
+{
+    home_.all().watch().check(
+        home_.all().watch().was_sent(owner_id), "events",
+        std::string{what} + " tells of an owner id that nobody ever sent");
+}
+
+void onlooker::read(std::string_view text)
+{
+    const bool printable = std::all_of(
+        text.begin(), text.end(), [](char each) { return (each >= ' ' && each <= '~') || each == '\n'; });
+    home_.all().watch().check(printable, "words", "a text isn't printable");
+    home_.all().watch().check(
+        text.find(password) == std::string_view::npos, "words", "a text has a password in it");
+    home_.all().told().add(text);
+}
+
+} // namespace redlock::test

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: BSL-1.0
+// Somebody who looks on: asks who holds what and how the masters are, asks for what can't be had, and reads all that the
+// library says.
+#pragma once
+
+#include "chance.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace redlock::test
+{
+
+class process;
+
+class onlooker
+{
+  public:
+    /// The password of the masters: nothing that is read may have it in it.
+    static constexpr std::string_view password = "pa55w0rd";
+
+    onlooker(process& home, std::uint64_t seed) : home_{home}, draws_{seed} {}
+
+    void start();
+    void stop() noexcept { stopping_ = true; }
+    /// What its managers tell.
+    void on_event(const event& what);
+    /// Texts are printable, and have no password in them.
+    void read(std::string_view text);
+
+  private:
+    void later();
+    void act();
+    void inspect();
+    void examine();
+    void ask_wrongly();
+    void set_up_wrongly();
+    void name_a_master();
+    void check_owner(std::string_view what, std::string_view owner_id);
+
+    process& home_;
+    chance draws_;
+    bool stopping_ = false;
+    bool examining_ = false;
+    std::set<std::string, std::less<>> lost_; // The owner ids that it was told of as lost.
+};
+
+} // namespace redlock::test
