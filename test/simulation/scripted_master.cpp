@@ -274,6 +274,10 @@ void scripted_master::execute(virtual_link& from, const command& words)
 
 std::optional<scripted_answer> scripted_master::scripted(const std::string& what)
 {
+    if (answers_.empty() && refusals_.empty())
+    {
+        return std::nullopt;
+    }
     for (const std::string& kind : {what, std::string{"*"}})
     {
         if (const auto found = answers_.find(kind); found != answers_.end() && !found->second.empty())

@@ -158,9 +158,12 @@ void oracle::check_kept_by_quorum(const tenure_record& one)
     const std::size_t quorum = all_.masters().size() / 2 + 1;
     check(
         keep >= quorum, "validity",
-        fmt::format(
-            "{} may rely on {} with {}, which {} of {} masters keep", one.by->name(), one.resource,
-            one.owner_id, keep, all_.masters().size()));
+        [&]
+        {
+            return fmt::format(
+                "{} may rely on {} with {}, which {} of {} masters keep", one.by->name(), one.resource,
+                one.owner_id, keep, all_.masters().size());
+        });
 }
 
 /// Looks at the masters once more at the last moment at which the lease is valid.
@@ -233,18 +236,25 @@ void oracle::after_step(process& by)
         const clock::time_point until = one.has->valid_until();
         check(
             !one.final_loss || !one.has->valid(), "final",
-            fmt::format("{} was told that {} is lost, and it looks valid", by.name(), one.resource));
+            [&] {
+                return fmt::format(
+                    "{} was told that {} is lost, and it looks valid", by.name(), one.resource);
+            });
         // The beginning of time is that of a lease that was given back, or that others have.
         check(
             until >= one.until || until == clock::time_point{}, "shortened",
-            fmt::format("{} may rely on {} for a shorter time than before", by.name(), one.resource));
+            [&] {
+                return fmt::format(
+                    "{} may rely on {} for a shorter time than before", by.name(), one.resource);
+            });
         if (until <= one.until)
         {
             continue;
         }
         check(
             by.now() < one.until, "final",
-            fmt::format("{} may rely on {} again, which had lapsed", by.name(), one.resource));
+            [&]
+            { return fmt::format("{} may rely on {} again, which had lapsed", by.name(), one.resource); });
         one.until = one.has->valid_until();
         check_alone(known_as);
         check_kept_by_quorum(one);
@@ -261,7 +271,10 @@ void oracle::check_quiet()
         const process* const by = link && link->open() ? all_.process_of(link->at_master().origin) : nullptr;
         check(
             by == nullptr || by->paused(), "nonsense",
-            fmt::format("{} keeps a connection that it can't understand", by != nullptr ? by->name() : ""));
+            [&] {
+                return fmt::format(
+                    "{} keeps a connection that it can't understand", by != nullptr ? by->name() : "");
+            });
     }
     std::erase_if(
         confused_,
@@ -287,13 +300,16 @@ void oracle::before_time_passes()
         }
         check(
             one.by->now() < one.until - *one.told_before, "loss in time",
-            fmt::format(
-                "{} keeps {} with {}, and isn't told that this ends in {} us", one.by->name(), one.resource,
-                one.owner_id,
-                std::chrono::duration_cast<std::chrono::microseconds>(one.until - one.by->now()).count()));
+            [&]
+            {
+                return fmt::format(
+                    "{} keeps {} with {}, and isn't told that this ends in {} us", one.by->name(),
+                    one.resource, one.owner_id,
+                    std::chrono::duration_cast<std::chrono::microseconds>(one.until - one.by->now()).count());
+            });
         check(
             !one.hold_ends || one.by->now() < *one.hold_ends, "max hold",
-            fmt::format("{} keeps {} for longer than it may", one.by->name(), one.resource));
+            [&] { return fmt::format("{} keeps {} for longer than it may", one.by->name(), one.resource); });
     }
 }
 

@@ -9,6 +9,7 @@
 #include <redlock/redlock.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -72,6 +73,15 @@ class oracle
         if (!holds && !found_)
         {
             found_ = violation{std::string{name}, std::move(words)};
+        }
+    }
+    /// The same where it is looked often: the words are made when they are needed.
+    template <std::invocable<> Words>
+    void check(bool holds, std::string_view name, const Words& words)
+    {
+        if (!holds && !found_)
+        {
+            check(false, name, words());
         }
     }
     /// How often two held the same at once, where that isn't promised to be impossible.

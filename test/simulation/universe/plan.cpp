@@ -108,7 +108,7 @@ plan draw_plan(std::uint64_t seed)
     drawn.clients = 2 + draws.below(2);
     drawn.workers = 1 + draws.below(3);
     drawn.resources = 1 + draws.below(2);
-    drawn.looked_on = draws.one_in(4);
+    drawn.looked_on = draws.one_in(8);
     drawn.locked_up = draws.one_in(4);
     drawn.old_masters = draws.one_in(10);
     drawn.database = draws.one_in(10) ? 3 : 0;

@@ -6,6 +6,7 @@
 
 #include <redlock/clock.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
@@ -37,12 +38,13 @@ class trace
     }
     void add(std::string_view text) noexcept
     {
-        std::uint64_t sum = 14695981039346656037U;
-        for (const char each : text)
+        add({text.size()});
+        for (; !text.empty(); text.remove_prefix(std::min(text.size(), sizeof(std::uint64_t))))
         {
-            sum = (sum ^ static_cast<unsigned char>(each)) * 1099511628211U;
+            std::uint64_t piece = 0;
+            text.copy(reinterpret_cast<char*>(&piece), sizeof piece);
+            add({piece});
         }
-        add({sum});
     }
     /// One line. Only if it is printed: what is in it was added as numbers.
     void
