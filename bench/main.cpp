@@ -8,6 +8,8 @@
 
 #include "support/server.hpp"
 
+#include <algorithm>
+#include <array>
 #include <exception>
 #include <fstream>
 #include <iostream>
@@ -58,15 +60,25 @@ results measure(const options& asked)
     shown.show(fmt::format("starting {} masters", asked.masters));
     std::vector<test::server> masters = test::start_servers(asked.masters, {.program = asked.server});
     measured.on.server = name_of(masters.front());
-    measured.groups.push_back(measure_latency(masters, asked, shown));
-    if (asked.masters >= 3)
+    struct section
     {
-        measured.groups.push_back(measure_faults(masters, asked, shown));
-    }
-    measured.groups.push_back(measure_kept(masters, asked, shown));
-    if (asked.masters >= 3)
+        std::string_view name;
+        decltype(&measure_latency) measure;
+        std::size_t least_masters;
+    };
+    constexpr std::array<section, section_names.size()> sections{
+        {{section_names[0], measure_latency, 1},
+         {section_names[1], measure_faults, 3},
+         {section_names[2], measure_kept, 1},
+         {section_names[3], run_trials, 3}}};
+    for (const section& each : sections)
     {
-        measured.groups.push_back(run_trials(masters, asked, shown));
+        const bool asked_for = asked.only.empty() ||
+                               std::find(asked.only.begin(), asked.only.end(), each.name) != asked.only.end();
+        if (asked_for && asked.masters >= each.least_masters)
+        {
+            measured.groups.push_back(each.measure(masters, asked, shown));
+        }
     }
     if (asked.masters != masters_of_the_goals)
     {

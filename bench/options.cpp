@@ -2,10 +2,12 @@
 // What the bench is asked for on its command line.
 #include "options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <stdexcept>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace redlock::bench
 {
@@ -18,6 +20,7 @@ commands formatted once), on masters that it starts itself. Client and masters r
 Then what leases cost that are kept, and what they go through: masters that are killed and hang, by turns.
 
   --quick          5 rounds of 500 pairs, 100000 kept leases for 12 s, short trials
+  --only SECTION   latency, faults, kept or trials, and not the others; may be given again
   --masters N      how many masters, 1 to 31 (5)
   --rounds N       how many rounds of each client, by turns, 5 to 1000 (7)
   --pairs N        how many pairs of acquire and release in a round, 100 to 1000000 (2000)
@@ -69,6 +72,16 @@ options parse(std::span<const char* const> arguments)
             asked.kept = {100'000};
             asked.keep_for = std::chrono::seconds{12};
             asked.trials = {std::chrono::seconds{10}, 3, 5000};
+        }
+        else if (option == "--only")
+        {
+            const std::string_view section = value();
+            if (std::find(section_names.begin(), section_names.end(), section) == section_names.end())
+            {
+                throw std::invalid_argument{fmt::format(
+                    "--only can't be '{}': it must be {}", section, fmt::join(section_names, ", "))};
+            }
+            asked.only.emplace_back(section);
         }
         else if (option == "--masters")
         {

@@ -2,6 +2,7 @@
 // What the bench is asked for on its command line.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -31,11 +32,15 @@ struct options
     trial_options trials;
     std::string server = "redis-server";
     std::optional<int> cpu;
-    std::string json; // A file; empty for none.
+    std::string json;              // A file; empty for none.
+    std::vector<std::string> only; // The names of the sections that are measured; empty for all.
     bool help = false;
 };
 
 extern const std::string_view usage;
+
+/// What `--only` knows.
+inline constexpr std::array<std::string_view, 4> section_names{"latency", "faults", "kept", "trials"};
 
 /// Throws `std::invalid_argument` with what was wrong and what is allowed.
 options parse(std::span<const char* const> arguments);
