@@ -25,10 +25,7 @@ int open_timer()
 
 } // namespace
 
-asio_alarm::asio_alarm(scheduler& strand)
-    : strand_{strand}, timer_{strand.strand().get_inner_executor(), open_timer()}
-{
-}
+asio_alarm::asio_alarm(scheduler& strand) : strand_{strand}, timer_{strand.executor(), open_timer()} {}
 
 void asio_alarm::set(clock::time_point at)
 {

@@ -18,12 +18,29 @@ namespace
 using asio::ip::tcp;
 using unix_socket = asio::local::stream_protocol;
 
-class tcp_stream final : public channel_stream<tcp::socket>
+/// What is written goes straight into the system's buffer, as long as there is room.
+template <class Socket>
+class plain_stream : public channel_stream<Socket>
+{
+  public:
+    using channel_stream<Socket>::channel_stream;
+
+    std::size_t write_now(std::span<const char> bytes) noexcept override
+    {
+        error_code full;
+        if (!this->channel_.non_blocking())
+        {
+            this->channel_.non_blocking(true, full);
+        }
+        return full ? 0 : this->channel_.write_some(asio::buffer(bytes.data(), bytes.size()), full);
+    }
+};
+
+class tcp_stream final : public plain_stream<tcp::socket>
 {
   public:
     tcp_stream(scheduler& strand, const master& to)
-        : channel_stream{strand, strand.strand().get_inner_executor()},
-          connector_{strand, channel_, to.host(), to.port()}
+        : plain_stream{strand, strand.executor()}, connector_{strand, channel_, to.host(), to.port()}
     {
     }
 
@@ -36,18 +53,18 @@ class tcp_stream final : public channel_stream<tcp::socket>
     void close() noexcept override
     {
         connector_.close();
-        channel_stream::close();
+        plain_stream::close();
     }
 
   private:
     tcp_connector connector_;
 };
 
-class unix_stream final : public channel_stream<unix_socket::socket>
+class unix_stream final : public plain_stream<unix_socket::socket>
 {
   public:
     unix_stream(scheduler& strand, const master& to)
-        : channel_stream{strand, strand.strand().get_inner_executor()}, path_{to.host()}
+        : plain_stream{strand, strand.executor()}, path_{to.host()}
     {
     }
 

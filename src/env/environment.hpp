@@ -51,6 +51,8 @@ class stream
     virtual void connect(io_operation& operation, clock::time_point until) = 0;
     /// Reads at least one byte into `buffer`; an orderly end is `asio::error::eof`.
     virtual void read_some(std::span<char> buffer, io_operation& operation) = 0;
+    /// Writes as much of `bytes` as it can at once, and returns how much. What goes wrong the next `write` tells.
+    virtual std::size_t write_now(std::span<const char> /*bytes*/) noexcept { return 0; }
     /// Writes all of `bytes`, which stay where they are until then.
     virtual void write(std::span<const char> bytes, io_operation& operation) = 0;
     /// What the last error doesn't say: what is wrong with a certificate. Often empty.

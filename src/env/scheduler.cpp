@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// What runs on a manager's strand.
+// What a manager does, one turn after the other.
 #include "env/scheduler.hpp"
 
 #include "env/environment.hpp"
+
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/prefer.hpp>
 
 namespace redlock::env
 {
@@ -20,10 +24,31 @@ void wake::notify() noexcept
     }
 }
 
-scheduler::scheduler(asio::any_io_executor executor) : strand_{asio::make_strand(std::move(executor))} {}
+namespace
+{
+
+template <class Executor>
+bool would_run(const Executor* of_context) noexcept
+{
+    return of_context != nullptr && of_context->running_in_this_thread() &&
+           asio::query(*of_context, asio::execution::blocking) == asio::execution::blocking.possibly;
+}
+
+} // namespace
+
+bool runs_here(const asio::any_io_executor& executor) noexcept
+{
+    using plain = asio::io_context::executor_type;
+    using working = decltype(asio::prefer(std::declval<plain>(), asio::execution::outstanding_work.tracked));
+    return would_run(executor.target<working>()) || would_run(executor.target<plain>());
+}
+
+scheduler::scheduler(asio::any_io_executor executor) : executor_{std::move(executor)} {}
 
 scheduler::~scheduler()
 {
+    // The context has gone before they had their turn.
+    waiting_.clear_and_dispose([](waiting_turn* never) { delete never; });
     destroy_flows();
 }
 
@@ -106,6 +131,91 @@ void scheduler::finish_turn()
         {
             return;
         }
+    }
+}
+
+void scheduler::after_turn(told_outside tell)
+{
+    told_.push_back({std::move(tell), how_});
+}
+
+void scheduler::take_turns()
+{
+    {
+        const std::lock_guard lock{mutex_};
+        called_ = false;
+        if (in_turn_ || waiting_.empty())
+        {
+            return;
+        }
+        in_turn_ = true;
+    }
+    end_turn(delivery::at_once);
+}
+
+/// Makes the turns that wait, leaves further ones to others, and tells what there is to be told.
+void scheduler::end_turn(delivery how)
+{
+    std::shared_ptr<void> keep;
+    std::vector<telling> told;
+    for (;;)
+    {
+        std::unique_ptr<waiting_turn> next;
+        {
+            const std::lock_guard lock{mutex_};
+            if (waiting_.empty())
+            {
+                if (!told_.empty())
+                {
+                    told.swap(told_);
+                }
+                in_turn_ = false;
+                break;
+            }
+            next.reset(&waiting_.front());
+            waiting_.pop_front();
+        }
+        if (!keep)
+        {
+            // It may be the last one that does.
+            keep = owner_.lock();
+        }
+        // Nor does what another thread brought complete inside of a call of the user's.
+        how_ = how == delivery::posted ? how : next->how;
+        next->run();
+        finish_turn();
+    }
+    if (!told.empty())
+    {
+        tell(told);
+    }
+}
+
+void scheduler::tell(std::vector<telling>& all)
+{
+    std::size_t at = 0;
+    try
+    {
+        for (; at < all.size(); ++at)
+        {
+            all[at].tell(all[at].how);
+        }
+    }
+    catch (...)
+    {
+        // A handler of the user's has thrown: out of the context's run(). The others are called all the same.
+        for (++at; at < all.size(); ++at)
+        {
+            all[at].tell(delivery::posted);
+        }
+        throw;
+    }
+    all.clear();
+    // Its room is used again.
+    const std::lock_guard lock{mutex_};
+    if (!in_turn_ && told_.capacity() < all.capacity())
+    {
+        told_.swap(all);
     }
 }
 

@@ -1,19 +1,28 @@
 // SPDX-License-Identifier: BSL-1.0
-// What runs on a manager's strand: turns, the coroutines that became ready in them, and their deadlines.
+// What a manager does, one turn after the other: a strand that makes no allocation. Its turns, the coroutines that became
+// ready in them, their deadlines, and what is told to the outside behind them.
 #pragma once
 
 #include "env/deadline_queue.hpp"
 #include "env/frame_pool.hpp"
+#include "env/small_call.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/strand.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/query.hpp>
 #include <boost/intrusive/list.hpp>
+#include <boost/intrusive/slist.hpp>
 
 #include <concepts>
 #include <coroutine>
 #include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace redlock::env
 {
@@ -73,11 +82,53 @@ class flow_frame : public unlinking_hook
     ~flow_frame() = default;
 };
 
+/// How an operation's completion reaches the user.
+enum class delivery : std::uint8_t
+{
+    at_once, // On this thread, if the handler's executor is content with that.
+    posted   // Later: the turn was begun by the user's own call, inside of which nothing completes.
+};
+
+/// Whether this is a thread of the executor's context, so that it would run things at once. Only for those of an
+/// io_context; else false.
+bool runs_here(const asio::any_io_executor& executor) noexcept;
+
 /// Everything that a manager does happens in a turn: a completion of I/O, an alarm, or a call from outside;
 /// then the coroutines that it made ready; then what is due at its end (writes), until nothing is left to do.
+///
+/// There is one turn at a time. A thread that comes while another one is in a turn leaves what it brings to that one.
 class scheduler
 {
   public:
+    /// An executor of Asio's that makes a turn of everything.
+    class turns
+    {
+      public:
+        explicit turns(scheduler& of) noexcept : of_{&of} {}
+
+        template <class Function>
+        void execute(Function&& function) const
+        {
+            of_->turn(std::forward<Function>(function));
+        }
+        asio::execution_context& query(asio::execution::context_t) const noexcept
+        {
+            return asio::query(of_->executor_, asio::execution::context);
+        }
+        static constexpr asio::execution::blocking_t query(asio::execution::blocking_t) noexcept
+        {
+            return asio::execution::blocking.possibly;
+        }
+        friend bool operator==(const turns&, const turns&) noexcept = default;
+
+      private:
+        scheduler* of_;
+    };
+
+    /// What is told to the outside behind a turn.
+    static constexpr std::size_t most_told = 192;
+    using told_outside = small_call<most_told, delivery>;
+
     explicit scheduler(asio::any_io_executor executor);
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
@@ -86,24 +137,59 @@ class scheduler
     /// `owner` is what keeps this scheduler alive while an operation is in flight.
     void start(const environment& outside, std::weak_ptr<void> owner);
 
-    const asio::strand<asio::any_io_executor>& strand() const noexcept { return strand_; }
+    /// On which turns are taken.
+    const asio::any_io_executor& executor() const noexcept { return executor_; }
     clock::time_point now() const noexcept;
     frame_pool& frames() noexcept { return frames_; }
 
-    /// On the strand. Not inside another turn.
+    /// Makes a turn of `function`: now, or behind the turns that were asked for before. The owner has to live until then.
+    /// What goes wrong in a turn is an `error_code`: an exception, that is `bad_alloc`, ends the program.
     template <class Function>
-    void turn(Function&& function)
+    void turn(Function&& function, delivery how = delivery::at_once)
     {
-        std::forward<Function>(function)();
-        finish_turn();
+        if (begin_turn(std::forward<Function>(function), how))
+        {
+            [&]() noexcept { std::forward<Function>(function)(); }();
+            finish_turn();
+            end_turn(how);
+        }
     }
 
-    /// `function`, as a handler that runs on the strand as a turn and keeps the owner alive until then.
+    /// `function`, as a handler that is a turn and keeps the owner alive until then.
     template <class Function>
     auto bind(Function function)
     {
-        return asio::bind_executor(strand_, in_turn<Function>{*this, owner_.lock(), std::move(function)});
+        return asio::bind_executor(turns{*this}, keeping<Function>{owner_.lock(), std::move(function)});
     }
+    /// A turn on a thread of the executor's, later. Turns that are asked for one after the other come in this order.
+    template <class Function>
+    void post(Function function)
+    {
+        auto next = std::make_unique<waiting_function<Function>>(std::move(function), delivery::posted);
+        const std::lock_guard lock{mutex_};
+        if (!in_turn_ && !called_)
+        {
+            asio::post(executor_, [this, keep = owner_.lock()] { take_turns(); });
+            called_ = true;
+        }
+        waiting_.push_back(*next.release());
+    }
+    /// A turn that the user's own call begins: at once on a thread of the executor's, else later.
+    template <class Function>
+    void enter(Function function)
+    {
+        if (runs_here(executor_))
+        {
+            const std::shared_ptr<void> keep = owner_.lock();
+            turn(std::move(function), delivery::posted);
+        }
+        else
+        {
+            post(std::move(function));
+        }
+    }
+    /// In a turn: `tell` is called behind it, when other turns may be taken again, perhaps on other threads.
+    void after_turn(told_outside tell);
 
     void arm(deadline& item, clock::time_point at);
     void at_end_of_turn(end_of_turn& item);
@@ -120,9 +206,8 @@ class scheduler
     friend class wake;
 
     template <class Function>
-    struct in_turn
+    struct keeping
     {
-        scheduler& self;
         std::shared_ptr<void> keep;
         Function function;
 
@@ -130,14 +215,79 @@ class scheduler
             requires std::invocable<Function&, Arguments...>
         void operator()(Arguments&&... arguments)
         {
-            self.turn([&] { function(std::forward<Arguments>(arguments)...); });
+            function(std::forward<Arguments>(arguments)...);
         }
     };
+    /// What has to wait for its turn.
+    class waiting_turn : public intrusive::slist_base_hook<>
+    {
+      public:
+        explicit waiting_turn(delivery its) noexcept : how{its} {}
+        waiting_turn(const waiting_turn&) = delete;
+        waiting_turn& operator=(const waiting_turn&) = delete;
+        virtual ~waiting_turn() = default;
+        virtual void run() noexcept = 0;
 
+        const delivery how;
+    };
+    template <class Function>
+    class waiting_function final : public waiting_turn
+    {
+      public:
+        template <class Brought>
+        waiting_function(Brought&& function, delivery its)
+            : waiting_turn{its}, function_{std::forward<Brought>(function)}
+        {
+        }
+        void run() noexcept override { function_(); }
+
+      private:
+        Function function_;
+    };
+    struct telling
+    {
+        told_outside tell;
+        delivery how;
+    };
+
+    /// True if it is this function's turn now. Else it was taken, and has had its turn or waits for it.
+    template <class Function>
+    bool begin_turn(Function&& function, delivery how)
+    {
+        {
+            const std::lock_guard lock{mutex_};
+            if (!in_turn_ && waiting_.empty())
+            {
+                in_turn_ = true;
+                how_ = how;
+                return true;
+            }
+            using kept = std::remove_cvref_t<Function>;
+            auto next = std::make_unique<waiting_function<kept>>(std::forward<Function>(function), how);
+            waiting_.push_back(*next.release());
+            if (in_turn_)
+            {
+                return false;
+            }
+            in_turn_ = true;
+        }
+        end_turn(how);
+        return false;
+    }
+    void take_turns();
     void finish_turn();
+    void end_turn(delivery how);
+    void tell(std::vector<telling>& all);
     void set_alarm();
 
-    asio::strand<asio::any_io_executor> strand_;
+    asio::any_io_executor executor_;
+    std::mutex mutex_;
+    bool in_turn_ = false;
+    bool called_ = false; // For take_turns, on one of the executor's threads.
+    intrusive::slist<waiting_turn, intrusive::cache_last<true>> waiting_;
+    // Of the thread that is in a turn:
+    delivery how_ = delivery::at_once;
+    std::vector<telling> told_;
     const environment* outside_ = nullptr;
     std::weak_ptr<void> owner_;
     std::unique_ptr<alarm> alarm_;

@@ -11,11 +11,7 @@ namespace redlock::env
 {
 
 tcp_connector::tcp_connector(scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port)
-    : strand_{strand},
-      socket_{socket},
-      resolver_{strand.strand().get_inner_executor()},
-      host_{std::move(host)},
-      port_{port}
+    : strand_{strand}, socket_{socket}, resolver_{strand.executor()}, host_{std::move(host)}, port_{port}
 {
 }
 

@@ -35,7 +35,7 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
 {
   public:
     tls_stream(scheduler& strand, const master& to, std::shared_ptr<tls_context> shared)
-        : channel_stream{strand, strand.strand().get_inner_executor(), shared->context},
+        : channel_stream{strand, strand.executor(), shared->context},
           shared_{std::move(shared)},
           connector_{strand, channel_.next_layer(), to.host(), to.port()},
           host_{to.host()}

@@ -127,8 +127,8 @@ void gate::hand_back(holding& held) noexcept
     try
     {
         // Under the lock: the context can't go between the look at it and this.
-        asio::post(service_->strand().bind([self = shared_from_this(), service = service_.get()]
-                                           { self->collect(*service); }));
+        service_->strand().post([self = shared_from_this(), service = service_.get()]
+                                { self->collect(*service); });
         collecting_ = true;
     }
     catch (const std::bad_alloc&)

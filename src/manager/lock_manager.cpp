@@ -6,6 +6,7 @@
 #include "env/tls_context.hpp"
 #include "manager/config_check.hpp"
 #include "manager/create.hpp"
+#include "manager/deliver.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
 
@@ -60,16 +61,9 @@ void complete_closed(
         out->operation = what;
         out->result = why;
     }
-    asio::any_io_executor executor = way ? way->executor() : asio::any_io_executor{asio::system_executor{}};
-    asio::post(
-        executor,
-        [done = std::move(done), why, ... arguments = std::move(arguments)]() mutable
-        {
-            asio::dispatch(
-                done.executor,
-                [handler = std::move(done.handler), why, ... arguments = std::move(arguments)]() mutable
-                { std::move(handler)(why, std::move(arguments)...); });
-        });
+    const asio::any_io_executor executor =
+        way ? way->executor() : asio::any_io_executor{asio::system_executor{}};
+    manager::deliver(executor, env::delivery::posted, std::move(done), why, std::move(arguments)...);
 }
 
 void begin_acquire(const std::shared_ptr<gate>& way, manager::acquire_call call)
@@ -269,7 +263,7 @@ lock_manager::~lock_manager()
     const std::shared_ptr<lock_service> service = gate_ ? gate_->close() : nullptr;
     if (service)
     {
-        asio::post(service->strand().bind([&service = *service] { service.abort(); }));
+        service->strand().post([&service = *service] { service.abort(); });
     }
 }
 

@@ -99,7 +99,7 @@ void lock_service::open()
             each->start();
         }
     };
-    asio::post(strand_.bind(connect));
+    strand_.post(connect);
 }
 
 std::chrono::milliseconds lock_service::node_timeout(std::chrono::milliseconds ttl) const noexcept

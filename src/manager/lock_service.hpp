@@ -11,6 +11,7 @@
 #include "core/validity.hpp"
 #include "env/environment.hpp"
 #include "env/flow.hpp"
+#include "manager/deliver.hpp"
 #include "manager/gate.hpp"
 #include "manager/holding.hpp"
 #include "manager/keeper.hpp"
@@ -18,8 +19,6 @@
 #include "manager/round.hpp"
 #include "net/connection.hpp"
 
-#include <boost/asio/dispatch.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/intrusive/set.hpp>
 
 #include <chrono>
@@ -101,12 +100,11 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Once, before anything else. Throws `system_error` if the system gives no timer.
     void open();
 
-    /// Runs `function(*this)` on the strand, at once if nothing else runs there.
+    /// Runs `function(*this)` on the strand, for a call of the user's.
     template <class Function>
     void enter(Function function)
     {
-        auto call = [this, function = std::move(function)]() mutable { function(*this); };
-        asio::dispatch(strand_.bind(std::move(call)));
+        strand_.enter([this, function = std::move(function)]() mutable { function(*this); });
     }
 
     // Everything below is called on the strand.
@@ -212,21 +210,15 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     bool observed() const noexcept { return notifier_ != nullptr; }
     void notify(event what);
 
-    /// Ends an operation: the handler is called on its executor, never inside of this.
+    /// Ends an operation: the handler is called on its executor, behind this turn, never inside of the user's call.
     /// Not inlined for the same reason as `detail::erase`.
     template <class Signature, class... Arguments>
     [[gnu::noinline]] void complete(detail::completion<Signature>& done, Arguments... arguments)
     {
-        // Leaves the strand first, so that no code of the user's ever runs on it.
-        asio::post(
-            strand_.strand().get_inner_executor(),
-            [executor = std::move(done.executor), handler = std::move(done.handler),
-             ... arguments = std::move(arguments)]() mutable
-            {
-                asio::dispatch(
-                    executor, [handler = std::move(handler), ... arguments = std::move(arguments)]() mutable
-                    { std::move(handler)(std::move(arguments)...); });
-            });
+        strand_.after_turn(env::scheduler::told_outside{
+            [done = std::move(done), inner = &strand_.executor(),
+             ... arguments = std::move(arguments)](env::delivery how) mutable
+            { deliver(*inner, how, std::move(done), std::move(arguments)...); }});
     }
 
   private:

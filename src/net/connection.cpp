@@ -150,16 +150,22 @@ void connection::start_io()
     {
         return;
     }
-    if (!writing_.pending && !writing_.error)
+    while (!writing_.pending && !writing_.error)
     {
         commands_.written();
         if (ready() && std::exchange(backlog_, false))
         {
             release_what_is_due(strand_.now());
         }
-        if (commands_.has_output())
+        if (!commands_.has_output())
         {
-            stream_->write(commands_.take_output(), writing_);
+            break;
+        }
+        std::span<const char> output = commands_.take_output();
+        output = output.subspan(stream_->write_now(output));
+        if (!output.empty())
+        {
+            stream_->write(output, writing_);
         }
     }
     if (!reading_.pending && !reading_.error)

@@ -13,8 +13,7 @@ asio::execution_context::id pending_handlers::id;
 
 pending_handlers& pending_handlers::of(env::scheduler& strand)
 {
-    asio::execution_context& context =
-        asio::query(strand.strand().get_inner_executor(), asio::execution::context);
+    asio::execution_context& context = asio::query(strand.executor(), asio::execution::context);
     return asio::use_service<pending_handlers>(context);
 }
 

@@ -45,8 +45,9 @@ class pending_handlers final : public boost::asio::execution_context::service
     {
         auto what = std::make_shared<result>();
         auto bound = strand.bind([what, call = std::move(function)] { call(what->error, what->bytes); });
-        return keep(
-            {std::move(what), [bound = std::move(bound)]() mutable { boost::asio::post(std::move(bound)); }});
+        return keep({std::move(what), [&strand, bound = std::move(bound)]() mutable {
+                         boost::asio::post(strand.executor(), std::move(bound));
+                     }});
     }
     /// The same for a handler that belongs to no strand.
     ticket

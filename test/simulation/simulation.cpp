@@ -8,6 +8,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/require.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -159,7 +160,13 @@ outcome_ptr simulation::with_lock(lock_manager& locks, std::string resource, kee
     };
     auto body = [this, &what](redlock::lease& held) { return work(what, held); };
     auto cancellable = asio::bind_cancellation_slot(result->cancel.slot(), std::move(done));
-    locks.async_with_lock(std::move(resource), with, result->report, body, std::move(cancellable));
+    asio::any_io_executor where = io_->get_executor();
+    if (what.called_later)
+    {
+        where = asio::require(where, asio::execution::blocking.never);
+    }
+    locks.async_with_lock(
+        std::move(resource), with, result->report, body, asio::bind_executor(where, std::move(cancellable)));
     return result;
 }
 

@@ -44,6 +44,7 @@ using outcome_ptr = std::shared_ptr<outcome>;
 /// What a body under a lock does, and what became of it.
 struct job
 {
+    bool called_later = false; // Nothing of it is called at once: time may pass before it begins.
     clock::duration works = std::chrono::hours{1000}; // Unless it is cancelled.
     clock::duration stops_in{0};                      // What it needs to stop, once it is.
     bool deaf = false;                                // It can't be cancelled.

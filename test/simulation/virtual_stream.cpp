@@ -29,6 +29,7 @@ void require(bool holds)
 virtual_stream::virtual_stream(
     env::scheduler& strand, virtual_world& world, scripted_master& to, int origin, std::size_t& count)
     : strand_{strand},
+      world_{world},
       handlers_{pending_handlers::of(strand)},
       count_{count},
       link_{std::make_shared<virtual_link>(world, to, static_cast<client_end&>(*this), origin)}
@@ -61,6 +62,20 @@ void virtual_stream::read_some(std::span<char> buffer, env::io_operation& operat
     reading_ = begin(operation);
     buffer_ = buffer;
     read();
+}
+
+std::size_t virtual_stream::write_now(std::span<const char> bytes) noexcept
+{
+    if (end_ || closed_ || !link_->takes_bytes())
+    {
+        return 0;
+    }
+    const std::size_t room = world_.room_for(bytes.size());
+    if (room > 0)
+    {
+        link_->send({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(room)});
+    }
+    return room;
 }
 
 void virtual_stream::write(std::span<const char> bytes, env::io_operation& operation)

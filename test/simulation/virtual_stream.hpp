@@ -24,6 +24,7 @@ class virtual_stream final : public env::stream, private client_end
 
     void connect(env::io_operation& operation, clock::time_point until) override;
     void read_some(std::span<char> buffer, env::io_operation& operation) override;
+    std::size_t write_now(std::span<const char> bytes) noexcept override;
     void write(std::span<const char> bytes, env::io_operation& operation) override;
     void close() noexcept override;
 
@@ -38,6 +39,7 @@ class virtual_stream final : public env::stream, private client_end
     void check_what_is_written() const;
 
     env::scheduler& strand_;
+    virtual_world& world_;
     pending_handlers& handlers_;
     std::size_t& count_;
     std::shared_ptr<virtual_link> link_;

@@ -25,6 +25,16 @@ void virtual_world::at(clock::time_point when, event_kind kind, action what)
     network_events_ += kind == event_kind::network ? 1U : 0U;
 }
 
+std::size_t virtual_world::room_for(std::size_t bytes) noexcept
+{
+    constexpr std::size_t almost_full_one_in = 4;
+    if (ties_ == ties::in_order || random_below(almost_full_one_in) != 0)
+    {
+        return bytes;
+    }
+    return random_below(2) == 0 ? 0 : random_below(bytes + 1);
+}
+
 void virtual_world::jump_with_timers_first(clock::duration by)
 {
     jump(by);

@@ -59,6 +59,9 @@ class virtual_world
     /// From 0 to one less than `bound`.
     std::size_t random_below(std::size_t bound) noexcept { return chance_() % bound; }
 
+    /// How much of so many bytes fits into a buffer: all of them, unless chance has it that it is almost full.
+    std::size_t room_for(std::size_t bytes) noexcept;
+
   private:
     struct event
     {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of the real timer under a scheduler: deadlines fire in turns of their own, not early, and in their
 // order.
-#include "env/asio_environment.hpp"
 #include "env/deadline_queue.hpp"
 #include "env/scheduler.hpp"
+#include "host.hpp"
 #include "probe.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -28,22 +28,6 @@ using env::scheduler;
 /// Far more than any machine needs; a test that gets there has failed.
 constexpr auto generous = 30s;
 
-/// A scheduler with the real environment, as a manager holds it.
-struct host
-{
-    explicit host(asio::io_context& io) : strand{io.get_executor()} {}
-
-    env::asio_environment outside;
-    scheduler strand;
-};
-
-std::shared_ptr<host> started(asio::io_context& io)
-{
-    auto result = std::make_shared<host>(io);
-    result->strand.start(result->outside, result);
-    return result;
-}
-
 /// Runs until `done`, or for as long as is generous; what it was then.
 bool run_until(asio::io_context& io, const std::function<bool()>& done)
 {
@@ -59,7 +43,7 @@ bool run_until(asio::io_context& io, const std::function<bool()>& done)
 TEST_CASE("a deadline fires, and not before its time")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     clock::time_point fired{};
     probe item{[&] { fired = here->strand.now(); }};
     const clock::time_point when = here->strand.now() + 20ms;
@@ -71,7 +55,7 @@ TEST_CASE("a deadline fires, and not before its time")
 TEST_CASE("deadlines fire in their order, whatever the order in which they were armed")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     std::vector<int> fired;
     probe first{[&] { fired.push_back(1); }};
     probe second{[&] { fired.push_back(2); }};
@@ -91,7 +75,7 @@ TEST_CASE("deadlines fire in their order, whatever the order in which they were 
 TEST_CASE("an earlier deadline moves the alarm forward while it is being waited for")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     int fired = 0;
     probe far{[&] { FAIL_CHECK("an hour hasn't gone by"); }};
     probe near{[&] { ++fired; }};
@@ -105,7 +89,7 @@ TEST_CASE("an earlier deadline moves the alarm forward while it is being waited 
 TEST_CASE("a deadline for the past fires in a later turn, not at once")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     int fired = 0;
     probe item{[&] { ++fired; }};
     here->strand.turn([&] { here->strand.arm(item, clock::time_point{}); });
@@ -116,7 +100,7 @@ TEST_CASE("a deadline for the past fires in a later turn, not at once")
 TEST_CASE("a deadline that arms itself again keeps firing, and lets everything else run")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     int fired = 0;
     int posted = 0;
     probe item{[&]
@@ -139,7 +123,7 @@ TEST_CASE("a deadline that arms itself again keeps firing, and lets everything e
 TEST_CASE("a deadline that was disarmed doesn't fire when its alarm comes")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     int fired = 0;
     probe dropped{[&] { FAIL_CHECK("it was disarmed"); }};
     probe kept{[&] { ++fired; }};
@@ -157,7 +141,7 @@ TEST_CASE("a deadline that was disarmed doesn't fire when its alarm comes")
 TEST_CASE("a deadline that is moved to later fires once, at the later time")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     std::vector<clock::time_point> fired;
     probe item{[&] { fired.push_back(here->strand.now()); }};
     const clock::time_point now = here->strand.now();
@@ -171,7 +155,7 @@ TEST_CASE("a deadline that is moved to later fires once, at the later time")
 TEST_CASE("after the close no alarm comes, and nothing keeps the context running")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     probe past{[&] { FAIL_CHECK("it was closed"); }};
     probe far{[&] { FAIL_CHECK("an hour hasn't gone by"); }};
     here->strand.turn([&] { here->strand.arm(far, here->strand.now() + 1h); });
@@ -185,7 +169,7 @@ TEST_CASE("after the close no alarm comes, and nothing keeps the context running
 TEST_CASE("an alarm that has come but whose turn has not is nothing after the close")
 {
     asio::io_context io;
-    const auto here = started(io);
+    const auto here = started(io.get_executor());
     probe past{[&] { FAIL_CHECK("it was closed"); }};
     here->strand.turn([&] { here->strand.arm(past, clock::time_point{}); });
     here->strand.turn([&] { here->strand.close(); });
@@ -197,7 +181,7 @@ TEST_CASE("an alarm that has come but whose turn has not is nothing after the cl
 TEST_CASE("what is in flight keeps its owner alive until it is done, and no longer")
 {
     asio::io_context io;
-    auto here = started(io);
+    auto here = started(io.get_executor());
     const std::weak_ptr<host> there = here;
     bool alive_then = false;
     asio::post(io, here->strand.bind([&] { alive_then = !there.expired(); }));
@@ -215,7 +199,7 @@ TEST_CASE("a context that goes with an alarm under way takes the owner with it")
     probe item{[&] { ++fired; }};
     {
         asio::io_context io;
-        auto here = started(io);
+        auto here = started(io.get_executor());
         there = here;
         here->strand.turn([&] { here->strand.arm(item, here->strand.now() + 1h); });
         io.poll();
@@ -223,16 +207,6 @@ TEST_CASE("a context that goes with an alarm under way takes the owner with it")
     CHECK(there.expired());
     CHECK(fired == 0);
     CHECK_FALSE(item.armed());
-}
-
-TEST_CASE("handlers that are bound run as turns on the strand")
-{
-    asio::io_context io;
-    const auto here = started(io);
-    bool on_strand = false;
-    asio::post(io, here->strand.bind([&] { on_strand = here->strand.strand().running_in_this_thread(); }));
-    io.run_for(generous);
-    CHECK(on_strand);
 }
 
 } // namespace redlock::test

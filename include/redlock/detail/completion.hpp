@@ -11,6 +11,7 @@
 
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace redlock::detail
 {
@@ -21,7 +22,8 @@ namespace asio = boost::asio;
 template <class Signature>
 struct completion
 {
-    asio::any_completion_executor executor;
+    /// The usual kind, or any other: wrapping the one in the other would allocate.
+    std::variant<asio::any_io_executor, asio::any_completion_executor> executor;
     asio::any_completion_handler<Signature> handler;
 };
 
@@ -34,9 +36,11 @@ template <class Signature, class Handler>
 {
     auto executor = asio::prefer(
         asio::get_associated_executor(handler, fallback), asio::execution::outstanding_work.tracked);
+    using kept = std::conditional_t<
+        std::is_convertible_v<decltype(executor), asio::any_io_executor>, asio::any_io_executor,
+        asio::any_completion_executor>;
     return {
-        asio::any_completion_executor{std::move(executor)},
-        asio::any_completion_handler<Signature>{std::forward<Handler>(handler)}};
+        kept{std::move(executor)}, asio::any_completion_handler<Signature>{std::forward<Handler>(handler)}};
 }
 
 } // namespace redlock::detail

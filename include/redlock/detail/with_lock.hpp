@@ -17,6 +17,8 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/prefer.hpp>
 
 #include <exception>
 #include <memory>
@@ -101,8 +103,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
                     if (const auto self = weak.lock())
                     {
                         self->cancelled_ = self->cancelled_ || type != asio::cancellation_type::none;
-                        // Not from outside of the executor: co_spawn would pass it on later, and before Boost 1.83
-                        // without a look at whether the body is still there (asio#1332).
+                        // Not from outside of the executor: see where the body begins.
                         asio::dispatch(self->executor_, [self, type] { self->signal_.emit(type); });
                     }
                 });
@@ -125,10 +126,9 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
         lease_ = std::move(held);
         // What came between the acquire's end and now: too late for the acquire, too soon for the body.
-        if (cancelled_ || !lease_.valid())
+        if (cancelled_)
         {
-            const error_code why = cancelled_ ? error_code{asio::error::operation_aborted} : errc::lease_lost;
-            thrown_ = std::make_exception_ptr(system_error{why});
+            thrown_ = std::make_exception_ptr(system_error{asio::error::operation_aborted});
             give_back();
             return;
         }
@@ -145,17 +145,20 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         auto ended = [self = this->shared_from_this()](std::exception_ptr thrown, auto... result)
         { self->on_body_ended(std::move(thrown), std::move(result)...); };
         auto listening = asio::bind_cancellation_slot(signal_.slot(), std::move(ended));
-        try
+        // On one that runs things at once where it can: before Boost 1.83 a cancellation that co_spawn passes on later
+        // doesn't look whether the body is still there (asio#1332).
+        const asio::any_io_executor at_once = asio::prefer(executor_, asio::execution::blocking.possibly);
+        asio::co_spawn(at_once, begin_body(), asio::bind_executor(executor_, std::move(listening)));
+    }
+
+    /// However much time the executor has let pass by now.
+    asio::awaitable<result_type> begin_body()
+    {
+        if (!lease_.valid())
         {
-            asio::co_spawn(executor_, body_(lease_), asio::bind_executor(executor_, std::move(listening)));
+            throw system_error{errc::lease_lost};
         }
-        catch (...)
-        {
-            // A body that is no coroutine itself, and didn't get as far as to return one.
-            running_ = false;
-            thrown_ = std::current_exception();
-            give_back();
-        }
+        co_return co_await body_(lease_);
     }
 
     void on_lost(error_code why)

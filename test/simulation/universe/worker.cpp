@@ -7,7 +7,9 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/error.hpp>
+#include <boost/asio/require.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -287,7 +289,16 @@ void worker::run_body(std::string resource, std::chrono::milliseconds ttl)
     };
     auto body = [this, margin](redlock::lease& held) { return work(held, margin); };
     keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
-    home_.locks().async_with_lock(std::move(resource), with, body, cancellable(under_way_, std::move(done)));
+    auto called = cancellable(under_way_, std::move(done));
+    if (draws_.one_in(2))
+    {
+        home_.locks().async_with_lock(std::move(resource), with, body, std::move(called));
+        return;
+    }
+    // Where nothing is called at once, time may pass between the acquire's end and the body's beginning.
+    const auto later = asio::require(home_.context().get_executor(), asio::execution::blocking.never);
+    home_.locks().async_with_lock(
+        std::move(resource), with, body, asio::bind_executor(later, std::move(called)));
 }
 
 asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin)

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSL-1.0
+// Turns: one at a time, on whatever thread; and what is told behind them.
+#include "env/scheduler.hpp"
+#include "host.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/require.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+namespace asio = boost::asio;
+using env::delivery;
+using env::scheduler;
+using told = scheduler::told_outside;
+using words = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE(
+    "what a thread brings while another one is in a turn is done behind that turn, and there", "[threads]")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    words order;
+    std::thread::id done_by;
+    here->strand.turn(
+        [&]
+        {
+            const auto second = [&]
+            {
+                done_by = std::this_thread::get_id();
+                order.emplace_back("second");
+            };
+            // It doesn't wait.
+            std::thread{[&] { here->strand.turn(second); }}.join();
+            order.emplace_back("first");
+        });
+    CHECK(order == words{"first", "second"});
+    CHECK(done_by == std::this_thread::get_id());
+}
+
+TEST_CASE("a turn that is begun inside of another one is done behind that")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    words order;
+    here->strand.turn(
+        [&]
+        {
+            here->strand.turn([&] { order.emplace_back("inner"); });
+            order.emplace_back("outer");
+        });
+    CHECK(order == words{"outer", "inner"});
+}
+
+TEST_CASE("turns come one after the other, however many threads bring them", "[threads]")
+{
+    constexpr int turns = 20'000;
+    asio::thread_pool threads{4};
+    const auto here = started(threads.get_executor());
+    int count = 0; // Of one thread at a time.
+    std::atomic<int> at_once = 0;
+    std::atomic<bool> alone = true;
+    for (int each = 0; each < turns; ++each)
+    {
+        auto bound = here->strand.bind(
+            [&]
+            {
+                alone = alone && ++at_once == 1;
+                ++count;
+                --at_once;
+            });
+        asio::post(threads, std::move(bound));
+    }
+    threads.wait();
+    CHECK(alone);
+    CHECK(count == turns);
+}
+
+TEST_CASE("what one thread calls for is done in that order, however many threads do it", "[threads]")
+{
+    constexpr int calls = 20'000;
+    asio::thread_pool threads{4};
+    const auto here = started(threads.get_executor());
+    std::vector<int> order;
+    for (int each = 0; each < calls; ++each)
+    {
+        const auto call = [&order, each] { order.push_back(each); };
+        if (each % 2 == 0)
+        {
+            here->strand.enter(call);
+        }
+        else
+        {
+            here->strand.post(call);
+        }
+    }
+    threads.wait();
+    CHECK(order.size() == calls);
+    CHECK(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_CASE("a call on a thread of the executor's comes behind those that wait")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    words order;
+    asio::post(
+        io,
+        [&]
+        {
+            here->strand.post([&] { order.emplace_back("first"); });
+            here->strand.enter([&] { order.emplace_back("second"); });
+            order.emplace_back("went on");
+        });
+    io.run();
+    CHECK(order == words{"first", "second", "went on"});
+}
+
+TEST_CASE("a handler that is bound is a turn, and keeps the owner alive until then")
+{
+    std::weak_ptr<host> there;
+    std::optional<bool> alive;
+    asio::io_context io;
+    {
+        const auto here = started(io.get_executor());
+        there = here;
+        asio::post(io, here->strand.bind([&] { alive = !there.expired(); }));
+    }
+    CHECK_FALSE(there.expired());
+    io.run();
+    CHECK(alive == true);
+    CHECK(there.expired());
+}
+
+TEST_CASE("what is told to the outside is told behind the turn, when others may be taken")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    words order;
+    here->strand.turn(
+        [&]
+        {
+            here->strand.after_turn(told{[&](delivery how)
+                                         {
+                                             CHECK(how == delivery::at_once);
+                                             order.emplace_back("told");
+                                             here->strand.turn([&] { order.emplace_back("another turn"); });
+                                             order.emplace_back("went on");
+                                         }});
+            order.emplace_back("turn");
+        });
+    CHECK(order == words{"turn", "told", "another turn", "went on"});
+}
+
+TEST_CASE("what a call of the user's leads to at once is told later: not inside of the call")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    std::optional<delivery> seen;
+    const auto call = [&]
+    { here->strand.enter([&] { here->strand.after_turn(told{[&](delivery how) { seen = how; }}); }); };
+    SECTION("on a thread of the executor's, where the turn is taken inside of it")
+    {
+        asio::post(io, call);
+    }
+    SECTION("on another one")
+    {
+        call();
+        CHECK_FALSE(seen);
+    }
+    io.run();
+    CHECK(seen == delivery::posted);
+}
+
+TEST_CASE("an executor runs things at once on the threads of its own context only, and only if it may block")
+{
+    asio::io_context io;
+    asio::io_context other;
+    asio::thread_pool pool{1};
+    const asio::any_io_executor plain = io.get_executor();
+    const asio::any_io_executor working = asio::prefer(plain, asio::execution::outstanding_work.tracked);
+    CHECK_FALSE(env::runs_here(plain));
+    CHECK_FALSE(env::runs_here(working));
+    asio::post(
+        io,
+        [&]
+        {
+            CHECK(env::runs_here(plain));
+            CHECK(env::runs_here(working));
+            CHECK_FALSE(env::runs_here(asio::require(plain, asio::execution::blocking.never)));
+            CHECK_FALSE(env::runs_here(asio::require(working, asio::execution::blocking.never)));
+            CHECK_FALSE(env::runs_here(other.get_executor()));
+            CHECK_FALSE(env::runs_here(pool.get_executor()));
+            CHECK_FALSE(env::runs_here(asio::make_strand(io)));
+            CHECK_FALSE(env::runs_here({}));
+        });
+    CHECK(io.run_one() == 1);
+}
+
+TEST_CASE("a handler that throws takes nothing from the others, and no turn")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    words order;
+    const auto tell = [&]
+    {
+        here->strand.after_turn(told{[&](delivery) { order.emplace_back("first"); }});
+        here->strand.after_turn(told{[&](delivery) { throw std::runtime_error{"second"}; }});
+        here->strand.after_turn(told{
+            [&](delivery how) { order.emplace_back(how == delivery::posted ? "third, posted" : "third"); }});
+    };
+    CHECK_THROWS_AS(here->strand.turn(tell), std::runtime_error);
+    CHECK(order == words{"first", "third, posted"});
+    here->strand.turn([&] { order.emplace_back("turn"); });
+    CHECK(order.back() == "turn");
+}
+
+} // namespace redlock::test

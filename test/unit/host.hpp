@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSL-1.0
+// A scheduler with the real environment, as a manager has it.
+#pragma once
+
+#include "env/asio_environment.hpp"
+#include "env/scheduler.hpp"
+
+#include <boost/asio/any_io_executor.hpp>
+
+#include <memory>
+#include <utility>
+
+namespace redlock::test
+{
+
+struct host
+{
+    explicit host(boost::asio::any_io_executor executor) : strand{std::move(executor)} {}
+
+    env::asio_environment outside{};
+    env::scheduler strand;
+};
+
+/// What is in flight there keeps it alive.
+inline std::shared_ptr<host> started(boost::asio::any_io_executor executor)
+{
+    auto one = std::make_shared<host>(std::move(executor));
+    one->strand.start(one->outside, one);
+    return one;
+}
+
+} // namespace redlock::test
