@@ -6,8 +6,15 @@
 
 #include <ctime>
 
+#include <fmt/format.h>
+
 namespace redlock::bench
 {
+
+std::string resource_of(std::size_t worker)
+{
+    return fmt::format("invoice:{}", worker);
+}
 
 std::chrono::nanoseconds cpu_of_this_thread()
 {
@@ -24,23 +31,25 @@ stopwatch::stopwatch(stretch& into, const work& what) : into_{into}, what_{what}
     began_ = clock::now();
 }
 
-void stopwatch::begin_acquire()
+bool stopwatch::begin_acquire(clock::time_point& asked)
 {
-    asked_ = clock::now();
+    asked = clock::now();
+    if (begun_ == what_.pairs || asked - began_ >= what_.at_most)
+    {
+        return false;
+    }
+    ++begun_;
+    return true;
 }
 
-void stopwatch::end_acquire()
+void stopwatch::end_acquire(clock::time_point asked)
 {
-    into_.acquires.push_back(clock::now() - asked_);
-}
-
-bool stopwatch::goes_on() const
-{
-    return into_.acquires.size() < what_.pairs && clock::now() - began_ < what_.at_most;
+    into_.acquires.push_back(clock::now() - asked);
 }
 
 void stopwatch::finish()
 {
+    into_.lasted = clock::now() - began_;
     into_.allocations = allocations_of_this_thread() - allocations_before_;
     into_.cpu = cpu_of_this_thread() - cpu_before_;
 }

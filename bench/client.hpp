@@ -5,29 +5,32 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace redlock::bench
 {
 
-/// What all clients lock. With its prefix it is the key on the masters; alone it fits into a string without
-/// the heap.
-inline constexpr std::string_view resource = "invoice:42";
-inline constexpr std::string_view key = "lock:invoice:42";
+/// What the clients lock: one resource for each of those who work at the same time. Without its prefix the name fits
+/// into a string without the heap.
+std::string resource_of(std::size_t worker);
+inline constexpr std::string_view key_prefix = "lock:";
 inline constexpr std::chrono::milliseconds ttl{10'000};
 
 /// How long a client works: whichever comes first.
 struct work
 {
-    std::size_t pairs; // Of acquire and release.
+    std::size_t pairs; // Of acquire and release, of all workers together.
     std::chrono::nanoseconds at_most = std::chrono::minutes{5};
+    std::size_t workers = 1; // So many do it at the same time, each with a resource of its own.
 };
 
 /// What a client did in one stretch of work.
 struct stretch
 {
     std::vector<std::chrono::nanoseconds> acquires; // How long each took.
+    std::chrono::nanoseconds lasted{0};             // All of it.
     std::chrono::nanoseconds cpu{0};                // Of the client, in user and system mode.
     std::uint64_t allocations = 0;                  // From the heap, by the client.
     std::uint64_t unconfirmed = 0;                  // Releases that no majority confirmed in time.
@@ -45,20 +48,18 @@ class stopwatch
     /// Makes room for all figures first, so that none of it is counted.
     stopwatch(stretch& into, const work& what);
 
-    /// Before and after each acquire.
-    void begin_acquire();
-    void end_acquire();
-    /// After each release: whether there is more to do.
-    bool goes_on() const;
+    using clock = std::chrono::steady_clock;
+
+    /// Whether there is another acquire to begin. If so, it begins now.
+    bool begin_acquire(clock::time_point& asked);
+    void end_acquire(clock::time_point asked);
     void finish();
 
   private:
-    using clock = std::chrono::steady_clock;
-
     stretch& into_;
     work what_;
     clock::time_point began_{};
-    clock::time_point asked_{};
+    std::size_t begun_ = 0;
     std::chrono::nanoseconds cpu_before_{};
     std::uint64_t allocations_before_ = 0;
 };

@@ -10,7 +10,6 @@
 
 #include <boost/version.hpp>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -57,27 +56,30 @@ machine this_machine()
     return here;
 }
 
-int confine_to_one_cpu(std::optional<int> wanted)
+one_cpu::one_cpu(std::optional<int> wanted)
 {
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    if (::sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    if (::sched_getaffinity(0, sizeof before_, &before_) != 0)
     {
         throw std::system_error{errno, std::generic_category(), "sched_getaffinity"};
     }
-    int cpu = wanted.value_or(CPU_SETSIZE - 1);
-    while (!wanted && cpu > 0 && !CPU_ISSET(static_cast<std::size_t>(cpu), &allowed))
+    number_ = wanted.value_or(CPU_SETSIZE - 1);
+    while (!wanted && number_ > 0 && !CPU_ISSET(static_cast<std::size_t>(number_), &before_))
     {
-        --cpu;
+        --number_;
     }
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET(static_cast<std::size_t>(cpu), &one);
+    CPU_SET(static_cast<std::size_t>(number_), &one);
     if (::sched_setaffinity(0, sizeof one, &one) != 0)
     {
-        throw std::system_error{errno, std::generic_category(), fmt::format("confining to CPU {}", cpu)};
+        throw std::system_error{errno, std::generic_category(), fmt::format("confining to CPU {}", number_)};
     }
-    return cpu;
+}
+
+one_cpu::~one_cpu()
+{
+    // It was allowed before.
+    ::sched_setaffinity(0, sizeof before_, &before_);
 }
 
 } // namespace redlock::bench

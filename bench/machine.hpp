@@ -5,6 +5,8 @@
 #include <optional>
 #include <string>
 
+#include <sched.h>
+
 namespace redlock::bench
 {
 
@@ -23,9 +25,22 @@ struct machine
 /// Everything but the server and the CPU.
 machine this_machine();
 
-/// Confines this process, and every child that it starts from now on, to one CPU: the last that it may use,
-/// if none is given. On a small virtual machine it costs more to wake an idle CPU than to take a whole lock,
-/// and how much varies.
-int confine_to_one_cpu(std::optional<int> wanted);
+/// Confines this process, and every child that it starts meanwhile, to one CPU: the last that it may use, if none is
+/// given. On a small virtual machine it costs more to wake an idle CPU than to take a whole lock, and how much varies.
+class one_cpu
+{
+  public:
+    explicit one_cpu(std::optional<int> wanted);
+    one_cpu(const one_cpu&) = delete;
+    one_cpu& operator=(const one_cpu&) = delete;
+    /// All those again that it might use before.
+    ~one_cpu();
+
+    int number() const noexcept { return number_; }
+
+  private:
+    cpu_set_t before_{};
+    int number_ = 0;
+};
 
 } // namespace redlock::bench

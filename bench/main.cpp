@@ -52,34 +52,56 @@ void forget_goals(results& measured)
     }
 }
 
+struct section
+{
+    std::string_view name;
+    decltype(&measure_latency) measure;
+    std::size_t least_masters;
+};
+
+constexpr std::array<section, section_names.size() - 1> on_one_cpu{
+    {{section_names[0], measure_latency, 1},
+     {section_names[1], measure_faults, 3},
+     {section_names[2], measure_kept, 1},
+     {section_names[3], run_trials, 3}}};
+constexpr std::array<section, 1> on_all_cpus{{{section_names[4], measure_throughput, 1}}};
+
+bool is_asked_for(const section& one, const options& asked)
+{
+    const bool named =
+        asked.only.empty() || std::find(asked.only.begin(), asked.only.end(), one.name) != asked.only.end();
+    return named && asked.masters >= one.least_masters;
+}
+
+void measure_sections(std::span<const section> sections, const options& asked, progress& shown, results& out)
+{
+    if (std::none_of(
+            sections.begin(), sections.end(), [&](const section& each) { return is_asked_for(each, asked); }))
+    {
+        return;
+    }
+    shown.show(fmt::format("starting {} masters", asked.masters));
+    std::vector<test::server> masters = test::start_servers(asked.masters, {.program = asked.server});
+    out.on.server = name_of(masters.front());
+    for (const section& each : sections)
+    {
+        if (is_asked_for(each, asked))
+        {
+            out.groups.push_back(each.measure(masters, asked, shown));
+        }
+    }
+}
+
 results measure(const options& asked)
 {
     progress shown;
     results measured{this_machine(), asked, {}};
-    measured.on.cpu = confine_to_one_cpu(asked.cpu);
-    shown.show(fmt::format("starting {} masters", asked.masters));
-    std::vector<test::server> masters = test::start_servers(asked.masters, {.program = asked.server});
-    measured.on.server = name_of(masters.front());
-    struct section
     {
-        std::string_view name;
-        decltype(&measure_latency) measure;
-        std::size_t least_masters;
-    };
-    constexpr std::array<section, section_names.size()> sections{
-        {{section_names[0], measure_latency, 1},
-         {section_names[1], measure_faults, 3},
-         {section_names[2], measure_kept, 1},
-         {section_names[3], run_trials, 3}}};
-    for (const section& each : sections)
-    {
-        const bool asked_for = asked.only.empty() ||
-                               std::find(asked.only.begin(), asked.only.end(), each.name) != asked.only.end();
-        if (asked_for && asked.masters >= each.least_masters)
-        {
-            measured.groups.push_back(each.measure(masters, asked, shown));
-        }
+        const one_cpu confined{asked.cpu};
+        measured.on.cpu = confined.number();
+        measure_sections(on_one_cpu, asked, shown, measured);
     }
+    measure_sections(on_all_cpus, asked, shown, measured);
     if (asked.masters != masters_of_the_goals)
     {
         forget_goals(measured);

@@ -40,7 +40,8 @@ struct options
 extern const std::string_view usage;
 
 /// What `--only` knows.
-inline constexpr std::array<std::string_view, 4> section_names{"latency", "faults", "kept", "trials"};
+inline constexpr std::array<std::string_view, 5> section_names{
+    "latency", "faults", "kept", "trials", "throughput"};
 
 /// Throws `std::invalid_argument` with what was wrong and what is allowed.
 options parse(std::span<const char* const> arguments);

@@ -2,6 +2,7 @@
 // The reference on plain epoll.
 #include "raw_client.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -9,6 +10,7 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -72,12 +74,12 @@ raw_client::raw_client(std::span<test::server> masters) : epoll_{::epoll_create1
     {
         fail("epoll_create1");
     }
-    std::string digest;
     connections_.reserve(masters.size()); // The events point to them.
     for (test::server& master : masters)
     {
-        digest = master.command({"SCRIPT", "LOAD", release_script}).text;
-        connection& made = connections_.emplace_back(connection{connect_to(master.port())});
+        digest_ = master.command({"SCRIPT", "LOAD", release_script}).text;
+        connection& made = connections_.emplace_back();
+        made.socket = connect_to(master.port());
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.ptr = &made;
@@ -86,80 +88,123 @@ raw_client::raw_client(std::span<test::server> masters) : epoll_{::epoll_create1
             fail("epoll_ctl");
         }
     }
-    const std::string owner(owner_id_length, '#');
-    acquire_ = formatted({"SET", key, owner, "NX", "PX", std::to_string(ttl.count())});
-    release_ = formatted({"EVALSHA", digest, "1", key, owner});
-    owner_in_acquire_ = acquire_.data() + acquire_.find(owner);
-    owner_in_release_ = release_.data() + release_.find(owner);
 }
 
-void raw_client::make_owner_id()
+void raw_client::add_workers(std::size_t count)
 {
+    const std::string owner(owner_id_length, '#');
+    while (workers_.size() < count)
+    {
+        worker& added = workers_.emplace_back();
+        const std::string key = std::string{key_prefix} + resource_of(workers_.size());
+        added.acquire = formatted({"SET", key, owner, "NX", "PX", std::to_string(ttl.count())});
+        added.release = formatted({"EVALSHA", digest_, "1", key, owner});
+        added.owner_in_acquire = added.acquire.find(owner);
+        added.owner_in_release = added.release.find(owner);
+    }
+    for (connection& each : connections_)
+    {
+        // A command for each worker, and what the minority still owes of the one before.
+        each.unanswered.resize(std::max(each.unanswered.size(), 4 * workers_.size()));
+    }
+}
+
+stretch raw_client::run(const work& what)
+{
+    add_workers(what.workers);
+    stretch done;
+    stopwatch watch{done, what};
+    for (std::size_t each = 0; each < what.workers; ++each)
+    {
+        begin_pair(workers_[each], watch);
+    }
+    send_all();
+    // Until nobody is in a pair, and the minority has answered, too.
+    while (unanswered_ > 0)
+    {
+        wait(watch);
+        send_all();
+    }
+    watch.finish();
+    return done;
+}
+
+void raw_client::begin_pair(worker& by, stopwatch& watch)
+{
+    if (!watch.begin_acquire(by.asked))
+    {
+        return;
+    }
     std::array<unsigned char, owner_id_length / 2> random{};
     if (::getrandom(random.data(), random.size(), 0) != static_cast<ssize_t>(random.size()))
     {
         fail("getrandom");
     }
-    char* out = owner_in_acquire_;
+    char* out = by.acquire.data() + by.owner_in_acquire;
     for (const unsigned value : random)
     {
         *out++ = "0123456789abcdef"[value >> 4U];
         *out++ = "0123456789abcdef"[value & 15U];
     }
-    std::memcpy(owner_in_release_, owner_in_acquire_, owner_id_length);
+    std::memcpy(
+        by.release.data() + by.owner_in_release, by.acquire.data() + by.owner_in_acquire, owner_id_length);
+    by.acquiring = true;
+    ask(by, by.acquire);
 }
 
-stretch raw_client::run(const work& what)
+void raw_client::ask(worker& by, const std::string& command)
 {
-    stretch done;
-    stopwatch watch{done, what};
-    do
-    {
-        watch.begin_acquire();
-        make_owner_id();
-        ask_all(acquire_, '+');
-        watch.end_acquire();
-        ask_all(release_, ':');
-    } while (watch.goes_on());
-    watch.finish();
-    await_all();
-    return done;
-}
-
-/// Returns once a majority has answered as expected. The others' answers are taken with those to a later
-/// command.
-void raw_client::ask_all(std::string_view command, char expected)
-{
-    ++asked_;
-    expected_ = expected;
-    votes_ = 0;
+    ++by.command;
+    by.votes = 0;
+    const auto number = static_cast<std::uint32_t>(&by - workers_.data());
     for (connection& each : connections_)
     {
-        const ssize_t sent = ::send(each.socket.get(), command.data(), command.size(), MSG_NOSIGNAL);
-        if (sent != static_cast<ssize_t>(command.size()))
+        each.output += command;
+        if (each.count == each.unanswered.size())
+        {
+            std::rotate(
+                each.unanswered.begin(), each.unanswered.begin() + static_cast<std::ptrdiff_t>(each.oldest),
+                each.unanswered.end());
+            each.oldest = 0;
+            each.unanswered.resize(2 * each.count);
+        }
+        each.unanswered[(each.oldest + each.count++) % each.unanswered.size()] = {number, by.command};
+        ++unanswered_;
+    }
+}
+
+void raw_client::on_majority(worker& by, stopwatch& watch)
+{
+    if (std::exchange(by.acquiring, false))
+    {
+        watch.end_acquire(by.asked);
+        ask(by, by.release);
+    }
+    else
+    {
+        begin_pair(by, watch);
+    }
+}
+
+void raw_client::send_all()
+{
+    for (connection& each : connections_)
+    {
+        if (each.output.empty())
+        {
+            continue;
+        }
+        const ssize_t sent = ::send(each.socket.get(), each.output.data(), each.output.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN)
         {
             fail("sending to a master");
         }
-    }
-    const std::size_t quorum = connections_.size() / 2 + 1;
-    while (votes_ < quorum)
-    {
-        wait();
+        // What didn't fit goes with the next ones: there are always replies to come.
+        each.output.erase(0, sent < 0 ? 0 : static_cast<std::size_t>(sent));
     }
 }
 
-void raw_client::await_all()
-{
-    for (const connection& each : connections_)
-    {
-        while (each.answered < asked_)
-        {
-            wait();
-        }
-    }
-}
-
-void raw_client::wait()
+void raw_client::wait(stopwatch& watch)
 {
     std::array<epoll_event, most_events> events;
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), patience_ms);
@@ -169,14 +214,14 @@ void raw_client::wait()
     }
     for (int at = 0; at < count; ++at)
     {
-        take_replies(*static_cast<connection*>(events[static_cast<std::size_t>(at)].data.ptr));
+        take_replies(*static_cast<connection*>(events[static_cast<std::size_t>(at)].data.ptr), watch);
     }
 }
 
 /// Every reply is one line: "+OK", ":1".
-void raw_client::take_replies(connection& from)
+void raw_client::take_replies(connection& from, stopwatch& watch)
 {
-    std::array<char, 4096> buffer;
+    std::array<char, 16384> buffer;
     const ssize_t received = ::recv(from.socket.get(), buffer.data(), buffer.size(), 0);
     if (received <= 0)
     {
@@ -194,10 +239,22 @@ void raw_client::take_replies(connection& from)
         }
         if (byte == '\n')
         {
-            ++from.answered;
-            votes_ += from.answered == asked_ && from.first == expected_ ? 1U : 0U;
             from.first = '\0';
+            on_reply(from, watch);
         }
+    }
+}
+
+void raw_client::on_reply(connection& from, stopwatch& watch)
+{
+    const question answered = from.unanswered[from.oldest];
+    from.oldest = (from.oldest + 1) % from.unanswered.size();
+    --from.count;
+    --unanswered_;
+    worker& by = workers_[answered.worker];
+    if (answered.command == by.command && ++by.votes == connections_.size() / 2 + 1)
+    {
+        on_majority(by, watch);
     }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The reference: the least that a client on epoll can do. Commands formatted once, one write to each master,
-// and it goes on at the majority. No deadlines, no retries, no reconnects, no second client: it is no lock to
+// The reference: the least that a client on epoll can do. Commands formatted once, one write to each master for all that
+// there is to say to it, and each pair goes on at its majority. No deadlines, no retries, no reconnects: it is no lock to
 // be used.
 #pragma once
 
@@ -9,10 +9,10 @@
 #include "support/loopback.hpp"
 #include "support/server.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace redlock::bench
@@ -28,29 +28,47 @@ class raw_client final : public client
     stretch run(const work& what) override;
 
   private:
+    /// One after the other: acquire, release, and again.
+    struct worker
+    {
+        std::string acquire;
+        std::string release;
+        std::size_t owner_in_acquire = 0; // Where the owner id stands.
+        std::size_t owner_in_release = 0;
+        stopwatch::clock::time_point asked{};
+        std::uint32_t command = 0; // The number of the last one.
+        std::size_t votes = 0;     // For that one.
+        bool acquiring = false;
+    };
+    struct question
+    {
+        std::uint32_t worker;
+        std::uint32_t command;
+    };
     struct connection
     {
         test::unique_fd socket;
-        std::uint64_t answered = 0; // Replies so far; the n-th belongs to the n-th command.
-        char first = '\0';          // Of the reply that is being read, '\0' before it.
+        std::string output;               // What is to be said next.
+        std::vector<question> unanswered; // A ring: replies come in this order.
+        std::size_t oldest = 0;
+        std::size_t count = 0;
+        char first = '\0'; // Of the reply that is being read, '\0' before it.
     };
 
-    void make_owner_id();
-    void ask_all(std::string_view command, char expected);
-    void await_all();
-    void wait();
-    void take_replies(connection& from);
+    void add_workers(std::size_t count);
+    void ask(worker& by, const std::string& command);
+    void begin_pair(worker& by, stopwatch& watch);
+    void on_majority(worker& by, stopwatch& watch);
+    void send_all();
+    void wait(stopwatch& watch);
+    void take_replies(connection& from, stopwatch& watch);
+    void on_reply(connection& from, stopwatch& watch);
 
-    std::string acquire_;
-    std::string release_;
-    char* owner_in_acquire_ = nullptr;
-    char* owner_in_release_ = nullptr;
-
+    std::string digest_;
     test::unique_fd epoll_;
     std::vector<connection> connections_;
-    std::uint64_t asked_ = 0; // Commands so far, to each master.
-    char expected_ = '\0';    // How the reply to the last of them begins.
-    std::size_t votes_ = 0;   // For the last of them.
+    std::vector<worker> workers_;
+    std::size_t unanswered_ = 0; // On all connections.
 };
 
 } // namespace redlock::bench

@@ -38,19 +38,26 @@ redlock_client::redlock_client(std::span<const test::server> masters) : locks_{i
 stretch redlock_client::run(const work& what)
 {
     stretch done;
-    finish(acquire_and_release(what, done));
+    stopwatch watch{done, what};
+    for (std::size_t worker = 0; worker < what.workers; ++worker)
+    {
+        start(acquire_and_release(worker, watch, done));
+    }
+    finish();
+    watch.finish();
+    absorb();
     return done;
 }
 
-asio::awaitable<void> redlock_client::acquire_and_release(const work& what, stretch& done)
+asio::awaitable<void> redlock_client::acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done)
 {
-    stopwatch watch{done, what};
-    do
+    const std::string resource = resource_of(worker);
+    stopwatch::clock::time_point asked;
+    while (watch.begin_acquire(asked))
     {
         std::string name{resource};
-        watch.begin_acquire();
         lease held = co_await locks_.async_acquire(std::move(name), ttl);
-        watch.end_acquire();
+        watch.end_acquire(asked);
         try
         {
             co_await held.async_release();
@@ -64,8 +71,7 @@ asio::awaitable<void> redlock_client::acquire_and_release(const work& what, stre
             }
             ++done.unconfirmed;
         }
-    } while (watch.goes_on());
-    watch.finish();
+    }
 }
 
 void redlock_client::await_unconnected(std::size_t masters)
@@ -80,34 +86,47 @@ void redlock_client::await_unconnected(std::size_t masters)
                 "the masters didn't come to the state that was waited for; the last round:\n" +
                 last.to_string()};
         }
-        finish(probe(last));
+        start(probe(last));
+        finish();
+        absorb();
     } while (last.count(vote::unsent) != masters);
 }
 
 asio::awaitable<void> redlock_client::probe(report& out)
 {
-    std::string name{resource};
+    std::string name = resource_of(0);
     // Released when it goes: while masters come back, nobody may be there yet to confirm it.
     const lease held = co_await locks_.async_acquire(std::move(name), ttl, out);
 }
 
-void redlock_client::finish(asio::awaitable<void> task)
+void redlock_client::start(asio::awaitable<void> task)
 {
-    std::exception_ptr failure;
-    auto ended = [&](std::exception_ptr error)
+    auto ended = [this](std::exception_ptr error)
     {
-        failure = error;
-        io_.stop();
+        failure_ = failure_ ? failure_ : error;
+        if (--running_ == 0 || failure_)
+        {
+            io_.stop();
+        }
     };
+    ++running_;
     asio::co_spawn(io_, std::move(task), ended);
+}
+
+void redlock_client::finish()
+{
     io_.restart();
     io_.run();
+    if (failure_)
+    {
+        std::rethrow_exception(failure_);
+    }
+}
+
+void redlock_client::absorb()
+{
     io_.restart();
     io_.run_for(afterglow);
-    if (failure)
-    {
-        std::rethrow_exception(failure);
-    }
 }
 
 } // namespace redlock::bench

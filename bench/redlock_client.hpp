@@ -11,6 +11,7 @@
 #include <redlock/redlock.hpp>
 
 #include <cstddef>
+#include <exception>
 #include <span>
 
 namespace redlock::bench
@@ -31,13 +32,18 @@ class redlock_client final : public client
     void await_unconnected(std::size_t masters);
 
   private:
-    asio::awaitable<void> acquire_and_release(const work& what, stretch& done);
+    asio::awaitable<void> acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done);
     asio::awaitable<void> probe(report& out);
-    /// Runs the coroutine to its end, and then whatever is on its way for it.
-    void finish(asio::awaitable<void> task);
+    void start(asio::awaitable<void> task);
+    /// Runs what was started to its end.
+    void finish();
+    /// Whatever is on its way yet.
+    void absorb();
 
     asio::io_context io_{1};
     lock_manager locks_;
+    std::size_t running_ = 0;
+    std::exception_ptr failure_;
 };
 
 } // namespace redlock::bench

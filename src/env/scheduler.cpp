@@ -110,6 +110,25 @@ void scheduler::close() noexcept
     closed_ = true;
 }
 
+/// What is due at the end waits for a turn behind those that are ready. False if this is that turn.
+bool scheduler::put_off()
+{
+    if (at_last_)
+    {
+        return false;
+    }
+    if (!std::exchange(put_off_, true))
+    {
+        auto last = [this]
+        {
+            put_off_ = false;
+            at_last_ = true;
+        };
+        asio::post(executor_, [this, keep = owner_.lock(), last] { turn(last); });
+    }
+    return true;
+}
+
 void scheduler::finish_turn()
 {
     // It ends: whatever is woken waits for I/O or for time before it does the same thing again.
@@ -121,6 +140,10 @@ void scheduler::finish_turn()
             ready_.pop_front();
             std::exchange(next.waiting_, {}).resume();
         }
+        else if (!ending_.empty() && expects_more_ && put_off())
+        {
+            return;
+        }
         else if (!ending_.empty())
         {
             end_of_turn& next = ending_.front();
@@ -129,6 +152,7 @@ void scheduler::finish_turn()
         }
         else
         {
+            at_last_ = false;
             return;
         }
     }

@@ -191,6 +191,10 @@ class scheduler
     /// In a turn: `tell` is called behind it, when other turns may be taken again, perhaps on other threads.
     void after_turn(told_outside tell);
 
+    /// In a turn: whether more is likely to come from what is ready to run. Then what is due at a turn's end waits for a
+    /// turn behind all that, and goes out together.
+    void expect_more(bool more) noexcept { expects_more_ = more; }
+
     void arm(deadline& item, clock::time_point at);
     void at_end_of_turn(end_of_turn& item);
     void add(flow_frame& flow) { flows_.push_back(flow); }
@@ -276,6 +280,7 @@ class scheduler
     }
     void take_turns();
     void finish_turn();
+    bool put_off();
     void end_turn(delivery how);
     void tell(std::vector<telling>& all);
     void set_alarm();
@@ -286,6 +291,9 @@ class scheduler
     bool called_ = false; // For take_turns, on one of the executor's threads.
     intrusive::slist<waiting_turn, intrusive::cache_last<true>> waiting_;
     // Of the thread that is in a turn:
+    bool expects_more_ = false;
+    bool put_off_ = false; // What is due at the end has a turn of its own to come.
+    bool at_last_ = false; // This is that turn.
     delivery how_ = delivery::at_once;
     std::vector<telling> told_;
     const environment* outside_ = nullptr;

@@ -25,12 +25,14 @@ running::running(lock_service& service, std::uint64_t id, at_shutdown then)
 {
     service_.running_.insert(*this);
     ++service_.running_count_;
+    service_.strand_.expect_more(service_.running_count_ > 1);
 }
 
 running::~running()
 {
     unlink();
     --service_.running_count_;
+    service_.strand_.expect_more(service_.running_count_ > 1);
     service_.tell_closer();
 }
 

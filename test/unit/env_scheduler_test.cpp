@@ -10,6 +10,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -32,7 +33,40 @@ using env::scheduler;
 using told = scheduler::told_outside;
 using words = std::vector<std::string>;
 
+/// What a connection does at the end of a turn: it writes.
+struct writer final : env::end_of_turn
+{
+    void on_end_of_turn() override { ++writes; }
+
+    int writes = 0;
+};
+
 } // namespace
+
+TEST_CASE("what is due at the end of a turn waits for those that are ready, where more is expected")
+{
+    const bool more = GENERATE(false, true);
+    CAPTURE(more);
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    writer link;
+    const auto say_something = [&]
+    {
+        here->strand.expect_more(more);
+        here->strand.at_end_of_turn(link);
+    };
+    for (int turn = 0; turn < 3; ++turn)
+    {
+        asio::post(io, here->strand.bind(say_something));
+    }
+    io.run();
+    CHECK(link.writes == (more ? 1 : 3));
+    // And again.
+    io.restart();
+    asio::post(io, here->strand.bind(say_something));
+    io.run();
+    CHECK(link.writes == (more ? 2 : 4));
+}
 
 TEST_CASE(
     "what a thread brings while another one is in a turn is done behind that turn, and there", "[threads]")
