@@ -8,6 +8,8 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
 
+#include <algorithm>
+
 namespace redlock::env
 {
 
@@ -27,11 +29,20 @@ void wake::notify() noexcept
 namespace
 {
 
+constexpr int most_in_a_row = 64; // Turns that waited: other things wait for this thread, too.
+
 template <class Executor>
 bool would_run(const Executor* of_context) noexcept
 {
     return of_context != nullptr && of_context->running_in_this_thread() &&
            asio::query(*of_context, asio::execution::blocking) == asio::execution::blocking.possibly;
+}
+
+/// Those of an io_context can be.
+bool is_stopped(const asio::any_io_executor& executor) noexcept
+{
+    const auto* const plain = executor.target<asio::io_context::executor_type>();
+    return plain != nullptr && plain->context().stopped();
 }
 
 } // namespace
@@ -48,7 +59,7 @@ scheduler::scheduler(asio::any_io_executor executor) : executor_{std::move(execu
 scheduler::~scheduler()
 {
     // The context has gone before they had their turn.
-    waiting_.clear_and_dispose([](waiting_turn* never) { delete never; });
+    forget_turns();
     destroy_flows();
 }
 
@@ -124,12 +135,12 @@ bool scheduler::put_off()
             put_off_ = false;
             at_last_ = true;
         };
-        asio::post(executor_, [this, keep = owner_.lock(), last] { turn(last); });
+        post_later([this, keep = owner_.lock(), last] { turn(last); });
     }
     return true;
 }
 
-void scheduler::finish_turn()
+void scheduler::finish_turn() noexcept
 {
     // It ends: whatever is woken waits for I/O or for time before it does the same thing again.
     for (;;)
@@ -158,11 +169,6 @@ void scheduler::finish_turn()
     }
 }
 
-void scheduler::after_turn(told_outside tell)
-{
-    told_.push_back({std::move(tell), how_});
-}
-
 void scheduler::take_turns()
 {
     {
@@ -174,73 +180,113 @@ void scheduler::take_turns()
         }
         in_turn_ = true;
     }
-    end_turn(delivery::at_once);
+    end_turn(begun_by::context);
 }
 
-/// Makes the turns that wait, leaves further ones to others, and tells what there is to be told.
-void scheduler::end_turn(delivery how)
+/// Makes the turns that wait, leaves the turn to others, and tells what there is to be told.
+void scheduler::end_turn(begun_by whom)
 {
-    std::shared_ptr<void> keep;
-    std::vector<telling> told;
-    for (;;)
+    // One of those that wait may be the last that keeps it.
+    const std::shared_ptr<void> keep = owner_.lock();
+    bool rest = false;
+    bool to_tell = false;
+    for (int left = most_in_a_row;; --left)
     {
         std::unique_ptr<waiting_turn> next;
         {
             const std::lock_guard lock{mutex_};
-            if (waiting_.empty())
+            if (waiting_.empty() || left == 0)
             {
-                if (!told_.empty())
-                {
-                    told.swap(told_);
-                }
-                in_turn_ = false;
+                to_tell = leave_to_tell();
+                rest = in_turn_ = !waiting_.empty();
                 break;
             }
             next.reset(&waiting_.front());
             waiting_.pop_front();
         }
-        if (!keep)
-        {
-            // It may be the last one that does.
-            keep = owner_.lock();
-        }
-        // Nor does what another thread brought complete inside of a call of the user's.
-        how_ = how == delivery::posted ? how : next->how;
         next->run();
         finish_turn();
     }
-    if (!told.empty())
+    if (rest)
     {
-        tell(told);
+        post_later(rest_of_turns{*this});
+    }
+    if (to_tell && whom == begun_by::context)
+    {
+        tell();
+    }
+    else if (to_tell)
+    {
+        const std::lock_guard lock{mutex_};
+        call_for_telling();
     }
 }
 
-void scheduler::tell(std::vector<telling>& all)
+/// What this turn has to tell goes to what is told by anybody. Whether there is anything of that. The lock is held.
+bool scheduler::leave_to_tell()
 {
-    std::size_t at = 0;
-    try
+    for (told_outside& each : told_)
     {
-        for (; at < all.size(); ++at)
+        if (untold_.full())
         {
-            all[at].tell(all[at].how);
+            untold_.set_capacity(std::max<std::size_t>(8, untold_.capacity() * 2));
         }
+        untold_.push_back(std::move(each));
     }
-    catch (...)
+    told_.clear();
+    return !untold_.empty();
+}
+
+/// The lock is held.
+void scheduler::call_for_telling() noexcept
+{
+    if (!untold_.empty() && !std::exchange(telling_, true))
     {
-        // A handler of the user's has thrown: out of the context's run(). The others are called all the same.
-        for (++at; at < all.size(); ++at)
+        auto go_on = [this, keep = owner_.lock()]
         {
-            all[at].tell(delivery::posted);
-        }
-        throw;
+            {
+                const std::lock_guard lock{mutex_};
+                telling_ = false;
+            }
+            tell();
+        };
+        asio::post(executor_, std::move(go_on));
     }
-    all.clear();
-    // Its room is used again.
-    const std::lock_guard lock{mutex_};
-    if (!in_turn_ && told_.capacity() < all.capacity())
+}
+
+/// A handler of the user's may block, throw, or stop the context: what is left isn't this thread's alone.
+void scheduler::tell()
+{
+    for (int left = most_in_a_row; left > 0; --left)
     {
-        told_.swap(all);
+        std::optional<told_outside> next;
+        {
+            const std::lock_guard lock{mutex_};
+            if (untold_.empty())
+            {
+                return;
+            }
+            if (left < most_in_a_row && is_stopped(executor_))
+            {
+                call_for_telling();
+                return;
+            }
+            next.emplace(std::move(untold_.front()));
+            untold_.pop_front();
+            call_for_telling();
+        }
+        (*next)();
     }
+}
+
+void scheduler::forget_turns() noexcept
+{
+    waiting_list never;
+    {
+        const std::lock_guard lock{mutex_};
+        never.swap(waiting_);
+    }
+    never.clear_and_dispose([](waiting_turn* one) { delete one; });
 }
 
 void scheduler::destroy_flows() noexcept

@@ -14,6 +14,7 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
+#include <boost/circular_buffer.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/slist.hpp>
 
@@ -21,6 +22,7 @@
 #include <coroutine>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -82,11 +84,11 @@ class flow_frame : public unlinking_hook
     ~flow_frame() = default;
 };
 
-/// How an operation's completion reaches the user.
-enum class delivery : std::uint8_t
+/// Who begins a turn.
+enum class begun_by : std::uint8_t
 {
-    at_once, // On this thread, if the handler's executor is content with that.
-    posted   // Later: the turn was begun by the user's own call, inside of which nothing completes.
+    context, // One of the executor's threads, with nothing of the user's around it.
+    user     // A call of the user's, inside of which nothing of his may be called.
 };
 
 /// Whether this is a thread of the executor's context, so that it would run things at once. Only for those of an
@@ -96,7 +98,8 @@ bool runs_here(const asio::any_io_executor& executor) noexcept;
 /// Everything that a manager does happens in a turn: a completion of I/O, an alarm, or a call from outside;
 /// then the coroutines that it made ready; then what is due at its end (writes), until nothing is left to do.
 ///
-/// There is one turn at a time. A thread that comes while another one is in a turn leaves what it brings to that one.
+/// There is one turn at a time. A thread that comes while another one is in a turn leaves what it brings to that one,
+/// which makes so many turns in a row at most, and then leaves the rest to a handler of its own.
 class scheduler
 {
   public:
@@ -109,7 +112,7 @@ class scheduler
         template <class Function>
         void execute(Function&& function) const
         {
-            of_->turn(std::forward<Function>(function));
+            of_->turn(std::forward<Function>(function), begun_by::context);
         }
         asio::execution_context& query(asio::execution::context_t) const noexcept
         {
@@ -127,7 +130,7 @@ class scheduler
 
     /// What is told to the outside behind a turn.
     static constexpr std::size_t most_told = 192;
-    using told_outside = small_call<most_told, delivery>;
+    using told_outside = small_call<most_told>;
 
     explicit scheduler(asio::any_io_executor executor);
     scheduler(const scheduler&) = delete;
@@ -145,13 +148,13 @@ class scheduler
     /// Makes a turn of `function`: now, or behind the turns that were asked for before. The owner has to live until then.
     /// What goes wrong in a turn is an `error_code`: an exception, that is `bad_alloc`, ends the program.
     template <class Function>
-    void turn(Function&& function, delivery how = delivery::at_once)
+    void turn(Function&& function, begun_by whom = begun_by::context)
     {
-        if (begin_turn(std::forward<Function>(function), how))
+        if (begin_turn(std::forward<Function>(function), whom))
         {
             [&]() noexcept { std::forward<Function>(function)(); }();
             finish_turn();
-            end_turn(how);
+            end_turn(whom);
         }
     }
 
@@ -165,7 +168,7 @@ class scheduler
     template <class Function>
     void post(Function function)
     {
-        auto next = std::make_unique<waiting_function<Function>>(std::move(function), delivery::posted);
+        auto next = std::make_unique<waiting_function<Function>>(std::move(function));
         const std::lock_guard lock{mutex_};
         if (!in_turn_ && !called_)
         {
@@ -181,15 +184,16 @@ class scheduler
         if (runs_here(executor_))
         {
             const std::shared_ptr<void> keep = owner_.lock();
-            turn(std::move(function), delivery::posted);
+            turn(std::move(function), begun_by::user);
         }
         else
         {
             post(std::move(function));
         }
     }
-    /// In a turn: `tell` is called behind it, when other turns may be taken again, perhaps on other threads.
-    void after_turn(told_outside tell);
+    /// In a turn: `what` is called behind it, on a thread of the executor's, when other turns may be taken again: at once,
+    /// unless the user is inside of a call. None of them holds up another where there are several threads.
+    void after_turn(told_outside what) { told_.push_back(std::move(what)); }
 
     /// In a turn: whether more is likely to come from what is ready to run. Then what is due at a turn's end waits for a
     /// turn behind all that, and goes out together.
@@ -226,21 +230,18 @@ class scheduler
     class waiting_turn : public intrusive::slist_base_hook<>
     {
       public:
-        explicit waiting_turn(delivery its) noexcept : how{its} {}
+        waiting_turn() = default;
         waiting_turn(const waiting_turn&) = delete;
         waiting_turn& operator=(const waiting_turn&) = delete;
         virtual ~waiting_turn() = default;
         virtual void run() noexcept = 0;
-
-        const delivery how;
     };
     template <class Function>
     class waiting_function final : public waiting_turn
     {
       public:
         template <class Brought>
-        waiting_function(Brought&& function, delivery its)
-            : waiting_turn{its}, function_{std::forward<Brought>(function)}
+        explicit waiting_function(Brought&& function) : function_{std::forward<Brought>(function)}
         {
         }
         void run() noexcept override { function_(); }
@@ -248,54 +249,85 @@ class scheduler
       private:
         Function function_;
     };
-    struct telling
+    using waiting_list = intrusive::slist<waiting_turn, intrusive::cache_last<true>>;
+
+    /// The handler that goes on with the turns. It owns the turn while it is on its way; where its context goes instead,
+    /// what waits goes with it: it may keep the owner.
+    class rest_of_turns
     {
-        told_outside tell;
-        delivery how;
+      public:
+        explicit rest_of_turns(scheduler& of) : of_{&of}, keep_{of.owner_.lock()} {}
+        rest_of_turns(rest_of_turns&& other) noexcept
+            : of_{std::exchange(other.of_, nullptr)}, keep_{std::move(other.keep_)}
+        {
+        }
+        rest_of_turns& operator=(rest_of_turns&&) = delete;
+        ~rest_of_turns()
+        {
+            if (of_ != nullptr)
+            {
+                of_->forget_turns();
+            }
+        }
+        void operator()() { std::exchange(of_, nullptr)->end_turn(begun_by::context); }
+
+      private:
+        scheduler* of_;
+        std::shared_ptr<void> keep_;
     };
 
     /// True if it is this function's turn now. Else it was taken, and has had its turn or waits for it.
     template <class Function>
-    bool begin_turn(Function&& function, delivery how)
+    bool begin_turn(Function&& function, begun_by whom)
     {
         {
             const std::lock_guard lock{mutex_};
-            if (!in_turn_ && waiting_.empty())
+            const bool busy = std::exchange(in_turn_, true);
+            if (!busy && waiting_.empty())
             {
-                in_turn_ = true;
-                how_ = how;
                 return true;
             }
             using kept = std::remove_cvref_t<Function>;
-            auto next = std::make_unique<waiting_function<kept>>(std::forward<Function>(function), how);
-            waiting_.push_back(*next.release());
-            if (in_turn_)
+            [&]() noexcept
+            {
+                auto next = std::make_unique<waiting_function<kept>>(std::forward<Function>(function));
+                waiting_.push_back(*next.release());
+            }();
+            if (busy)
             {
                 return false;
             }
-            in_turn_ = true;
         }
-        end_turn(how);
+        end_turn(whom);
         return false;
     }
     void take_turns();
-    void finish_turn();
+    void finish_turn() noexcept;
     bool put_off();
-    void end_turn(delivery how);
-    void tell(std::vector<telling>& all);
+    void end_turn(begun_by whom);
+    bool leave_to_tell();
+    void call_for_telling() noexcept;
+    void tell();
+    void forget_turns() noexcept;
+    template <class Function>
+    void post_later(Function function) noexcept
+    {
+        asio::post(executor_, std::move(function));
+    }
     void set_alarm();
 
     asio::any_io_executor executor_;
     std::mutex mutex_;
     bool in_turn_ = false;
     bool called_ = false; // For take_turns, on one of the executor's threads.
-    intrusive::slist<waiting_turn, intrusive::cache_last<true>> waiting_;
+    waiting_list waiting_;
+    boost::circular_buffer<told_outside> untold_; // Behind turns that have ended.
+    bool telling_ = false;                        // A thread was called for that does.
     // Of the thread that is in a turn:
     bool expects_more_ = false;
     bool put_off_ = false; // What is due at the end has a turn of its own to come.
     bool at_last_ = false; // This is that turn.
-    delivery how_ = delivery::at_once;
-    std::vector<telling> told_;
+    std::vector<told_outside> told_;
     const environment* outside_ = nullptr;
     std::weak_ptr<void> owner_;
     std::unique_ptr<alarm> alarm_;

@@ -11,8 +11,8 @@
 namespace redlock::env
 {
 
-/// Holds any function that fits: `void(Arguments...)`, called once at most. Can be moved, not copied.
-template <std::size_t Bytes, class... Arguments>
+/// Holds any `void()` that fits, called once at most. Can be moved, not copied.
+template <std::size_t Bytes>
 class small_call
 {
   public:
@@ -49,12 +49,12 @@ class small_call
         }
     }
 
-    void operator()(Arguments... arguments) { kind_->call(storage_, arguments...); }
+    void operator()() { kind_->call(storage_); }
 
   private:
     struct kind
     {
-        void (*call)(std::byte*, Arguments...);
+        void (*call)(std::byte*);
         void (*move)(std::byte* from, std::byte* to) noexcept; // Destroys what it leaves.
         void (*destroy)(std::byte*) noexcept;
     };
@@ -66,7 +66,7 @@ class small_call
     }
     template <class Kept>
     static constexpr kind kind_of{
-        [](std::byte* storage, Arguments... arguments) { in<Kept>(storage)(arguments...); },
+        [](std::byte* storage) { in<Kept>(storage)(); },
         [](std::byte* from, std::byte* to) noexcept
         {
             ::new (static_cast<void*>(to)) Kept(std::move(in<Kept>(from)));

@@ -63,7 +63,9 @@ void complete_closed(
     }
     const asio::any_io_executor executor =
         way ? way->executor() : asio::any_io_executor{asio::system_executor{}};
-    manager::deliver(executor, env::delivery::posted, std::move(done), why, std::move(arguments)...);
+    asio::post(
+        executor, [done = std::move(done), why, ... arguments = std::move(arguments)]() mutable
+        { manager::deliver(std::move(done), why, std::move(arguments)...); });
 }
 
 void begin_acquire(const std::shared_ptr<gate>& way, manager::acquire_call call)

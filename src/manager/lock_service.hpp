@@ -216,9 +216,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     [[gnu::noinline]] void complete(detail::completion<Signature>& done, Arguments... arguments)
     {
         strand_.after_turn(env::scheduler::told_outside{
-            [done = std::move(done), inner = &strand_.executor(),
-             ... arguments = std::move(arguments)](env::delivery how) mutable
-            { deliver(*inner, how, std::move(done), std::move(arguments)...); }});
+            [done = std::move(done), ... arguments = std::move(arguments)]() mutable
+            { deliver(std::move(done), std::move(arguments)...); }});
     }
 
   private:

@@ -14,6 +14,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <future>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -28,7 +30,6 @@ namespace
 {
 
 namespace asio = boost::asio;
-using env::delivery;
 using env::scheduler;
 using told = scheduler::told_outside;
 using words = std::vector<std::string>;
@@ -193,9 +194,8 @@ TEST_CASE("what is told to the outside is told behind the turn, when others may 
     here->strand.turn(
         [&]
         {
-            here->strand.after_turn(told{[&](delivery how)
+            here->strand.after_turn(told{[&]
                                          {
-                                             CHECK(how == delivery::at_once);
                                              order.emplace_back("told");
                                              here->strand.turn([&] { order.emplace_back("another turn"); });
                                              order.emplace_back("went on");
@@ -209,9 +209,22 @@ TEST_CASE("what a call of the user's leads to at once is told later: not inside 
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
-    std::optional<delivery> seen;
+    bool seen = false;
+    bool inside = false;
     const auto call = [&]
-    { here->strand.enter([&] { here->strand.after_turn(told{[&](delivery how) { seen = how; }}); }); };
+    {
+        inside = true;
+        here->strand.enter(
+            [&]
+            {
+                here->strand.after_turn(told{[&]
+                                             {
+                                                 CHECK_FALSE(inside);
+                                                 seen = true;
+                                             }});
+            });
+        inside = false;
+    };
     SECTION("on a thread of the executor's, where the turn is taken inside of it")
     {
         asio::post(io, call);
@@ -222,7 +235,119 @@ TEST_CASE("what a call of the user's leads to at once is told later: not inside 
         CHECK_FALSE(seen);
     }
     io.run();
-    CHECK(seen == delivery::posted);
+    CHECK(seen);
+}
+
+TEST_CASE("what one turn tells waits for no other: each has a handler of its own", "[threads]")
+{
+    asio::thread_pool threads{2};
+    const auto here = started(threads.get_executor());
+    std::promise<void> second;
+    std::promise<void> first;
+    here->strand.post(
+        [&]
+        {
+            here->strand.after_turn(told{[&]
+                                         {
+                                             second.get_future().wait();
+                                             first.set_value();
+                                         }});
+            here->strand.after_turn(told{[&] { second.set_value(); }});
+        });
+    first.get_future().wait();
+    threads.wait();
+}
+
+TEST_CASE("nothing is told once the context was stopped")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    int told_so_far = 0;
+    here->strand.post(
+        [&]
+        {
+            for (int each = 0; each < 3; ++each)
+            {
+                here->strand.after_turn(told{[&]
+                                             {
+                                                 ++told_so_far;
+                                                 io.stop();
+                                             }});
+            }
+        });
+    io.run();
+    CHECK(told_so_far == 1);
+    io.restart();
+    io.run();
+    CHECK(told_so_far == 2);
+}
+
+TEST_CASE("a thread that makes the turns of others comes back, however many there are")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    int turns = 0;
+    bool stop = false;
+    std::function<void()> again = [&]
+    {
+        ++turns;
+        if (!stop)
+        {
+            here->strand.post(again);
+        }
+    };
+    here->strand.post(again);
+    bool told_of_it = false;
+    here->strand.post([&] { here->strand.after_turn(told{[&] { told_of_it = true; }}); });
+    // Behind the first handlers, those of others have their time.
+    asio::post(io, [&] { asio::post(io, [&] { stop = told_of_it; }); });
+    io.run();
+    CHECK(stop);
+    CHECK(turns > 1);
+}
+
+TEST_CASE("turns that wait when their context goes are forgotten, with what they keep")
+{
+    std::weak_ptr<host> there;
+    auto io = std::make_unique<asio::io_context>();
+    {
+        const auto here = started(io->get_executor());
+        there = here;
+        here->strand.turn(
+            [&]
+            {
+                for (int each = 0; each < 1000; ++each)
+                {
+                    // As a handler's would, each of them keeps its owner.
+                    here->strand.turn([here] {});
+                }
+            });
+    }
+    CHECK_FALSE(there.expired());
+    io.reset();
+    CHECK(there.expired());
+}
+
+TEST_CASE("a handler that throws takes nothing from the others, and no turn")
+{
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    words order;
+    const auto tell = [&]
+    {
+        here->strand.after_turn(told{[&]
+                                     {
+                                         order.emplace_back("first");
+                                         throw std::runtime_error{"first"};
+                                     }});
+        here->strand.after_turn(told{[&] { order.emplace_back("second"); }});
+    };
+    CHECK_THROWS_AS(here->strand.turn(tell), std::runtime_error);
+    CHECK(order == words{"first"});
+    io.run();
+    CHECK(order == words{"first", "second"});
+    here->strand.turn([&] { order.emplace_back("turn"); });
+    CHECK(order.back() == "turn");
 }
 
 TEST_CASE("an executor runs things at once on the threads of its own context only, and only if it may block")
@@ -248,24 +373,6 @@ TEST_CASE("an executor runs things at once on the threads of its own context onl
             CHECK_FALSE(env::runs_here({}));
         });
     CHECK(io.run_one() == 1);
-}
-
-TEST_CASE("a handler that throws takes nothing from the others, and no turn")
-{
-    asio::io_context io;
-    const auto here = started(io.get_executor());
-    words order;
-    const auto tell = [&]
-    {
-        here->strand.after_turn(told{[&](delivery) { order.emplace_back("first"); }});
-        here->strand.after_turn(told{[&](delivery) { throw std::runtime_error{"second"}; }});
-        here->strand.after_turn(told{
-            [&](delivery how) { order.emplace_back(how == delivery::posted ? "third, posted" : "third"); }});
-    };
-    CHECK_THROWS_AS(here->strand.turn(tell), std::runtime_error);
-    CHECK(order == words{"first", "third, posted"});
-    here->strand.turn([&] { order.emplace_back("turn"); });
-    CHECK(order.back() == "turn");
 }
 
 } // namespace redlock::test

@@ -148,7 +148,17 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         // On one that runs things at once where it can: before Boost 1.83 a cancellation that co_spawn passes on later
         // doesn't look whether the body is still there (asio#1332).
         const asio::any_io_executor at_once = asio::prefer(executor_, asio::execution::blocking.possibly);
-        asio::co_spawn(at_once, begin_body(), asio::bind_executor(executor_, std::move(listening)));
+        try
+        {
+            asio::co_spawn(at_once, begin_body(), asio::bind_executor(executor_, std::move(listening)));
+        }
+        catch (...)
+        {
+            // There was no memory to begin with: the lease mustn't be kept for nobody.
+            running_ = false;
+            thrown_ = std::current_exception();
+            give_back();
+        }
     }
 
     /// However much time the executor has let pass by now.
