@@ -31,6 +31,8 @@ struct overloaded : Function...
 {
     using Function::operator()...;
 };
+template <class... Function> // clang 16 doesn't deduce it.
+overloaded(Function...) -> overloaded<Function...>;
 
 /// An acquire that has to be refused, and why.
 struct wrong_request
