@@ -111,9 +111,11 @@ void write_table(std::ostream& out, const results& measured)
         out,
         "\nA ratio is the median over {} rounds of each kind by turns, {} pairs each; beside it the "
         "extremes.\n"
-        "All share one CPU: a master that is out of order leaves its part to the others, so a ratio may be "
+        "Where all share one CPU, a master that is out of order leaves its part to the others: a ratio may "
+        "be "
         "below 1.\n"
-        "{} master(s) ({}), client and masters on CPU {} of {} ({})\n{}, {}, Boost {}, load {:.2f} before\n",
+        "{} master(s) ({}), client and masters on CPU {} of {} where it is one ({})\n{}, {}, Boost {}, load "
+        "{:.2f} before\n",
         measured.with.rounds, measured.with.pairs, measured.with.masters, on.server, on.cpu, on.cores,
         on.processor, on.kernel, on.compiler, on.boost, on.load);
 }

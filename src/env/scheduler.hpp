@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a manager does, one turn after the other: a strand that makes no allocation. Its turns, the coroutines that became
-// ready in them, their deadlines, and what is told to the outside behind them.
+// What a manager does, one turn after the other: a strand that allocates nothing where threads don't meet. Its turns, the
+// coroutines that became ready in them, their deadlines, and what is told to the outside behind them.
 #pragma once
 
 #include "env/deadline_queue.hpp"
@@ -9,7 +9,6 @@
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/post.hpp>

@@ -11,7 +11,6 @@
 #include "manager/operations.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
