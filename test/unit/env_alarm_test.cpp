@@ -25,9 +25,6 @@ using namespace std::chrono_literals;
 namespace asio = boost::asio;
 using env::scheduler;
 
-/// Far more than any machine needs; a test that gets there has failed.
-constexpr auto generous = 30s;
-
 /// Runs until `done`, or for as long as is generous; what it was then.
 bool run_until(asio::io_context& io, const std::function<bool()>& done)
 {

@@ -36,9 +36,6 @@ using namespace std::chrono_literals;
 using told = scheduler::told_outside;
 using words = std::vector<std::string>;
 
-/// Far more than any machine needs; a test that gets there has failed.
-constexpr auto generous = 30s;
-
 /// What a connection does at the end of a turn: it writes.
 struct writer final : env::end_of_turn
 {

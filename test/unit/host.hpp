@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A scheduler with the real environment, as a manager has it.
+// A scheduler with the real environment, as a manager has it, and how long a test waits for it at most.
 #pragma once
 
 #include "env/asio_environment.hpp"
@@ -7,11 +7,15 @@
 
 #include <boost/asio/any_io_executor.hpp>
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
 namespace redlock::test
 {
+
+/// Far more than any machine needs; a test that gets there has failed.
+constexpr std::chrono::seconds generous{30};
 
 struct host
 {
