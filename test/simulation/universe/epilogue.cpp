@@ -29,9 +29,7 @@ std::string own_resource(const process& of)
 /// Whether an answer comes well within the node timeout, as it has to in a network that is set up well.
 bool universe::answers_in_time(std::chrono::milliseconds ttl) const
 {
-    const std::chrono::milliseconds patience =
-        plan_.node_timeout.value_or(std::clamp<std::chrono::milliseconds>(ttl / 10, 1ms, 50ms));
-    return 4 * (plan_.latency + plan_.jitter) < patience;
+    return 4 * (plan_.latency + plan_.jitter) < node_timeout_of(ttl);
 }
 
 std::vector<std::shared_ptr<process>> universe::those_up() const

@@ -77,6 +77,17 @@ latency universe::calm() const
     return network;
 }
 
+/// Near enough for everybody: a master may take half of the node timeout.
+latency universe::near() const
+{
+    const auto shortest = *std::min_element(plan_.ttls.begin(), plan_.ttls.end());
+    const clock::duration most = node_timeout_of(shortest) / 8;
+    latency network;
+    network.there = network.back = std::min(plan_.latency, most);
+    network.jitter = std::min(plan_.jitter, most);
+    return network;
+}
+
 config universe::options() const
 {
     config all;
@@ -109,12 +120,15 @@ std::chrono::milliseconds universe::margin_of(std::chrono::milliseconds ttl) con
     return std::max(ttl / 10, 2 * drift_of(ttl));
 }
 
+std::chrono::milliseconds universe::node_timeout_of(std::chrono::milliseconds ttl) const
+{
+    return plan_.node_timeout.value_or(std::clamp<std::chrono::milliseconds>(ttl / 10, 1ms, 50ms));
+}
+
 bool universe::can_keep(std::chrono::milliseconds ttl) const
 {
-    const std::chrono::milliseconds node_timeout =
-        plan_.node_timeout.value_or(std::clamp<std::chrono::milliseconds>(ttl / 10, 1ms, 50ms));
     const std::chrono::milliseconds late = ttl / 3 + (ttl / 3 + 9ms) / 10;
-    return late + 2 * node_timeout + margin_of(ttl) + drift_of(ttl) < ttl;
+    return late + 2 * node_timeout_of(ttl) + margin_of(ttl) + drift_of(ttl) < ttl;
 }
 
 const process* universe::process_of(int number) const

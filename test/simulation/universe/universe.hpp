@@ -49,6 +49,8 @@ class universe
     std::chrono::milliseconds margin_of(std::chrono::milliseconds ttl) const;
     /// Whether options.hpp allows to keep a lease of this ttl.
     bool can_keep(std::chrono::milliseconds ttl) const;
+    /// How long a master is waited for.
+    std::chrono::milliseconds node_timeout_of(std::chrono::milliseconds ttl) const;
     /// Null for one that is down.
     const process* process_of(int number) const;
     std::vector<std::shared_ptr<virtual_link>> links_of(int process_number) const;
@@ -90,6 +92,7 @@ class universe
     void probe(clock::time_point mended_at);
     clock::duration longest_body() const;
     latency calm() const;
+    latency near() const;
     std::chrono::milliseconds drift_of(std::chrono::milliseconds ttl) const;
 
     plan plan_;

@@ -116,9 +116,14 @@ void universe::close(std::vector<std::shared_ptr<process>> these)
 
 /// Somebody new wants every resource, now that nothing fails any more. What stands in the way for how long: a key that
 /// was set, or arrived, just then, on the slowest clock; a body that can't be cancelled; the delay between two rounds
-/// and before a connection; and a second for everything else.
+/// and before a connection; and a second for everything else. That holds in a network that is fast enough for the node
+/// timeout: chance alone could keep a quorum from answering in time for much longer, in one that isn't.
 void universe::probe(clock::time_point mended_at)
 {
+    for (const auto& each : masters_)
+    {
+        each->network = near();
+    }
     const clock::duration longest = plan_.longest_ttl();
     const clock::duration lapses = longest + longest * plan_.most_drift() / 500'000 + 1ms;
     const clock::duration bound = lapses + longest_body() + plan_.retry_delay_max + plan_.connect_timeout +
