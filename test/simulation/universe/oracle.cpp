@@ -218,8 +218,11 @@ void oracle::on_command(
     }
     if (from.got_nonsense)
     {
-        virtual_link& link = all_.masters()[master]->link(from.id);
-        link.behind_replies([this, weak = link.weak_from_this()] { confused_.push_back(weak); });
+        expect_left(master, from, {"nonsense", "that it can't understand"});
+    }
+    else if ((what == "SET" || what == "extend" || what == "release") && reply.starts_with("-READONLY "))
+    {
+        expect_left(master, from, {"replica", "whose end is a replica"});
     }
 }
 
@@ -262,34 +265,40 @@ void oracle::after_step(process& by)
     }
 }
 
-/// Whoever reads what makes no sense can't know any more which reply belongs to what.
-void oracle::check_quiet()
+/// As soon as the client has read what it was sent.
+void oracle::expect_left(std::size_t master, const client_state& from, useless why)
 {
-    for (const auto& each : confused_)
+    virtual_link& link = all_.masters()[master]->link(from.id);
+    link.behind_replies([this, why, weak = link.weak_from_this()] { useless_.emplace_back(weak, why); });
+}
+
+/// Whoever reads what makes no sense can't know any more which reply belongs to what. And a replica stays one for those who
+/// don't look for the master anew.
+void oracle::check_left()
+{
+    for (const auto& [weak, why] : useless_)
     {
-        const auto link = each.lock();
+        const auto link = weak.lock();
         const process* const by = link && link->open() ? all_.process_of(link->at_master().origin) : nullptr;
         check(
-            by == nullptr || by->paused(), "nonsense",
-            [&] {
-                return fmt::format(
-                    "{} keeps a connection that it can't understand", by != nullptr ? by->name() : "");
-            });
+            by == nullptr || by->paused(), why.check,
+            [&, what = why.what]
+            { return fmt::format("{} keeps a connection {}", by != nullptr ? by->name() : "", what); });
     }
     std::erase_if(
-        confused_,
+        useless_,
         [](const auto& each)
         {
-            const auto link = each.lock();
+            const auto link = each.first.lock();
             return !link || !link->open();
         });
 }
 
 void oracle::before_time_passes()
 {
-    if (!confused_.empty())
+    if (!useless_.empty())
     {
-        check_quiet();
+        check_left();
     }
     for (const std::size_t each : current_)
     {

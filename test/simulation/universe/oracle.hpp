@@ -55,6 +55,7 @@ struct violation
 ///   availability    nothing fails but a minority of the masters, and a round isn't won
 ///   kept            one extension fails, and the lease is lost
 ///   nonsense        a connection is kept whose master has answered what makes no sense
+///   replica         a connection is kept whose master has answered that it is a replica
 ///   inspection      what is said of who holds what, or of how the masters are, can't be
 ///   events          an observer is told what wasn't so
 ///   refusal         what can't be done isn't refused, or for the wrong reason
@@ -142,11 +143,19 @@ class oracle
         bool over = false;
     };
 
+    /// Why a connection has to be left.
+    struct useless
+    {
+        std::string_view check;
+        std::string_view what;
+    };
+
     bool believes(const tenure_record& one) const;
     void check_alone(std::size_t known_as);
     void check_kept_by_quorum(const tenure_record& one);
     void watch_end(std::size_t known_as);
-    void check_quiet();
+    void expect_left(std::size_t master, const client_state& from, useless why);
+    void check_left();
 
     universe& all_;
     wire_rules wire_;
@@ -156,7 +165,8 @@ class oracle
     std::map<std::string, int, std::less<>> owners_; // Of each owner id that was sent: which process.
     std::map<int, bool> closed_;
     std::map<std::string, std::size_t, std::less<>> grants_; // Of each owner id.
-    std::vector<std::weak_ptr<virtual_link>> confused_;      // Nonsense has arrived on them.
+    std::vector<std::pair<std::weak_ptr<virtual_link>, useless>>
+        useless_; // Connections that have to be left.
     std::size_t doubles_ = 0;
 };
 
