@@ -134,6 +134,71 @@ void universe::check_kept()
     run_until(world_->now() + 100ms);
 }
 
+/// Rivals that lost together mustn't try again together: in a network in which every round takes the same time, somebody
+/// who is refused again and again doesn't pause for as long as he may each time.
+void universe::check_backoff()
+{
+    constexpr std::size_t seldom = 20; // Seeds: it takes longer than most of what goes on.
+    constexpr std::size_t tries = 20;
+    if (oracle_.found() || !births_.one_in(seldom))
+    {
+        return;
+    }
+    for (const auto& each : masters_)
+    {
+        each->network = near();
+        each->network.jitter = {};
+    }
+    process& holder = add_process();
+    process& rival = add_process();
+    const auto has = std::make_shared<lease>();
+    const auto told = std::make_shared<report>();
+    const auto ended = std::make_shared<bool>(false);
+    const auto round = [&](process& by, std::uint32_t rounds)
+    {
+        *ended = false;
+        auto done = [has, ended, told](error_code, lease won)
+        {
+            *ended = true;
+            if (won)
+            {
+                *has = std::move(won);
+            }
+        };
+        const clock::time_point began = world_->now();
+        by.locks().async_acquire(
+            "wanted", {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, *told, std::move(done));
+        run_until(began + 10s, [&] { return *ended; });
+        return world_->now() - began;
+    };
+    holder.open();
+    round(holder, 1);
+    rival.open();
+    round(rival, 1); // Connects.
+    std::size_t short_ones = 0;
+    std::size_t long_ones = 0;
+    for (std::size_t each = 0; *has && each < tries; ++each)
+    {
+        const clock::duration pause = round(rival, 2) - 2 * told->elapsed;
+        const config mine = options();
+        const clock::duration most = std::max<clock::duration>(
+            std::min(mine.retry_delay_min, mine.retry_delay_max),
+            std::min<clock::duration>(8 * told->elapsed, mine.retry_delay_max));
+        const bool chosen = told->rounds == 2 && most > 2ms;
+        short_ones += chosen && pause < most * 4 / 5 ? 1U : 0U;
+        long_ones += chosen && pause >= most * 4 / 5 ? 1U : 0U;
+    }
+    oracle_.check(
+        long_ones < tries || short_ones > 0, "back-off",
+        fmt::format("{} pauses for as long as it may, {} times in a row", rival.name(), long_ones));
+    *has = {};
+    for (const auto& each : masters_)
+    {
+        each->network = calm();
+    }
+    run_until(world_->now() + 100ms);
+}
+
 /// Everybody has something when it is shut down, on masters that have forgotten how to release it.
 void universe::take_for_shutdown()
 {

@@ -50,7 +50,7 @@ struct violation
 ///   late start      a body begins under a lease that isn't valid any more
 ///   verdict         a round ends with what its votes don't say
 ///   in time         a round takes longer than its masters have to answer
-///   back-off        rounds follow each other at once
+///   back-off        rounds follow each other at once, or always after the same time
 ///   confirmed       a release succeeds, and a quorum still has the key
 ///   availability    nothing fails but a minority of the masters, and a round isn't won
 ///   kept            one extension fails, and the lease is lost

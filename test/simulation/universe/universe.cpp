@@ -81,7 +81,7 @@ latency universe::calm() const
 latency universe::near() const
 {
     const auto shortest = *std::min_element(plan_.ttls.begin(), plan_.ttls.end());
-    const clock::duration most = node_timeout_of(shortest) / 8;
+    const clock::duration most = clock::duration{node_timeout_of(shortest)} / 8;
     latency network;
     network.there = network.back = std::min(plan_.latency, most);
     network.jitter = std::min(plan_.jitter, most);

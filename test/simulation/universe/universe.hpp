@@ -84,6 +84,7 @@ class universe
     void check_availability();
     void check_one_round(const std::vector<std::shared_ptr<process>>& these);
     void check_kept();
+    void check_backoff();
     void take_for_shutdown();
     void check_shutdown(const std::vector<std::shared_ptr<process>>& these);
     bool answers_in_time(std::chrono::milliseconds ttl) const;

@@ -21,6 +21,7 @@ std::optional<violation> universe::run()
         settle();
         check_availability();
         check_kept();
+        check_backoff();
         take_for_shutdown();
         close(processes_);
         probe(mended_at);
