@@ -106,7 +106,8 @@ struct observer
     /// program, as with every thread's uncaught exception. It may call into the manager, whose lock it never
     /// holds.
     std::function<void(const event&)> on_event{};
-    /// Where it is called; empty for the manager's own executor.
+    /// Where it is called; empty for the manager's own executor. Its context has to stay for as long as anything of the
+    /// manager runs: a lease that goes is still released in the background.
     boost::asio::any_io_executor executor{};
     /// The most events that wait for `on_event`; further ones are counted and dropped. 1 or more.
     std::size_t max_waiting = 1024;
