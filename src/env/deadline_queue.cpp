@@ -17,42 +17,100 @@ void deadline::disarm() noexcept
 
 deadline_queue::~deadline_queue()
 {
+    for (lane& each : lanes_)
+    {
+        each.clear_and_dispose([](deadline* item) { item->queue_ = nullptr; });
+    }
     for (deadline* item : heap_)
     {
         item->queue_ = nullptr;
     }
 }
 
+clock::time_point deadline_queue::next() const noexcept
+{
+    clock::time_point earliest = heap_.empty() ? clock::time_point::max() : heap_.front()->at_;
+    for (const lane& each : lanes_)
+    {
+        earliest = each.empty() ? earliest : std::min(earliest, each.front().at_);
+    }
+    return earliest;
+}
+
+/// Where it comes last, the closest behind the one before it: so that each kind stays in its lane.
+deadline_queue::lane* deadline_queue::lane_for(clock::time_point at) noexcept
+{
+    lane* closest = nullptr;
+    for (lane& each : lanes_)
+    {
+        if (each.empty())
+        {
+            closest = closest == nullptr ? &each : closest;
+        }
+        else if (each.back().at_ <= at)
+        {
+            const bool closer =
+                closest == nullptr || closest->empty() || closest->back().at_ < each.back().at_;
+            closest = closer ? &each : closest;
+        }
+    }
+    return closest;
+}
+
 void deadline_queue::arm(deadline& item, clock::time_point at)
 {
-    if (item.queue_ == nullptr)
+    if (item.queue_ != nullptr)
     {
-        heap_.push_back(&item);
-        item.queue_ = this;
-        item.place_ = heap_.size() - 1;
+        remove(item);
     }
     item.at_ = std::max(at, not_before_);
-    rise(item.place_);
-    sink(item.place_);
+    if (lane* const fits = lane_for(item.at_))
+    {
+        fits->push_back(item);
+    }
+    else
+    {
+        heap_.push_back(&item);
+        rise(heap_.size() - 1);
+    }
+    item.queue_ = this;
 }
 
 void deadline_queue::expire(clock::time_point now)
 {
+    const clock::time_point until = std::min(now, clock::time_point::max() - clock::duration{1});
     // One that arms itself for a time that is past must not keep this loop going, nor take another's turn.
-    not_before_ = now < clock::time_point::max() ? now + clock::duration{1} : now;
-    for (std::size_t left = heap_.size(); left > 0 && !heap_.empty() && next() <= now; --left)
+    not_before_ = until + clock::duration{1};
+    while (deadline* const item = first_due(until))
     {
-        deadline& item = *heap_.front();
-        remove(item);
-        item.on_deadline();
+        remove(*item);
+        item->on_deadline();
     }
     not_before_ = clock::time_point::min();
 }
 
+deadline* deadline_queue::first_due(clock::time_point until) noexcept
+{
+    deadline* earliest = heap_.empty() ? nullptr : heap_.front();
+    for (lane& each : lanes_)
+    {
+        if (!each.empty() && (earliest == nullptr || each.front().at_ < earliest->at_))
+        {
+            earliest = &each.front();
+        }
+    }
+    return earliest != nullptr && earliest->at_ <= until ? earliest : nullptr;
+}
+
 void deadline_queue::remove(deadline& item) noexcept
 {
-    const std::size_t place = item.place_;
     item.queue_ = nullptr;
+    if (item.is_linked())
+    {
+        item.unlink();
+        return;
+    }
+    const std::size_t place = item.place_;
     deadline* last = heap_.back();
     heap_.pop_back();
     if (last != &item)

@@ -4,6 +4,9 @@
 
 #include <redlock/clock.hpp>
 
+#include <boost/intrusive/list.hpp>
+
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -13,7 +16,9 @@ namespace redlock::env
 class deadline_queue;
 
 /// Something that has to happen at a time. Disarms itself when it goes.
-class deadline
+class deadline : public boost::intrusive::list_base_hook<
+                     boost::intrusive::tag<struct lane_of_deadlines>,
+                     boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
 {
   public:
     deadline() = default;
@@ -32,11 +37,13 @@ class deadline
     friend class deadline_queue;
 
     deadline_queue* queue_ = nullptr;
-    std::size_t place_ = 0;
+    std::size_t place_ = 0; // In the heap, if it isn't in a lane.
     clock::time_point at_{};
 };
 
-/// A binary heap of deadlines that know their place: arming, disarming and moving cost O(log n).
+/// Deadlines of one kind are armed for so much later each, and so come in their order: they queue up in a lane, where
+/// arming and disarming cost the same however many there are. What fits behind none goes into a binary heap, of which each
+/// deadline knows its place.
 class deadline_queue
 {
   public:
@@ -47,9 +54,8 @@ class deadline_queue
 
     /// Arms it, or moves it when it is armed.
     void arm(deadline& item, clock::time_point at);
-    bool empty() const noexcept { return heap_.empty(); }
-    /// The earliest. Only if there is one.
-    clock::time_point next() const noexcept { return heap_.front()->at_; }
+    /// The earliest; if there is none, the end of time, at which nothing is ever due.
+    clock::time_point next() const noexcept;
     /// Calls everything that is due at `now`, the earliest first; what is armed meanwhile for `now` or before
     /// waits.
     void expire(clock::time_point now);
@@ -57,11 +63,21 @@ class deadline_queue
   private:
     friend class deadline;
 
+    using lane = boost::intrusive::list<
+        deadline,
+        boost::intrusive::base_hook<boost::intrusive::list_base_hook<
+            boost::intrusive::tag<struct lane_of_deadlines>,
+            boost::intrusive::link_mode<boost::intrusive::auto_unlink>>>,
+        boost::intrusive::constant_time_size<false>>;
+
+    deadline* first_due(clock::time_point until) noexcept;
+    lane* lane_for(clock::time_point at) noexcept;
     void remove(deadline& item) noexcept;
     void put(std::size_t place, deadline* item) noexcept;
     void rise(std::size_t place) noexcept;
     void sink(std::size_t place) noexcept;
 
+    std::array<lane, 4> lanes_; // The usual kinds: rounds, signs of life, the two of a kept lease.
     std::vector<deadline*> heap_;
     clock::time_point not_before_ = clock::time_point::min(); // While expiring: just behind what is due.
 };

@@ -61,6 +61,10 @@ scheduler::~scheduler()
     // The context has gone before they had their turn.
     forget_turns();
     destroy_flows();
+    for (told_list* const each : {&untold_, &told_again_, &told_, &unused_})
+    {
+        each->clear_and_dispose([](told_outside* place) { delete place; });
+    }
 }
 
 void scheduler::start(const environment& outside, std::weak_ptr<void> owner)
@@ -104,7 +108,7 @@ void scheduler::set_alarm()
 {
     // An alarm that comes too early finds nothing due and is set again: cheaper than moving it for each
     // deadline.
-    if (!closed_ && !deadlines_.empty() && deadlines_.next() < alarm_at_)
+    if (!closed_ && deadlines_.next() < alarm_at_)
     {
         alarm_at_ = deadlines_.next();
         alarm_->set(alarm_at_);
@@ -225,15 +229,8 @@ void scheduler::end_turn(begun_by whom)
 /// What this turn has to tell goes to what is told by anybody. Whether there is anything of that. The lock is held.
 bool scheduler::leave_to_tell()
 {
-    for (told_outside& each : told_)
-    {
-        if (untold_.full())
-        {
-            untold_.set_capacity(std::max<std::size_t>(8, untold_.capacity() * 2));
-        }
-        untold_.push_back(std::move(each));
-    }
-    told_.clear();
+    untold_.splice(untold_.end(), told_);
+    unused_.splice(unused_.end(), told_again_);
     return !untold_.empty();
 }
 
@@ -257,11 +254,16 @@ void scheduler::call_for_telling() noexcept
 /// A handler of the user's may block, throw, or stop the context: what is left isn't this thread's alone.
 void scheduler::tell()
 {
+    std::unique_ptr<told_outside> told;
     for (int left = most_in_a_row; left > 0; --left)
     {
-        std::optional<told_outside> next;
+        std::unique_ptr<told_outside> next;
         {
             const std::lock_guard lock{mutex_};
+            if (told)
+            {
+                told_again_.push_front(*told.release());
+            }
             if (untold_.empty())
             {
                 return;
@@ -271,11 +273,12 @@ void scheduler::tell()
                 call_for_telling();
                 return;
             }
-            next.emplace(std::move(untold_.front()));
+            next.reset(&untold_.front());
             untold_.pop_front();
             call_for_telling();
         }
-        (*next)();
+        next->tell();
+        told = std::move(next);
     }
 }
 

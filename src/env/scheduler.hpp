@@ -5,7 +5,7 @@
 
 #include "env/deadline_queue.hpp"
 #include "env/frame_pool.hpp"
-#include "env/small_call.hpp"
+#include "env/told_outside.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -13,7 +13,6 @@
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/circular_buffer.hpp>
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/slist.hpp>
 
@@ -23,7 +22,6 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 namespace redlock::env
 {
@@ -127,10 +125,6 @@ class scheduler
         scheduler* of_;
     };
 
-    /// What is told to the outside behind a turn.
-    static constexpr std::size_t most_told = 192;
-    using told_outside = small_call<most_told>;
-
     explicit scheduler(asio::any_io_executor executor);
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
@@ -192,7 +186,18 @@ class scheduler
     }
     /// In a turn: `what` is called behind it, on a thread of the executor's, when other turns may be taken again: at once,
     /// unless the user is inside of a call. None of them holds up another where there are several threads.
-    void after_turn(told_outside what) { told_.push_back(std::move(what)); }
+    template <class Function>
+    void after_turn(Function&& what)
+    {
+        if (unused_.empty())
+        {
+            unused_.push_front(*new told_outside);
+        }
+        told_outside& place = unused_.front();
+        place.hold(std::forward<Function>(what));
+        unused_.pop_front();
+        told_.push_back(place);
+    }
 
     /// In a turn: whether more is likely to come from what is ready to run. Then what is due at a turn's end waits for a
     /// turn behind all that, and goes out together.
@@ -249,6 +254,7 @@ class scheduler
         Function function_;
     };
     using waiting_list = intrusive::slist<waiting_turn, intrusive::cache_last<true>>;
+    using told_list = intrusive::slist<told_outside, intrusive::cache_last<true>>;
 
     /// The handler that goes on with the turns. It owns the turn while it is on its way; where its context goes instead,
     /// what waits goes with it: it may keep the owner.
@@ -320,13 +326,15 @@ class scheduler
     bool in_turn_ = false;
     bool called_ = false; // For take_turns, on one of the executor's threads.
     waiting_list waiting_;
-    boost::circular_buffer<told_outside> untold_; // Behind turns that have ended.
-    bool telling_ = false;                        // A thread was called for that does.
+    told_list untold_;     // Behind turns that have ended.
+    told_list told_again_; // Their places, which can be used again.
+    bool telling_ = false; // A thread was called for that tells.
     // Of the thread that is in a turn:
     bool expects_more_ = false;
     bool put_off_ = false; // What is due at the end has a turn of its own to come.
     bool at_last_ = false; // This is that turn.
-    std::vector<told_outside> told_;
+    told_list told_;
+    told_list unused_;
     const environment* outside_ = nullptr;
     std::weak_ptr<void> owner_;
     std::unique_ptr<alarm> alarm_;

@@ -104,11 +104,8 @@ class pausing
 class acquisition
 {
   public:
-    acquisition(lock_service& service, acquire_call call)
-        : operation{service, call.id},
-          service_{service},
-          call_{std::move(call)},
-          began_{service.strand().now()}
+    acquisition(lock_service& service, acquire_call& call)
+        : operation{service, call.id}, service_{service}, call_{call}, began_{service.strand().now()}
     {
     }
 
@@ -194,8 +191,6 @@ class acquisition
         finish(why, {});
     }
 
-    const acquire_call& call() const { return call_; }
-
     /// Tells the observer that the round was lost.
     void tell_loss()
     {
@@ -242,7 +237,7 @@ class acquisition
     }
 
     lock_service& service_;
-    acquire_call call_;
+    acquire_call& call_; // The coroutine's.
     clock::time_point began_;
     std::uint32_t rounds_ = 0;
     detail::holding_ptr held_;
@@ -253,9 +248,9 @@ class acquisition
 
 env::flow acquire(lock_service& service, acquire_call call)
 {
-    acquisition self{service, std::move(call)};
+    acquisition self{service, call};
     const error_code full = service.refusal();
-    const refused_argument refused = check(service, self.call());
+    const refused_argument refused = check(service, call);
     if (full || refused.error)
     {
         self.refuse(full ? full : refused.error, refused.complaint);

@@ -16,7 +16,7 @@ namespace redlock::manager
 
 /// Calls the handler on its executor.
 template <class Signature, class... Arguments>
-void deliver(detail::completion<Signature> done, Arguments... arguments)
+void deliver(detail::completion<Signature>&& done, Arguments... arguments)
 {
     namespace asio = boost::asio;
     const auto* const usual = std::get_if<asio::any_io_executor>(&done.executor);

@@ -88,7 +88,7 @@ std::shared_ptr<lock_service> gate::close() noexcept
         service.swap(service_);
         dropped.swap(handed_back_);
     }
-    dropped.clear_and_dispose([](holding* held) { intrusive_ptr_release(static_cast<net::claim*>(held)); });
+    dropped.clear_and_dispose([](holding* held) { held->let_go(); });
     return service;
 }
 
@@ -118,7 +118,7 @@ void gate::hand_back(holding& held) noexcept
     {
         return;
     }
-    intrusive_ptr_add_ref(static_cast<net::claim*>(&held));
+    held.keep();
     handed_back_.push_back(held);
     if (collecting_)
     {
@@ -151,7 +151,7 @@ void gate::collect(lock_service& service)
         holding& held = handed_back.front();
         handed_back.pop_front();
         service.release_in_background(held);
-        intrusive_ptr_release(static_cast<net::claim*>(&held));
+        held.let_go();
     }
 }
 

@@ -105,7 +105,7 @@ holding_ptr::holding_ptr(manager::holding* value) noexcept : value_{value}
 {
     if (value_ != nullptr)
     {
-        intrusive_ptr_add_ref(static_cast<net::claim*>(value_));
+        value_->keep();
     }
 }
 
@@ -115,7 +115,7 @@ holding_ptr::~holding_ptr()
 {
     if (value_ != nullptr)
     {
-        intrusive_ptr_release(static_cast<net::claim*>(value_));
+        value_->let_go();
     }
 }
 

@@ -43,7 +43,7 @@ void watch_cancellation(
             const std::shared_ptr<lock_service> service = strong ? strong->service() : nullptr;
             if (service && type != asio::cancellation_type::none)
             {
-                service->enter([operation](lock_service& entered) { entered.cancel(operation); });
+                service->strand().enter([&entered = *service, operation] { entered.cancel(operation); });
             }
         });
 }
@@ -77,8 +77,7 @@ void begin_acquire(const std::shared_ptr<gate>& way, manager::acquire_call call)
     }
     call.id = way->next_operation();
     watch_cancellation(way, call.done, call.id);
-    service->enter([call = std::move(call)](lock_service& entered) mutable
-                   { manager::acquire(entered, std::move(call)); });
+    service->enter(manager::acquire, std::move(call));
 }
 
 } // namespace
@@ -127,8 +126,7 @@ void start_wait_lost(holding_ptr held, loss_completion done)
     const std::uint64_t id = way->next_operation();
     watch_cancellation(way, done, id);
     manager::wait_lost_call call{std::move(held), std::move(done), id};
-    service->enter([call = std::move(call)](lock_service& entered) mutable
-                   { manager::wait_lost(entered, std::move(call)); });
+    service->enter(manager::wait_lost, std::move(call));
 }
 
 void start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done)
@@ -145,8 +143,7 @@ void start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, 
     const std::uint64_t id = way->next_operation();
     watch_cancellation(way, done, id);
     manager::extend_call call{std::move(held), ttl, out, std::move(done), id};
-    service->enter([call = std::move(call)](lock_service& entered) mutable
-                   { manager::extend(entered, std::move(call)); });
+    service->enter(manager::extend, std::move(call));
 }
 
 void start_release(holding_ptr held, report* out, status_completion done)
@@ -164,8 +161,7 @@ void start_release(holding_ptr held, report* out, status_completion done)
     const std::uint64_t id = way->next_operation();
     watch_cancellation(way, done, id);
     manager::release_call call{std::move(held), out, std::move(done), id};
-    service->enter([call = std::move(call)](lock_service& entered) mutable
-                   { manager::release(entered, std::move(call)); });
+    service->enter(manager::release, std::move(call));
 }
 
 void start_inspect(const gate_ptr& way, std::string resource, inspection_completion done)
@@ -179,8 +175,7 @@ void start_inspect(const gate_ptr& way, std::string resource, inspection_complet
     const std::uint64_t id = way->next_operation();
     watch_cancellation(way, done, id);
     manager::inspect_call call{std::move(resource), std::move(done), id};
-    service->enter([call = std::move(call)](lock_service& entered) mutable
-                   { manager::inspect(entered, std::move(call)); });
+    service->enter(manager::inspect, std::move(call));
 }
 
 void start_examine(const gate_ptr& way, examination_completion done)
@@ -195,8 +190,7 @@ void start_examine(const gate_ptr& way, examination_completion done)
     }
     const std::uint64_t id = way->next_operation();
     watch_cancellation(way, done, id);
-    service->enter([call = manager::examine_call{std::move(done), id}](lock_service& entered) mutable
-                   { manager::examine(entered, std::move(call)); });
+    service->enter(manager::examine, manager::examine_call{std::move(done), id});
 }
 
 void start_shutdown(const gate_ptr& way, status_completion done)
@@ -210,8 +204,7 @@ void start_shutdown(const gate_ptr& way, status_completion done)
     const std::uint64_t id = way->next_operation();
     watch_cancellation(way, done, id);
     manager::shutdown_call call{std::move(done), id};
-    service->enter([call = std::move(call)](lock_service& entered) mutable
-                   { manager::shut_down(entered, std::move(call)); });
+    service->enter(manager::shut_down, std::move(call));
 }
 
 } // namespace detail

@@ -23,7 +23,7 @@ constexpr std::size_t most_unused_rounds = 4096;
 running::running(lock_service& service, std::uint64_t id, at_shutdown then)
     : wake{service.strand()}, service_{service}, id_{id}, at_shutdown_{then}
 {
-    service_.running_.insert(*this);
+    service_.running_.insert(service_.running_.end(), *this); // Usually the newest.
     ++service_.running_count_;
     service_.strand_.expect_more(service_.running_count_ > 1);
 }

@@ -100,11 +100,12 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Once, before anything else. Throws `system_error` if the system gives no timer.
     void open();
 
-    /// Runs `function(*this)` on the strand, for a call of the user's.
-    template <class Function>
-    void enter(Function function)
+    /// Starts an operation on the strand, for a call of the user's.
+    template <class Call>
+    void enter(env::flow (*operation)(lock_service&, Call), Call&& call)
     {
-        strand_.enter([this, function = std::move(function)]() mutable { function(*this); });
+        strand_.enter([this, operation, call = std::move(call)]() mutable
+                      { operation(*this, std::move(call)); });
     }
 
     // Everything below is called on the strand.
@@ -215,9 +216,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     template <class Signature, class... Arguments>
     [[gnu::noinline]] void complete(detail::completion<Signature>& done, Arguments... arguments)
     {
-        strand_.after_turn(env::scheduler::told_outside{
-            [done = std::move(done), ... arguments = std::move(arguments)]() mutable
-            { deliver(std::move(done), std::move(arguments)...); }});
+        strand_.after_turn([done = std::move(done), ... arguments = std::move(arguments)]() mutable
+                           { deliver(std::move(done), std::move(arguments)...); });
     }
 
   private:

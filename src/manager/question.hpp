@@ -23,7 +23,7 @@ class answers : public net::voter
     /// Nobody waits any more.
     void ignore() noexcept { listener_ = nullptr; }
 
-    void on_vote(std::size_t master, const net::answer& none) noexcept final
+    void on_vote(std::size_t master, const net::answer& none, clock::time_point) noexcept final
     {
         take_failure(master, none);
         count();
@@ -33,7 +33,7 @@ class answers : public net::voter
         take(master, reply);
         count();
     }
-    bool wants_script() const noexcept final { return false; }
+    std::optional<std::chrono::milliseconds> wants_script() const noexcept final { return {}; }
 
   private:
     /// Each master is heard once: what it answered, or why it didn't.

@@ -10,20 +10,17 @@
 namespace redlock::manager
 {
 
-round::round(lock_service& service, std::size_t masters)
-    : service_{service}, ballot_{masters}, votes_(masters)
-{
-}
+round::round(lock_service& service, std::size_t masters) : ballot_{masters}, service_{service} {}
 
 void round::begin(redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener)
 {
     what_ = what;
-    about_ = detail::holding_ptr{&about};
+    about_ = &about;
     ttl_ = ttl;
     node_timeout_ = service_.node_timeout(ttl);
     timed_out_ = false;
-    ballot_ = core::ballot{votes_.size()};
-    votes_.assign(votes_.size(), master_report{});
+    ballot_ = core::ballot{ballot_.masters()};
+    failed_.clear();
     listener_ = listener;
     started_ = service_.strand().now();
 }
@@ -50,22 +47,26 @@ bool round::settled() const noexcept
 bool round::hopeless() const noexcept
 {
     const auto refused = static_cast<std::size_t>(std::count_if(
-        votes_.begin(), votes_.end(),
-        [](const master_report& each) { return net::is_for_good(each.reason); }));
-    return votes_.size() - refused < ballot_.quorum();
+        failed_.begin(), failed_.end(), [](const failing& each) { return net::is_for_good(each.reason); }));
+    return ballot_.masters() - refused < ballot_.quorum();
 }
 
 void round::describe(report& out) const
 {
-    std::vector<master_report> votes = votes_;
-    if (timed_out_)
+    std::vector<master_report> votes(ballot_.masters());
+    for (std::size_t master = 0; master < votes.size(); ++master)
     {
-        for (master_report& each : votes)
+        master_report& one = votes[master];
+        one.vote = ballot_.of(master);
+        if (one.vote == vote::pending && timed_out_)
         {
-            if (each.vote == vote::pending)
-            {
-                each = {vote::timed_out, node_timeout_, master_errc::timed_out, {}};
-            }
+            one = {vote::timed_out, node_timeout_, master_errc::timed_out, {}};
+        }
+        else if (one.vote != vote::pending)
+        {
+            one.elapsed = elapsed_[master];
+            one.reason = failed_.empty() ? error_code{} : failed_[master].reason;
+            one.detail = failed_.empty() ? short_text{} : failed_[master].said;
         }
     }
     out.operation = what_;
@@ -73,14 +74,13 @@ void round::describe(report& out) const
     out.assign(service_.names(), votes);
 }
 
-void round::on_vote(std::size_t master, const net::answer& said) noexcept
+void round::on_vote(std::size_t master, const net::answer& said, clock::time_point at) noexcept
 {
     if (!ballot_.cast(master, said.vote))
     {
         return;
     }
-    const auto elapsed = service_.strand().now() - started_;
-    votes_[master] = {said.vote, elapsed, said.reason, short_text{said.text}};
+    book(master, at - started_, said);
     if (ballot_.count(vote::pending) == 0)
     {
         disarm();
@@ -89,14 +89,43 @@ void round::on_vote(std::size_t master, const net::answer& said) noexcept
     {
         service_.on_extension_vote(*this, master);
     }
-    tell();
+    if (is_worth_telling())
+    {
+        tell();
+    }
 }
 
-bool round::wants_script() const noexcept
+/// Whether whoever waits for this round has something to decide: most votes change nothing.
+bool round::is_worth_telling() const noexcept
+{
+    switch (what_)
+    {
+    case redlock::operation::acquire:
+        return outcome() != core::verdict::undecided;
+    case redlock::operation::release:
+        return confirmed() || settled();
+    case redlock::operation::extend:
+        break;
+    }
+    return true;
+}
+
+void round::book(std::size_t master, clock::duration elapsed, const net::answer& said)
+{
+    elapsed_[master] = elapsed;
+    if (said.reason || !said.text.empty())
+    {
+        failed_.resize(ballot_.masters());
+        failed_[master] = {said.reason, short_text{said.text}};
+    }
+}
+
+std::optional<std::chrono::milliseconds> round::wants_script() const noexcept
 {
     // An extension is worth having on every master: only those who gave it back are done with it.
     const bool open = outcome() == core::verdict::undecided || what_ == redlock::operation::extend;
-    return open && !timed_out_ && about_->state() == holding_state::held;
+    const bool wanted = open && !timed_out_ && about_->state() == holding_state::held;
+    return wanted ? std::optional{ttl_} : std::nullopt;
 }
 
 void round::on_deadline()
@@ -105,11 +134,12 @@ void round::on_deadline()
     // The answers to an extension count for as long as the lease is valid; of the others the time is over.
     if (what_ != redlock::operation::extend)
     {
-        for (std::size_t master = 0; master < votes_.size(); ++master)
+        const net::answer none = net::no_answer(vote::timed_out, master_errc::timed_out);
+        for (std::size_t master = 0; master < ballot_.masters(); ++master)
         {
-            if (ballot_.cast(master, vote::timed_out))
+            if (ballot_.cast(master, none.vote))
             {
-                votes_[master] = {vote::timed_out, node_timeout_, master_errc::timed_out, {}};
+                book(master, node_timeout_, none);
             }
         }
     }

@@ -10,6 +10,7 @@
 #include "manager/holding.hpp"
 #include "net/voter.hpp"
 
+#include <array>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -53,24 +54,36 @@ class round final : public net::voter, private env::deadline
     /// Puts the votes into a report. A pending one whose time is over is reported as timed out.
     void describe(report& out) const;
 
-    void on_vote(std::size_t master, const net::answer& said) noexcept override;
-    bool wants_script() const noexcept override;
+    void on_vote(std::size_t master, const net::answer& said, clock::time_point at) noexcept override;
+    std::optional<std::chrono::milliseconds> wants_script() const noexcept override;
 
   private:
+    /// Why a master gave no answer, and what was said to it.
+    struct failing
+    {
+        error_code reason;
+        short_text said;
+    };
+
+    void book(std::size_t master, clock::duration elapsed, const net::answer& said);
     void on_deadline() override;
     void recycle() noexcept override;
+    bool is_worth_telling() const noexcept;
     void tell() noexcept;
 
-    lock_service& service_;
+    // What each vote needs first, close together.
+    core::ballot ballot_;
     redlock::operation what_ = redlock::operation::acquire;
-    detail::holding_ptr about_;
+    bool timed_out_ = false;
+    env::wake* listener_ = nullptr;
+    clock::time_point started_{};
+    std::array<clock::duration, max_masters> elapsed_{}; // Of each vote that was cast.
+    std::vector<failing> failed_; // Of each master; empty while all that voted answered.
+
+    lock_service& service_;
+    boost::intrusive_ptr<holding> about_;
     std::chrono::milliseconds ttl_{0};
     std::chrono::milliseconds node_timeout_{0};
-    clock::time_point started_{};
-    bool timed_out_ = false;
-    core::ballot ballot_;
-    std::vector<master_report> votes_;
-    env::wake* listener_ = nullptr;
 };
 
 using round_ptr = boost::intrusive_ptr<round>;

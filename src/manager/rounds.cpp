@@ -53,7 +53,7 @@ lock_service::send_extensions(holding& about, std::chrono::milliseconds ttl, env
     net::append_extend(command_, about, ttl, net::script_form::digest);
     for (const auto& each : connections_)
     {
-        each->send_extend(about, ttl, command_, *votes, votes->started());
+        each->send_extend(about, command_, *votes, votes->started());
     }
     votes->await_votes();
     return votes;
@@ -62,9 +62,11 @@ lock_service::send_extensions(holding& about, std::chrono::milliseconds ttl, env
 awaited_round lock_service::send_releases(holding& about, env::wake& listener)
 {
     awaited_round votes = begin_round(operation::release, about, about.ttl, &listener);
+    command_.clear();
+    net::append_release(command_, about, net::script_form::digest);
     for (const auto& each : connections_)
     {
-        each->send_release(about, &*votes, votes->started());
+        each->send_release(about, command_, &*votes, votes->started());
     }
     votes->await_votes();
     return votes;
@@ -82,11 +84,13 @@ void lock_service::ask(std::string_view command, net::voter& asker)
 void lock_service::give_back(holding& about)
 {
     const clock::time_point now = strand_.now();
+    command_.clear();
+    net::append_release(command_, about, net::script_form::digest);
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         if (about.at(master).state != net::debt_state::none)
         {
-            connections_[master]->send_release(about, nullptr, now);
+            connections_[master]->send_release(about, command_, nullptr, now);
         }
     }
 }

@@ -39,8 +39,8 @@ struct debt : intrusive::list_base_hook<>
 };
 
 /// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the operations
-/// and every debt keep it alive. The count is atomic since leases are dropped on any thread; the rest is the
-/// strand's.
+/// and every debt keep it alive. What the strand has of it is counted on the strand, and counts as one among those who keep
+/// it, of whom a lease may be dropped on any thread.
 class claim
 {
   public:
@@ -60,21 +60,35 @@ class claim
     std::string_view owner_id() const noexcept { return {owner_id_.data(), owner_id_.size()}; }
     debt& at(std::size_t master) noexcept { return debts_[master]; }
 
+    /// On any thread.
+    void keep() noexcept { keepers_.fetch_add(1, std::memory_order_relaxed); }
+    void let_go() noexcept
+    {
+        if (keepers_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        {
+            recycle();
+        }
+    }
+
+    /// On the strand.
     friend void intrusive_ptr_add_ref(claim* self) noexcept
     {
-        self->references_.fetch_add(1, std::memory_order_relaxed);
+        if (self->uses_++ == 0)
+        {
+            self->keep();
+        }
     }
     friend void intrusive_ptr_release(claim* self) noexcept
     {
-        if (self->references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+        if (--self->uses_ == 0)
         {
-            self->recycle();
+            self->let_go();
         }
     }
 
   protected:
     virtual ~claim() = default;
-    /// Nobody refers to it any more. On the thread that dropped the last reference.
+    /// Nobody keeps it any more. On the thread of the last one.
     virtual void recycle() noexcept = 0;
 
     std::string key_;
@@ -82,7 +96,8 @@ class claim
 
   private:
     std::unique_ptr<debt[]> debts_;
-    std::atomic<std::uint32_t> references_{0};
+    std::uint32_t uses_ = 0;
+    std::atomic<std::uint32_t> keepers_{0};
 };
 
 using claim_ptr = boost::intrusive_ptr<claim>;

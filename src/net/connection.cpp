@@ -285,7 +285,7 @@ void connection::break_off(const failure& why)
 {
     state_ = state::broken;
     disarm();
-    if (commands_.break_off(why.reason))
+    if (commands_.break_off(why.reason, strand_.now()))
     {
         fence_.leave_ghosts();
     }
@@ -295,9 +295,12 @@ void connection::break_off(const failure& why)
 
 void connection::release_what_is_due(clock::time_point now)
 {
+    std::string command;
     while (debt* item = owed_.next_due())
     {
-        if (!commands_.push_release(*item->of, nullptr, now))
+        command.clear();
+        append_release(command, *item->of, script_form::digest);
+        if (!commands_.push_release(*item->of, command, nullptr, now))
         {
             backlog_ = true;
             break;
@@ -312,11 +315,11 @@ error_code connection::full(const error_code& otherwise) const noexcept
     return commands_.has_room(longest_command) ? otherwise : error_code{master_errc::too_many_waiting};
 }
 
-/// When the oldest command has been unanswered for too long. A server that works through a long queue answers
-/// one after the other: each answer gives it time for the next. Only if there is a command.
+/// When nothing has been answered for too long. A server that works through a long queue answers one after the other: each
+/// answer gives it time for the next. Only if there is a command.
 clock::time_point connection::dead_at() const noexcept
 {
-    return std::max(commands_.oldest(), last_reply_) + options_.dead_after;
+    return std::max(commands_.busy_since(), last_reply_) + options_.dead_after;
 }
 
 /// Sets the next look at whether the server still answers.
@@ -362,31 +365,30 @@ void connection::send_set(claim& of, std::string_view command, voter& votes, clo
 {
     if (!ready())
     {
-        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail));
+        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
         return;
     }
     const bool fits = commands_.has_room(command.size());
     if (!fits || !owed_.has_room(of.at(index_)))
     {
         const error_code why = fits ? master_errc::too_many_owed : master_errc::too_many_waiting;
-        votes.on_vote(index_, no_answer(vote::unsent, why));
+        votes.on_vote(index_, no_answer(vote::unsent, why), now);
         return;
     }
     commands_.push_set(of, command, &votes, now);
     strand_.at_end_of_turn(*this);
 }
 
-void connection::send_extend(
-    claim& of, std::chrono::milliseconds ttl, std::string_view command, voter& votes, clock::time_point now)
+void connection::send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now)
 {
     if (!ready())
     {
-        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail));
+        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
         return;
     }
-    if (!commands_.push_extend(of, ttl, command, votes, now))
+    if (!commands_.push_extend(of, command, votes, now))
     {
-        votes.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)));
+        votes.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)), now);
         return;
     }
     strand_.at_end_of_turn(*this);
@@ -396,11 +398,11 @@ void connection::send_question(std::string_view command, voter& asker, clock::ti
 {
     if (!ready())
     {
-        asker.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail));
+        asker.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
     }
     else if (!commands_.push_question(command, asker, now))
     {
-        asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)));
+        asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)), now);
     }
     else
     {
@@ -408,19 +410,19 @@ void connection::send_question(std::string_view command, voter& asker, clock::ti
     }
 }
 
-void connection::send_release(claim& of, voter* votes, clock::time_point now)
+void connection::send_release(claim& of, std::string_view command, voter* votes, clock::time_point now)
 {
-    owed_.demand(of.at(index_));
-    if (ready() && commands_.push_release(of, votes, now))
+    if (ready() && commands_.push_release(of, command, votes, now))
     {
         strand_.at_end_of_turn(*this);
         return;
     }
+    owed_.demand(of.at(index_));
     backlog_ = ready();
     if (votes != nullptr)
     {
         const error_code why = ready() ? full(master_errc::too_many_owed) : last_failure_.reason;
-        votes->on_vote(index_, no_answer(vote::unsent, why, last_failure_.detail));
+        votes->on_vote(index_, no_answer(vote::unsent, why, last_failure_.detail), now);
     }
 }
 

@@ -109,13 +109,11 @@ class connection final : private env::end_of_turn, private env::deadline
 
     // Each of these ends in one vote, at once if nothing is sent.
     void send_set(claim& of, std::string_view command, voter& votes, clock::time_point now);
-    void send_extend(
-        claim& of, std::chrono::milliseconds ttl, std::string_view command, voter& votes,
-        clock::time_point now);
+    void send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
     /// Ends in one reply, or in one vote that says why there is none.
     void send_question(std::string_view command, voter& asker, clock::time_point now);
     /// What can't be sent now is owed, and sent as soon as the master is back. `votes` may be null.
-    void send_release(claim& of, voter* votes, clock::time_point now);
+    void send_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
     /// A SET for a master that lost the key, or never had it. Nobody waits for the answer.
     void rejoin(claim& of, std::string_view command, clock::time_point now);
 

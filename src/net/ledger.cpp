@@ -29,7 +29,10 @@ void ledger::move(debt& item, debt_state to)
     debt_list& from = list_of(item.state);
     debt_list& into = list_of(to);
     item.state = to;
-    into.splice(into.end(), from, debt_list::s_iterator_to(item));
+    if (&from != &into)
+    {
+        into.splice(into.end(), from, debt_list::s_iterator_to(item));
+    }
 }
 
 void ledger::incur(debt& item)
@@ -55,7 +58,7 @@ void ledger::demand(debt& item)
 
 void ledger::ask(debt& item)
 {
-    assert(item.state == debt_state::due);
+    assert(item.state == debt_state::due || item.state == debt_state::incurred);
     move(item, debt_state::asked);
 }
 

@@ -32,7 +32,7 @@ class ledger
     void demand(debt& item);
     /// The next one to be released, or none.
     debt* next_due() noexcept { return due_.empty() ? nullptr : &due_.front(); }
-    /// Its release goes out.
+    /// Its release goes out. One that was incurred isn't demanded before.
     void ask(debt& item);
     /// The release was answered, or its SET never went out: nothing is left.
     void settle(debt& item) noexcept;

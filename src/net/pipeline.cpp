@@ -13,15 +13,18 @@ namespace
 {
 
 constexpr std::string_view probe_command = "*1\r\n$4\r\nTIME\r\n";
-constexpr std::size_t release_bytes = 160;        // And the key: a release by digest.
-constexpr std::size_t script_in_full_bytes = 300; // Likewise: the longest of them by its text.
+constexpr std::size_t script_in_full_bytes = 300; // And the key: the longest of them by its text.
 constexpr std::size_t kept_capacity = std::size_t{1}
                                       << 20; // A larger buffer is given back once it is written.
 
 } // namespace
 
-void pipeline::push(slot next)
+void pipeline::push(slot next, clock::time_point now)
 {
+    if (slots_.empty())
+    {
+        busy_since_ = now;
+    }
     if (slots_.full())
     {
         slots_.set_capacity(std::max<std::size_t>(64, slots_.capacity() * 2));
@@ -35,18 +38,17 @@ void pipeline::push_set(claim& of, std::string_view command, voter* votes, clock
     assert(owed_.has_room(of.at(master_)));
     owed_.incur(of.at(master_));
     waiting_.append(command);
-    push({verb::set, false, claim_ptr{&of}, voter_ptr{votes}, now});
+    push({claim_ptr{&of}, voter_ptr{votes}, verb::set}, now);
 }
 
-bool pipeline::push_extend(
-    claim& of, std::chrono::milliseconds ttl, std::string_view command, voter& votes, clock::time_point now)
+bool pipeline::push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now)
 {
     if (slots_.size() >= most_optional_ || !has_room(command.size()))
     {
         return false;
     }
     waiting_.append(command);
-    push({verb::extend, false, claim_ptr{&of}, voter_ptr{&votes}, now, ttl});
+    push({claim_ptr{&of}, voter_ptr{&votes}, verb::extend}, now);
     return true;
 }
 
@@ -57,34 +59,36 @@ bool pipeline::push_question(std::string_view command, voter& asker, clock::time
         return false;
     }
     waiting_.append(command);
-    push({verb::question, true, {}, voter_ptr{&asker}, now});
+    push({{}, voter_ptr{&asker}, verb::question}, now);
     return true;
 }
 
-bool pipeline::push_release(claim& of, voter* votes, clock::time_point now)
+bool pipeline::push_release(claim& of, std::string_view command, voter* votes, clock::time_point now)
 {
-    if (!has_room(of.key().size() + release_bytes))
+    if (!has_room(command.size()))
     {
         return false;
     }
-    if (of.at(master_).state == debt_state::due)
+    debt& item = of.at(master_);
+    if (item.state == debt_state::due || item.state == debt_state::incurred)
     {
-        owed_.ask(of.at(master_));
+        owed_.ask(item);
     }
     else if (slots_.size() >= most_optional_)
     {
         return false;
     }
-    append_release(waiting_, of, script_form::digest);
-    push({verb::release, false, claim_ptr{&of}, voter_ptr{votes}, now});
+    waiting_.append(command);
+    push({claim_ptr{&of}, voter_ptr{votes}, verb::release}, now);
     return true;
 }
 
 void pipeline::push_probe(clock::time_point now)
 {
     waiting_.append(probe_command);
-    push({verb::probe, false, {}, {}, now});
+    push({{}, {}, verb::probe}, now);
     probing_ = true;
+    probed_ = now;
 }
 
 void pipeline::written() noexcept
@@ -106,9 +110,7 @@ std::span<const char> pipeline::take_output()
 
 bool pipeline::send_in_full(slot& unknown, clock::time_point now)
 {
-    const bool may = !unknown.in_full && (unknown.what == verb::release ||
-                                          (unknown.what == verb::extend && unknown.votes->wants_script()));
-    if (!may || !has_room(unknown.of->key().size() + script_in_full_bytes))
+    if (unknown.in_full || !has_room(unknown.of->key().size() + script_in_full_bytes))
     {
         return false;
     }
@@ -116,13 +118,16 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     {
         append_release(waiting_, *unknown.of, script_form::text);
     }
+    else if (const std::optional<std::chrono::milliseconds> ttl = unknown.votes->wants_script())
+    {
+        append_extend(waiting_, *unknown.of, *ttl, script_form::text);
+    }
     else
     {
-        append_extend(waiting_, *unknown.of, unknown.ttl, script_form::text);
+        return false;
     }
     unknown.in_full = true;
-    unknown.appended = now;
-    push(std::move(unknown));
+    push(std::move(unknown), now);
     return true;
 }
 
@@ -142,6 +147,24 @@ void pipeline::book_release(debt& item, const answer& said)
     }
 }
 
+/// With many in flight their claims and rounds aren't in the cache any more: the processor is told what it will need for the
+/// next replies while it works on this one.
+void pipeline::fetch_ahead() const noexcept
+{
+    constexpr std::size_t soon = 2;
+    constexpr std::size_t later = 4;
+    if (slots_.size() <= later)
+    {
+        return;
+    }
+    __builtin_prefetch(slots_[later].of.get());
+    __builtin_prefetch(slots_[later].votes.get());
+    if (claim* const next = slots_[soon].of.get())
+    {
+        __builtin_prefetch(&next->at(master_));
+    }
+}
+
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
 {
     // A reply to a command that can't have arrived yet is one that nobody asked for.
@@ -151,13 +174,14 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     }
     slot current = std::move(slots_.front());
     slots_.pop_front();
+    fetch_ahead();
     if (current.what == verb::probe)
     {
         // Whatever it says, it is a sign of life.
         probing_ = false;
         if (const std::optional<std::chrono::microseconds> theirs = read_time(reply))
         {
-            clock_reading_ = {current.appended, now, *theirs};
+            clock_reading_ = {probed_, now, *theirs};
         }
         return {};
     }
@@ -167,7 +191,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
         return {};
     }
     const answer said = current.what == verb::set ? read_set(reply) : read_script(reply);
-    if (said.no_script && send_in_full(current, now))
+    if (said.no_script && current.what != verb::set && send_in_full(current, now))
     {
         return {};
     }
@@ -181,14 +205,14 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     }
     if (current.votes)
     {
-        current.votes->on_vote(master_, said);
+        current.votes->on_vote(master_, said, now);
     }
     const bool unusable =
         said.reason == master_errc::protocol_error || said.release == core::release_after::reconnect;
     return unusable ? said.reason : error_code{};
 }
 
-void pipeline::fail(const slot& lost, bool written, error_code reason)
+void pipeline::fail(const slot& lost, bool written, error_code reason, clock::time_point now)
 {
     if (lost.what == verb::probe)
     {
@@ -209,11 +233,11 @@ void pipeline::fail(const slot& lost, bool written, error_code reason)
     }
     if (lost.votes)
     {
-        lost.votes->on_vote(master_, no_answer(written ? vote::failed : vote::unsent, reason));
+        lost.votes->on_vote(master_, no_answer(written ? vote::failed : vote::unsent, reason), now);
     }
 }
 
-bool pipeline::break_off(error_code reason)
+bool pipeline::break_off(error_code reason, clock::time_point now)
 {
     bool ghosts = false;
     std::size_t written = slots_.size() - unwritten_;
@@ -224,7 +248,7 @@ bool pipeline::break_off(error_code reason)
         const bool was_written = written > 0;
         written -= was_written ? 1 : 0;
         ghosts = ghosts || (was_written && lost.what == verb::set);
-        fail(lost, was_written, reason);
+        fail(lost, was_written, reason, now);
     }
     unwritten_ = 0;
     probing_ = false;

@@ -41,13 +41,12 @@ class pipeline
     void push_set(claim& of, std::string_view command, voter* votes, clock::time_point now);
     /// False if it is full: releases have their room reserved, extensions don't.
     /// `command` is the serialised script call, by digest.
-    bool push_extend(
-        claim& of, std::chrono::milliseconds ttl, std::string_view command, voter& votes,
-        clock::time_point now);
+    bool push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
     /// False if it is full.
     bool push_question(std::string_view command, voter& asker, clock::time_point now);
-    /// A debt of it that is due becomes asked. False if it is full: what is due stays so.
-    bool push_release(claim& of, voter* votes, clock::time_point now);
+    /// A debt of it becomes asked. False if it is full: then nothing has changed.
+    /// `command` is the serialised script call, by digest.
+    bool push_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
     /// Asks for a sign of life: what the server's clock shows.
     void push_probe(clock::time_point now);
 
@@ -63,11 +62,11 @@ class pipeline
     }
     /// The connection is gone: every command gets its vote, and what was asked is due again.
     /// True if a SET may still run on the server: a later connection has to fence this one.
-    bool break_off(error_code reason);
+    bool break_off(error_code reason, clock::time_point now);
 
     bool empty() const noexcept { return slots_.empty(); }
-    /// When the oldest unanswered command was appended. Only if there is one.
-    clock::time_point oldest() const noexcept { return slots_.front().appended; }
+    /// Since when there has been one all the time, if there is one.
+    clock::time_point busy_since() const noexcept { return busy_since_; }
 
     /// Text for the handshake, which keeps its own order.
     std::string& text() noexcept { return waiting_; }
@@ -89,18 +88,17 @@ class pipeline
 
     struct slot
     {
-        verb what;
-        bool in_full; // The script was sent in full, after NOSCRIPT.
         claim_ptr of; // Empty for a question and a probe.
         voter_ptr votes;
-        clock::time_point appended;
-        std::chrono::milliseconds ttl{0}; // Of an extension.
+        verb what;
+        bool in_full = false; // The script was sent in full, after NOSCRIPT.
     };
 
-    void push(slot next);
+    void push(slot next, clock::time_point now);
+    void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
     void book_release(debt& item, const answer& said);
-    void fail(const slot& lost, bool written, error_code reason);
+    void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 
     std::size_t master_;
     ledger& owed_;
@@ -108,7 +106,9 @@ class pipeline
     std::size_t most_bytes_;
     boost::circular_buffer<slot> slots_;
     std::size_t unwritten_ = 0; // The last slots, whose text is still waiting.
+    clock::time_point busy_since_{};
     bool probing_ = false;
+    clock::time_point probed_{};
     std::optional<core::clock_reading> clock_reading_;
     std::string waiting_;
     std::string writing_;

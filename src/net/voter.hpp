@@ -4,7 +4,9 @@
 
 #include "net/command.hpp"
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 
 namespace redlock::net
 {
@@ -18,13 +20,13 @@ class voter
     voter(const voter&) = delete;
     voter& operator=(const voter&) = delete;
 
-    /// Each master votes once for each command sent to it.
-    virtual void on_vote(std::size_t master, const answer& said) noexcept = 0;
+    /// Each master votes once for each command sent to it. `at` is when that became known.
+    virtual void on_vote(std::size_t master, const answer& said, clock::time_point at) noexcept = 0;
     /// The answer to a question, which is no vote.
     virtual void on_reply(std::size_t, const resp::reply&) noexcept {}
-    /// The master didn't know the script. Once a round is decided, sending it in full would break the order:
-    /// an extension would land behind the release.
-    virtual bool wants_script() const noexcept = 0;
+    /// The master didn't know the script of an extension: the ttl for which it is to be sent in full, if it is. Once a round
+    /// is decided that would break the order: it would land behind the release.
+    virtual std::optional<std::chrono::milliseconds> wants_script() const noexcept = 0;
 
     friend void intrusive_ptr_add_ref(voter* self) noexcept { ++self->references_; }
     friend void intrusive_ptr_release(voter* self) noexcept

@@ -3,7 +3,6 @@
 #include "resp/serialise.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace redlock::resp
 {
@@ -11,16 +10,20 @@ namespace redlock::resp
 namespace
 {
 
-// The end of what came before, the type byte, a length and a line end.
-constexpr std::size_t longest_header = 2 + 1 + 20 + 2;
+// A type byte, a length and a line end.
+constexpr std::size_t longest_header = 1 + 20 + 2;
+
+char* write_line_end(char* at) noexcept
+{
+    *at++ = '\r';
+    *at++ = '\n';
+    return at;
+}
 
 char* write_header(char* at, char type, std::size_t length) noexcept
 {
     *at++ = type;
-    at = std::to_chars(at, at + 20, length).ptr;
-    *at++ = '\r';
-    *at++ = '\n';
-    return at;
+    return write_line_end(std::to_chars(at, at + 20, length).ptr);
 }
 
 } // namespace
@@ -32,30 +35,25 @@ void append_command(std::string& out, std::span<const std::string_view> argument
         return; // "*0" would be no command: the server answers nothing, and replies would be off by one.
     }
     // All memory first: a command is written as a whole or, when there is no memory, not at all.
-    std::size_t most = out.size() + longest_header;
+    const std::size_t before = out.size();
+    std::size_t most = before + longest_header;
     for (const std::string_view argument : arguments)
     {
-        most += longest_header + argument.size();
+        most += longest_header + argument.size() + 2;
     }
     if (most > out.capacity())
     {
         out.reserve(std::max(most, 2 * out.capacity()));
     }
+    out.resize(most);
 
-    std::array<char, longest_header> header;
-    const auto append_header = [&](const char* end)
-    { out.append(header.data(), static_cast<std::size_t>(end - header.data())); };
-
-    append_header(write_header(header.data(), '*', arguments.size()));
-    std::size_t line_end = 0; // of the argument before: written together with the next header
+    char* at = write_header(out.data() + before, '*', arguments.size());
     for (const std::string_view argument : arguments)
     {
-        std::memcpy(header.data(), "\r\n", line_end);
-        append_header(write_header(header.data() + line_end, '$', argument.size()));
-        out.append(argument);
-        line_end = 2;
+        at = write_header(at, '$', argument.size());
+        at = write_line_end(std::copy(argument.begin(), argument.end(), at));
     }
-    out.append("\r\n", line_end);
+    out.resize(static_cast<std::size_t>(at - out.data()));
 }
 
 void append_command(std::string& out, std::initializer_list<std::string_view> arguments)

@@ -33,7 +33,6 @@ namespace
 namespace asio = boost::asio;
 using env::scheduler;
 using namespace std::chrono_literals;
-using told = scheduler::told_outside;
 using words = std::vector<std::string>;
 
 /// What a connection does at the end of a turn: it writes.
@@ -196,12 +195,13 @@ TEST_CASE("what is told to the outside is told behind the turn, when others may 
     here->strand.turn(
         [&]
         {
-            here->strand.after_turn(told{[&]
-                                         {
-                                             order.emplace_back("told");
-                                             here->strand.turn([&] { order.emplace_back("another turn"); });
-                                             order.emplace_back("went on");
-                                         }});
+            here->strand.after_turn(
+                [&]
+                {
+                    order.emplace_back("told");
+                    here->strand.turn([&] { order.emplace_back("another turn"); });
+                    order.emplace_back("went on");
+                });
             order.emplace_back("turn");
         });
     CHECK(order == words{"turn", "told", "another turn", "went on"});
@@ -219,11 +219,12 @@ TEST_CASE("what a call of the user's leads to at once is told later: not inside 
         here->strand.enter(
             [&]
             {
-                here->strand.after_turn(told{[&]
-                                             {
-                                                 CHECK_FALSE(inside);
-                                                 seen = true;
-                                             }});
+                here->strand.after_turn(
+                    [&]
+                    {
+                        CHECK_FALSE(inside);
+                        seen = true;
+                    });
             });
         inside = false;
     };
@@ -249,10 +250,10 @@ TEST_CASE("what one turn tells waits for no other: each has a handler of its own
     here->strand.post(
         [&]
         {
-            here->strand.after_turn(told{[&] {
-                first.set_value(second.get_future().wait_for(generous) == std::future_status::ready);
-            }});
-            here->strand.after_turn(told{[&] { second.set_value(); }});
+            here->strand.after_turn(
+                [&]
+                { first.set_value(second.get_future().wait_for(generous) == std::future_status::ready); });
+            here->strand.after_turn([&] { second.set_value(); });
         });
     CHECK(first.get_future().get());
     threads.wait();
@@ -268,11 +269,12 @@ TEST_CASE("nothing is told once the context was stopped")
         {
             for (int each = 0; each < 3; ++each)
             {
-                here->strand.after_turn(told{[&]
-                                             {
-                                                 ++told_so_far;
-                                                 io.stop();
-                                             }});
+                here->strand.after_turn(
+                    [&]
+                    {
+                        ++told_so_far;
+                        io.stop();
+                    });
             }
         });
     io.run();
@@ -298,7 +300,7 @@ TEST_CASE("a thread that makes the turns of others comes back, however many ther
     };
     here->strand.post(again);
     bool told_of_it = false;
-    here->strand.post([&] { here->strand.after_turn(told{[&] { told_of_it = true; }}); });
+    here->strand.post([&] { here->strand.after_turn([&] { told_of_it = true; }); });
     // Behind the first handlers, those of others have their time.
     asio::post(io, [&] { asio::post(io, [&] { stop = told_of_it; }); });
     io.run();
@@ -347,12 +349,13 @@ TEST_CASE("a handler that throws takes nothing from the others, and no turn")
     words order;
     const auto tell = [&]
     {
-        here->strand.after_turn(told{[&]
-                                     {
-                                         order.emplace_back("first");
-                                         throw std::runtime_error{"first"};
-                                     }});
-        here->strand.after_turn(told{[&] { order.emplace_back("second"); }});
+        here->strand.after_turn(
+            [&]
+            {
+                order.emplace_back("first");
+                throw std::runtime_error{"first"};
+            });
+        here->strand.after_turn([&] { order.emplace_back("second"); });
     };
     CHECK_THROWS_AS(here->strand.turn(tell), std::runtime_error);
     CHECK(order == words{"first"});

@@ -224,7 +224,8 @@ void model_pipeline::break_off()
         }
     }
     require(
-        pipeline_->break_off(master_errc::connection_lost) == ghosts, "a SET that may run isn't remembered");
+        pipeline_->break_off(master_errc::connection_lost, now_) == ghosts,
+        "a SET that may run isn't remembered");
     for (std::size_t at = 0; at < queue_.size(); ++at)
     {
         if (queue_[at].who)

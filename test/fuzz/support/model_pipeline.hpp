@@ -29,10 +29,12 @@ enum class asked : std::uint8_t
     probe
 };
 
+constexpr std::chrono::milliseconds ttl{1000};
+
 /// Who waits for one answer, and how it came.
 struct listener final : net::voter
 {
-    void on_vote(std::size_t, const net::answer& said) noexcept override
+    void on_vote(std::size_t, const net::answer& said, clock::time_point) noexcept override
     {
         ++heard;
         last = said.vote;
@@ -42,7 +44,10 @@ struct listener final : net::voter
         ++heard;
         last = vote::granted;
     }
-    bool wants_script() const noexcept override { return wants; }
+    std::optional<std::chrono::milliseconds> wants_script() const noexcept override
+    {
+        return wants ? std::optional{ttl} : std::nullopt;
+    }
     void recycle() noexcept override { delete this; }
 
     std::size_t heard = 0;

@@ -14,8 +14,6 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t longest_release = 170;
-
 } // namespace
 
 void model_pipeline::act()
@@ -81,7 +79,7 @@ void model_pipeline::push_set(counted_claim& of)
     }
     boost::intrusive_ptr<listener> who{new listener};
     std::string text;
-    net::append_set(text, of, std::chrono::milliseconds{1000});
+    net::append_set(text, of, ttl);
     if (!pipeline_->has_room(text.size()))
     {
         return;
@@ -95,11 +93,10 @@ void model_pipeline::push_extend(counted_claim& of)
 {
     boost::intrusive_ptr<listener> who{new listener};
     who->wants = input_.below(2) == 0;
-    const std::chrono::milliseconds ttl{1000};
     std::string text;
     net::append_extend(text, of, ttl, net::script_form::digest);
     const bool room = pipeline_->has_room(text.size());
-    const bool taken = pipeline_->push_extend(of, ttl, text, *who, now_);
+    const bool taken = pipeline_->push_extend(of, text, *who, now_);
     const bool expected = queue_.size() < 2 * most_owed_ && room;
     require(taken == expected, "an extension is taken beyond the limit, or refused before");
     if (taken)
@@ -115,8 +112,10 @@ void model_pipeline::push_release(counted_claim& of)
     owed_->demand(of.at(0));
     const bool due = of.at(0).state == net::debt_state::due;
     boost::intrusive_ptr<listener> who{new listener};
-    const bool room = pipeline_->has_room(longest_release);
-    const bool taken = pipeline_->push_release(of, who.get(), now_);
+    std::string text;
+    net::append_release(text, of, net::script_form::digest);
+    const bool room = pipeline_->has_room(text.size());
+    const bool taken = pipeline_->push_release(of, text, who.get(), now_);
     require(!taken || due || queue_.size() < 2 * most_owed_, "a release is taken beyond the limit");
     require(
         taken || !room || !(due || queue_.size() < 2 * most_owed_),
@@ -149,9 +148,11 @@ void model_pipeline::release_what_is_due()
     {
         require(left > 0, "there is always something due");
         auto& of = static_cast<counted_claim&>(*item->of);
-        if (!pipeline_->push_release(of, nullptr, now_))
+        std::string text;
+        net::append_release(text, of, net::script_form::digest);
+        if (!pipeline_->push_release(of, text, nullptr, now_))
         {
-            require(!pipeline_->has_room(longest_release), "a release that is owed is refused");
+            require(!pipeline_->has_room(text.size()), "a release that is owed is refused");
             return;
         }
         queue_.push_back({asked::release, {}, &of});

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSL-1.0
+// What is told to the outside behind a turn: a function of any type, kept without the heap in a place that is used again.
+#pragma once
+
+#include <boost/intrusive/slist.hpp>
+
+#include <cassert>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+namespace redlock::env
+{
+
+/// Holds any `void()` that fits, until it is called. It stays where it is: what is passed on is its place.
+class told_outside : public boost::intrusive::slist_base_hook<>
+{
+  public:
+    told_outside() = default;
+    told_outside(const told_outside&) = delete;
+    told_outside& operator=(const told_outside&) = delete;
+    ~told_outside()
+    {
+        if (kind_ != nullptr)
+        {
+            kind_->destroy(storage_);
+        }
+    }
+
+    /// Only an empty one.
+    template <class Function>
+    void hold(Function&& function)
+    {
+        using kept = std::decay_t<Function>;
+        static_assert(sizeof(kept) <= most && alignof(kept) <= alignof(std::max_align_t));
+        assert(kind_ == nullptr);
+        ::new (static_cast<void*>(storage_)) kept(std::forward<Function>(function));
+        kind_ = &kind_of<kept>;
+    }
+    /// Calls it, once, and is empty then, also if it throws.
+    void tell()
+    {
+        struct emptied
+        {
+            told_outside& place;
+            ~emptied()
+            {
+                const kind* const was = std::exchange(place.kind_, nullptr);
+                was->destroy(place.storage_);
+            }
+        } const at_the_end{*this};
+        kind_->call(storage_);
+    }
+
+  private:
+    static constexpr std::size_t most = 192;
+
+    struct kind
+    {
+        void (*call)(std::byte*);
+        void (*destroy)(std::byte*) noexcept;
+    };
+
+    template <class Kept>
+    static Kept& in(std::byte* storage) noexcept
+    {
+        return *std::launder(reinterpret_cast<Kept*>(storage));
+    }
+    template <class Kept>
+    static constexpr kind kind_of{
+        [](std::byte* storage) { in<Kept>(storage)(); },
+        [](std::byte* storage) noexcept { std::destroy_at(&in<Kept>(storage)); }};
+
+    const kind* kind_ = nullptr;
+    alignas(std::max_align_t) std::byte storage_[most];
+};
+
+} // namespace redlock::env
