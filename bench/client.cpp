@@ -2,7 +2,7 @@
 // The stopwatch of the clients.
 #include "client.hpp"
 
-#include "allocation_counter.hpp"
+#include "cost/allocation_counter.hpp"
 
 #include <ctime>
 
@@ -11,9 +11,9 @@
 namespace redlock::bench
 {
 
-std::string resource_of(std::size_t worker)
+std::string resource_of(std::string_view kind, std::size_t worker)
 {
-    return fmt::format("invoice:{}", worker);
+    return fmt::format("{}:{}", kind, worker);
 }
 
 std::chrono::nanoseconds cpu_of_this_thread()
@@ -27,7 +27,7 @@ stopwatch::stopwatch(stretch& into, const work& what) : into_{into}, what_{what}
 {
     into_.acquires.reserve(what.pairs);
     cpu_before_ = cpu_of_this_thread();
-    allocations_before_ = allocations_of_this_thread();
+    allocations_before_ = test::allocations_of_this_thread();
     began_ = clock::now();
 }
 
@@ -50,7 +50,7 @@ void stopwatch::end_acquire(clock::time_point asked)
 void stopwatch::finish()
 {
     into_.lasted = clock::now() - began_;
-    into_.allocations = allocations_of_this_thread() - allocations_before_;
+    into_.allocations = test::allocations_of_this_thread() - allocations_before_;
     into_.cpu = cpu_of_this_thread() - cpu_before_;
 }
 

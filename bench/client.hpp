@@ -12,9 +12,10 @@
 namespace redlock::bench
 {
 
-/// What the clients lock: one resource for each of those who work at the same time. Without its prefix the name fits
-/// into a string without the heap.
-std::string resource_of(std::size_t worker);
+/// What a client locks: one resource for each of those who work at the same time. The clients have names of their own, all
+/// as long, so that none finds what another one's minority hasn't released yet. Without its prefix a name fits into a
+/// string without the heap.
+std::string resource_of(std::string_view kind, std::size_t worker);
 inline constexpr std::string_view key_prefix = "lock:";
 inline constexpr std::chrono::milliseconds ttl{10'000};
 

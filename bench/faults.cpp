@@ -48,7 +48,7 @@ class fault_section
 {
   public:
     fault_section(std::span<test::server> masters, const options& asked, progress& shown)
-        : masters_{masters}, asked_{asked}, shown_{shown}, client_{masters}
+        : masters_{masters}, asked_{asked}, shown_{shown}, client_{config_for(masters)}
     {
         client_.await_unconnected(0);
     }

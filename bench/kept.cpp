@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // What it costs to keep many leases: memory, CPU, and how close each came to its end.
-#include "allocation_counter.hpp"
 #include "client.hpp"
 #include "redlock_client.hpp"
 #include "sections.hpp"
+
+#include "cost/allocation_counter.hpp"
 
 #include <redlock/redlock.hpp>
 
@@ -32,14 +33,6 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds kept_ttl{30'000};
 constexpr std::size_t acquired_at_once = 100;
 constexpr std::chrono::milliseconds look_every{100};
-
-config unhurried(std::span<const test::server> masters)
-{
-    config options = config_for(masters);
-    // With everything on one CPU, five masters take turns for longer than the default when 100 are asked at once.
-    options.node_timeout = std::chrono::seconds{1};
-    return options;
-}
 
 /// How many scripts this master has run so far: for kept leases that is how many extensions.
 double scripts_run(test::server& master)
@@ -85,10 +78,10 @@ class keeping_client
         while (clock::now() < ends)
         {
             const auto before = cpu_of_this_thread();
-            const std::uint64_t allocations_before = allocations_of_this_thread();
+            const std::uint64_t allocations_before = test::allocations_of_this_thread();
             io_.run_for(look_every);
             cpu_ += cpu_of_this_thread() - before;
-            allocations_ += allocations_of_this_thread() - allocations_before;
+            allocations_ += test::allocations_of_this_thread() - allocations_before;
             ++looks_;
             if (looks_ % 10 == 0)
             {

@@ -59,7 +59,7 @@ spread ratios(const std::vector<double>& of, const std::vector<double>& to)
 figure_group measure_latency(std::span<test::server> masters, const options& asked, progress& shown)
 {
     raw_client raw{masters};
-    redlock_client redlock{masters};
+    redlock_client redlock{config_for(masters)};
     const work round{asked.pairs};
     shown.show("one client: warming up");
     raw.run(round);

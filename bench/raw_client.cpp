@@ -96,7 +96,7 @@ void raw_client::add_workers(std::size_t count)
     while (workers_.size() < count)
     {
         worker& added = workers_.emplace_back();
-        const std::string key = std::string{key_prefix} + resource_of(workers_.size());
+        const std::string key = std::string{key_prefix} + resource_of("account", workers_.size());
         added.acquire = formatted({"SET", key, owner, "NX", "PX", std::to_string(ttl.count())});
         added.release = formatted({"EVALSHA", digest_, "1", key, owner});
         added.owner_in_acquire = added.acquire.find(owner);

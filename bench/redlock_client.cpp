@@ -33,7 +33,14 @@ config config_for(std::span<const test::server> masters)
     return options;
 }
 
-redlock_client::redlock_client(std::span<const test::server> masters) : locks_{io_, config_for(masters)} {}
+config unhurried(std::span<const test::server> masters)
+{
+    config options = config_for(masters);
+    options.node_timeout = std::chrono::seconds{1};
+    return options;
+}
+
+redlock_client::redlock_client(const config& options) : locks_{io_, options} {}
 
 stretch redlock_client::run(const work& what)
 {
@@ -51,7 +58,7 @@ stretch redlock_client::run(const work& what)
 
 asio::awaitable<void> redlock_client::acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done)
 {
-    const std::string resource = resource_of(worker);
+    const std::string resource = resource_of("invoice", worker);
     stopwatch::clock::time_point asked;
     while (watch.begin_acquire(asked))
     {
@@ -94,7 +101,7 @@ void redlock_client::await_unconnected(std::size_t masters)
 
 asio::awaitable<void> redlock_client::probe(report& out)
 {
-    std::string name = resource_of(0);
+    std::string name = resource_of("invoice", 0);
     // Released when it goes: while masters come back, nobody may be there yet to confirm it.
     const lease held = co_await locks_.async_acquire(std::move(name), ttl, out);
 }

@@ -19,11 +19,13 @@ namespace redlock::bench
 
 /// All options at their defaults.
 config config_for(std::span<const test::server> masters);
+/// With a longer node timeout: where hundreds ask at once, the masters of one machine take turns for longer than the default.
+config unhurried(std::span<const test::server> masters);
 
 class redlock_client final : public client
 {
   public:
-    explicit redlock_client(std::span<const test::server> masters);
+    explicit redlock_client(const config& options);
 
     stretch run(const work& what) override;
 

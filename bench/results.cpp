@@ -69,6 +69,28 @@ std::string json_of(const figure& one)
     return out + '}';
 }
 
+std::string json_of(const plot& one)
+{
+    std::string out = fmt::format(
+        R"({{"name": {}, "title": {}, "x": {}, "y": {}, "logarithmic_x": {}, "logarithmic_y": {}, "lines": [)",
+        json_string(one.name), json_string(one.title), json_string(one.x), json_string(one.y),
+        one.logarithmic_x, one.logarithmic_y);
+    const char* before_line = "";
+    for (const series& line : one.lines)
+    {
+        out += fmt::format(R"({}{{"name": {}, "points": [)", before_line, json_string(line.name));
+        before_line = ", ";
+        const char* before = "";
+        for (const auto& [x, y] : line.points)
+        {
+            out += fmt::format("{}[{}, {}]", before, x, y);
+            before = ", ";
+        }
+        out += "]}";
+    }
+    return out + "]}";
+}
+
 } // namespace
 
 bool figure::met() const
@@ -144,6 +166,13 @@ void write_json(std::ostream& out, const results& measured)
         before_group = ",\n";
         const char* before = "\n";
         for (const figure& one : group.figures)
+        {
+            fmt::print(out, "{}      {}", before, json_of(one));
+            before = ",\n";
+        }
+        fmt::print(out, "],\n     \"plots\": [");
+        before = "\n";
+        for (const plot& one : group.plots)
         {
             fmt::print(out, "{}      {}", before, json_of(one));
             before = ",\n";

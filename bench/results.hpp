@@ -9,6 +9,7 @@
 #include <iosfwd>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace redlock::bench
@@ -30,12 +31,32 @@ struct figure
     bool met() const;
 };
 
+/// A line in a plot.
+struct series
+{
+    std::string name;
+    std::vector<std::pair<double, double>> points;
+};
+
+/// A picture of how something grows, or is distributed.
+struct plot
+{
+    std::string name; // Of its file, without an ending: "throughput".
+    std::string title;
+    std::string x; // What is on the axis, with its unit.
+    std::string y;
+    bool logarithmic_x = false;
+    bool logarithmic_y = false;
+    std::vector<series> lines;
+};
+
 /// Figures with the same reference.
 struct figure_group
 {
     std::string title;
     std::string reference; // The heading of its column.
     std::vector<figure> figures;
+    std::vector<plot> plots{};
 };
 
 struct results

@@ -64,7 +64,7 @@ figure compared(
 figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown)
 {
     raw_client raw{masters};
-    redlock_client redlock{masters};
+    redlock_client redlock{unhurried(masters)};
     figure_group group{"Many at the same time, each with a resource of its own, on all CPUs", "raw", {}};
     for (const std::size_t workers : how_many_at_once)
     {

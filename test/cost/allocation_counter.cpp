@@ -2,7 +2,7 @@
 // Stands in front of the C library's allocating functions. operator new ends in malloc, but Asio calls
 // aligned_alloc itself: replacing only operator new would miss it. What they return is the C library's own
 // and freed by its free.
-#include "allocation_counter.hpp"
+#include "cost/allocation_counter.hpp"
 
 #include <cerrno>
 #include <cstddef>
@@ -54,7 +54,7 @@ extern "C"
     }
 }
 
-namespace redlock::bench
+namespace redlock::test
 {
 
 std::uint64_t allocations_of_this_thread() noexcept
@@ -62,4 +62,4 @@ std::uint64_t allocations_of_this_thread() noexcept
     return allocations;
 }
 
-} // namespace redlock::bench
+} // namespace redlock::test

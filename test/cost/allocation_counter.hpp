@@ -4,10 +4,10 @@
 
 #include <cstdint>
 
-namespace redlock::bench
+namespace redlock::test
 {
 
 /// How often this thread has asked the heap for memory so far.
 std::uint64_t allocations_of_this_thread() noexcept;
 
-} // namespace redlock::bench
+} // namespace redlock::test
