@@ -33,14 +33,9 @@ struct comparison
 
     figure result(std::string name) const
     {
-        std::vector<double> ratios;
-        for (std::size_t round = 0; round < healthy.size(); ++round)
-        {
-            ratios.push_back(faulty[round] / healthy[round]);
-        }
         const double reference = spread_of(healthy).median;
         const double measured = spread_of(faulty).median;
-        return {std::move(name), "us", reference, measured, spread_of(std::move(ratios)), 1.1};
+        return {std::move(name), "us", reference, measured, ratios(faulty, healthy), 1.1};
     }
 };
 

@@ -44,16 +44,6 @@ class record
     std::vector<std::chrono::nanoseconds> all_;
 };
 
-spread ratios(const std::vector<double>& of, const std::vector<double>& to)
-{
-    std::vector<double> values;
-    for (std::size_t round = 0; round < of.size(); ++round)
-    {
-        values.push_back(of[round] / to[round]);
-    }
-    return spread_of(std::move(values));
-}
-
 } // namespace
 
 figure_group measure_latency(std::span<test::server> masters, const options& asked, progress& shown)

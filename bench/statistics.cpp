@@ -19,6 +19,17 @@ spread spread_of(std::vector<double> rounds)
     return {odd ? rounds[middle] : (rounds[middle - 1] + rounds[middle]) / 2, rounds.front(), rounds.back()};
 }
 
+spread ratios(std::span<const double> of, std::span<const double> to)
+{
+    assert(of.size() == to.size());
+    std::vector<double> values;
+    for (std::size_t round = 0; round < of.size(); ++round)
+    {
+        values.push_back(of[round] / to[round]);
+    }
+    return spread_of(std::move(values));
+}
+
 double percentile_us(std::span<const std::chrono::nanoseconds> sorted, double fraction)
 {
     assert(!sorted.empty());

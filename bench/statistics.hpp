@@ -21,6 +21,9 @@ struct spread
 /// Of one value or more.
 spread spread_of(std::vector<double> rounds);
 
+/// Of the one to the other in the same round.
+spread ratios(std::span<const double> of, std::span<const double> to);
+
 /// The smallest sample that is not exceeded by this fraction of them, in microseconds; no interpolation, no
 /// buckets. `sorted` isn't empty; `fraction` is above 0 and at most 1.
 double percentile_us(std::span<const std::chrono::nanoseconds> sorted, double fraction);

@@ -46,17 +46,8 @@ figure compared(
     std::string name, const std::vector<double>& raw, const std::vector<double>& redlock,
     std::optional<double> goal)
 {
-    std::vector<double> ratios;
-    for (std::size_t round = 0; round < raw.size(); ++round)
-    {
-        ratios.push_back(redlock[round] / raw[round]);
-    }
-    return {std::move(name),
-            "us",
-            spread_of(raw).median,
-            spread_of(redlock).median,
-            spread_of(std::move(ratios)),
-            goal};
+    return {std::move(name),      "us", spread_of(raw).median, spread_of(redlock).median,
+            ratios(redlock, raw), goal};
 }
 
 } // namespace
