@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What it costs to keep many leases: memory, CPU, and how close each came to its end.
 #include "client.hpp"
+#include "masters.hpp"
 #include "redlock_client.hpp"
 #include "sections.hpp"
 
@@ -33,15 +34,6 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds kept_ttl{30'000};
 constexpr std::size_t acquired_at_once = 100;
 constexpr std::chrono::milliseconds look_every{100};
-
-/// How many scripts this master has run so far: for kept leases that is how many extensions.
-double scripts_run(test::server& master)
-{
-    const std::string stats = master.command({"INFO", "commandstats"}).text;
-    constexpr std::string_view field = "cmdstat_evalsha:calls=";
-    const std::size_t at = stats.find(field);
-    return at == std::string::npos ? 0.0 : std::stod(stats.substr(at + field.size(), 20));
-}
 
 /// A manager with a number of kept leases, on the calling thread.
 class keeping_client
@@ -94,7 +86,7 @@ class keeping_client
     void release()
     {
         leases_.clear();
-        asio::co_spawn(io_, shut_down(), asio::detached);
+        asio::co_spawn(io_, shut_down(locks_), asio::detached);
         io_.restart();
         io_.run();
     }
@@ -118,18 +110,6 @@ class keeping_client
             std::string resource = "kept:" + std::to_string(started_++);
             lease held = co_await locks_.async_acquire_kept(std::move(resource), options);
             leases_.push_back(std::move(held));
-        }
-    }
-
-    asio::awaitable<void> shut_down()
-    {
-        try
-        {
-            co_await locks_.async_shutdown();
-        }
-        catch (const system_error&)
-        {
-            // The masters end next, with everything that they have.
         }
     }
 
@@ -167,11 +147,11 @@ void measure(
     client.acquire(count);
     const double bytes =
         static_cast<double>(heap_in_use() - heap_before) - sizeof(lease) * static_cast<double>(count);
-    const double scripts_before = scripts_run(masters.front());
+    const double scripts_before = commands_run(masters.first(1), "evalsha");
     shown.show(fmt::format("{} kept leases: keeping them for {} s", count, window.count() / 1000));
     client.keep(window);
     const double seconds = std::chrono::duration<double>{window}.count();
-    const double extensions = (scripts_run(masters.front()) - scripts_before) / seconds;
+    const double extensions = (commands_run(masters.first(1), "evalsha") - scripts_before) / seconds;
     const double cpu = std::chrono::duration<double>{client.cpu()}.count() / seconds;
     const double left = std::chrono::duration<double>{client.least_left()}.count();
     const auto add = [&](std::string_view name, std::string unit, double value, std::optional<double> goal) {

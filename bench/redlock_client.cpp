@@ -2,10 +2,10 @@
 // The library as a user has it.
 #include "redlock_client.hpp"
 
-#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <chrono>
-#include <exception>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -40,6 +40,12 @@ config unhurried(std::span<const test::server> masters)
     return options;
 }
 
+asio::awaitable<void> shut_down(lock_manager& locks)
+{
+    error_code ignored;
+    co_await locks.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
 redlock_client::redlock_client(const config& options) : locks_{io_, options} {}
 
 stretch redlock_client::run(const work& what)
@@ -48,9 +54,9 @@ stretch redlock_client::run(const work& what)
     stopwatch watch{done, what};
     for (std::size_t worker = 0; worker < what.workers; ++worker)
     {
-        start(acquire_and_release(worker, watch, done));
+        tasks_.start(acquire_and_release(worker, watch, done));
     }
-    finish();
+    tasks_.finish();
     watch.finish();
     absorb();
     return done;
@@ -93,8 +99,8 @@ void redlock_client::await_unconnected(std::size_t masters)
                 "the masters didn't come to the state that was waited for; the last round:\n" +
                 last.to_string()};
         }
-        start(probe(last));
-        finish();
+        tasks_.start(probe(last));
+        tasks_.finish();
         absorb();
     } while (last.count(vote::unsent) != masters);
 }
@@ -104,30 +110,6 @@ asio::awaitable<void> redlock_client::probe(report& out)
     std::string name = resource_of("invoice", 0);
     // Released when it goes: while masters come back, nobody may be there yet to confirm it.
     const lease held = co_await locks_.async_acquire(std::move(name), ttl, out);
-}
-
-void redlock_client::start(asio::awaitable<void> task)
-{
-    auto ended = [this](std::exception_ptr error)
-    {
-        failure_ = failure_ ? failure_ : error;
-        if (--running_ == 0 || failure_)
-        {
-            io_.stop();
-        }
-    };
-    ++running_;
-    asio::co_spawn(io_, std::move(task), ended);
-}
-
-void redlock_client::finish()
-{
-    io_.restart();
-    io_.run();
-    if (failure_)
-    {
-        std::rethrow_exception(failure_);
-    }
 }
 
 void redlock_client::absorb()

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "client.hpp"
+#include "task_group.hpp"
 
 #include "support/server.hpp"
 
@@ -11,7 +12,6 @@
 #include <redlock/redlock.hpp>
 
 #include <cstddef>
-#include <exception>
 #include <span>
 
 namespace redlock::bench
@@ -21,6 +21,9 @@ namespace redlock::bench
 config config_for(std::span<const test::server> masters);
 /// With a longer node timeout: where hundreds ask at once, the masters of one machine take turns for longer than the default.
 config unhurried(std::span<const test::server> masters);
+
+/// Whatever comes of it: what is left on the masters goes with them, or is counted.
+asio::awaitable<void> shut_down(lock_manager& locks);
 
 class redlock_client final : public client
 {
@@ -36,16 +39,12 @@ class redlock_client final : public client
   private:
     asio::awaitable<void> acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done);
     asio::awaitable<void> probe(report& out);
-    void start(asio::awaitable<void> task);
-    /// Runs what was started to its end.
-    void finish();
     /// Whatever is on its way yet.
     void absorb();
 
     asio::io_context io_{1};
     lock_manager locks_;
-    std::size_t running_ = 0;
-    std::exception_ptr failure_;
+    task_group tasks_{io_};
 };
 
 } // namespace redlock::bench

@@ -311,12 +311,6 @@ asio::awaitable<void> race(two_clients& clients, std::size_t count, race_record&
     }
 }
 
-asio::awaitable<void> shut_down(lock_manager& locks)
-{
-    error_code ignored; // What is left on the masters is counted.
-    co_await locks.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
-}
-
 void race_all(std::span<test::server> masters, std::size_t count, progress& shown, std::vector<figure>& out)
 {
     shown.show(fmt::format("{} releases race extensions", count));

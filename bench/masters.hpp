@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSL-1.0
+// What the masters tell of the work that they had.
+#pragma once
+
+#include "support/server.hpp"
+
+#include <span>
+#include <string_view>
+
+namespace redlock::bench
+{
+
+/// How many commands of this name, in small letters, these masters have run so far, all of them together. Commands of
+/// scripts count as well.
+double commands_run(std::span<test::server> masters, std::string_view name);
+
+} // namespace redlock::bench
