@@ -18,10 +18,11 @@ const std::string_view usage =
 Measures how long it takes one client to acquire a lock, next to the least that a client can do (raw: plain epoll,
 commands formatted once), on masters that it starts itself. Client and masters run on one CPU.
 Then what leases cost that are kept, and what they go through: masters that are killed and hang, by turns.
-Last, on all CPUs, how many pairs a second there are with 1, 10, 100 and 1000 workers at the same time.
+Then, on all CPUs, how many pairs a second there are with 1, 10, 100 and 1000 workers at the same time.
+Last, with 2, 10 and 100 clients that want the same resource, how soon and how evenly it goes round.
 
-  --quick          5 rounds of 500 pairs, 100000 kept leases for 12 s, short trials
-  --only SECTION   latency, faults, kept, trials or throughput, and not the others; may be given again
+  --quick          5 rounds of 500 pairs, 100000 kept leases for 12 s, short trials and contests
+  --only SECTION   latency, faults, kept, trials, throughput or contention, and not the others; may be given again
   --masters N      how many masters, 1 to 31 (5)
   --rounds N       how many rounds of each client, by turns, 5 to 1000 (7)
   --pairs N        how many pairs of acquire and release in a round, 100 to 1000000 (2000)
@@ -73,6 +74,7 @@ options parse(std::span<const char* const> arguments)
             asked.kept = {100'000};
             asked.keep_for = std::chrono::seconds{12};
             asked.trials = {std::chrono::seconds{10}, 3, 5000};
+            asked.contend_for = std::chrono::seconds{1};
         }
         else if (option == "--only")
         {

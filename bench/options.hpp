@@ -30,6 +30,7 @@ struct options
     std::vector<std::size_t> kept{1000, 10'000, 100'000}; // How many leases are kept, one after the other.
     std::chrono::milliseconds keep_for{22'000};           // For longer than two extensions are apart.
     trial_options trials;
+    std::chrono::milliseconds contend_for{2000}; // In a round of clients that want the same resource.
     std::string server = "redis-server";
     std::optional<int> cpu;
     std::string json;              // A file; empty for none.
@@ -40,8 +41,8 @@ struct options
 extern const std::string_view usage;
 
 /// What `--only` knows.
-inline constexpr std::array<std::string_view, 5> section_names{
-    "latency", "faults", "kept", "trials", "throughput"};
+inline constexpr std::array<std::string_view, 6> section_names{"latency", "faults",     "kept",
+                                                               "trials",  "throughput", "contention"};
 
 /// Throws `std::invalid_argument` with what was wrong and what is allowed.
 options parse(std::span<const char* const> arguments);

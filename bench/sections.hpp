@@ -29,4 +29,7 @@ figure_group run_trials(std::span<test::server> masters, const options& asked, p
 /// Many workers at the same time beside the reference with as many, by turns.
 figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown);
 
+/// Clients that want the same resource, beside themselves with the retry delay of the textbook, by turns.
+figure_group measure_contention(std::span<test::server> masters, const options& asked, progress& shown);
+
 } // namespace redlock::bench
