@@ -35,6 +35,7 @@ struct options
     std::optional<int> cpu;
     std::string json;              // A file; empty for none.
     std::vector<std::string> only; // The names of the sections that are measured; empty for all.
+    bool quick = false;            // The defaults above were those of a first look.
     bool help = false;
 };
 

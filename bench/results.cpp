@@ -99,6 +99,24 @@ bool figure::met() const
     return std::round(judged() * shown) <= std::round(goal.value_or(0) * shown);
 }
 
+std::vector<std::string> notes_on(const results& measured)
+{
+    std::vector<std::string> notes;
+    if (measured.with.quick)
+    {
+        notes.emplace_back("This was a quick run, for a first look: fewer rounds and pairs, shorter trials. "
+                           "Its figures scatter more.");
+    }
+    notes.emplace_back(
+        "A ratio is what was measured in a round, divided by the reference in the round beside it.");
+    notes.push_back(fmt::format(
+        "It is the median over {} rounds of each kind by turns, {} pairs each; beside it the extremes.",
+        measured.with.rounds, measured.with.pairs));
+    notes.emplace_back("Where all share one CPU, a master that is out of order leaves its part to the "
+                       "others: a ratio may be below 1.");
+    return notes;
+}
+
 void write_table(std::ostream& out, const results& measured)
 {
     for (const figure_group& group : measured.groups)
@@ -128,18 +146,14 @@ void write_table(std::ostream& out, const results& measured)
             }
         }
     }
+    fmt::print(out, "\n{}\n", fmt::join(notes_on(measured), "\n"));
     const machine& on = measured.on;
     fmt::print(
         out,
-        "\nA ratio is the median over {} rounds of each kind by turns, {} pairs each; beside it the "
-        "extremes.\n"
-        "Where all share one CPU, a master that is out of order leaves its part to the others: a ratio may "
-        "be "
-        "below 1.\n"
         "{} master(s) ({}), client and masters on CPU {} of {} where it is one ({})\n{}, {}, Boost {}, load "
         "{:.2f} before\n",
-        measured.with.rounds, measured.with.pairs, measured.with.masters, on.server, on.cpu, on.cores,
-        on.processor, on.kernel, on.compiler, on.boost, on.load);
+        measured.with.masters, on.server, on.cpu, on.cores, on.processor, on.kernel, on.compiler, on.boost,
+        on.load);
 }
 
 void write_json(std::ostream& out, const results& measured)
@@ -155,8 +169,14 @@ void write_json(std::ostream& out, const results& measured)
     fmt::print(
         out, "\"server\": {}, \"cpu\": {}, \"load\": {}}},\n", json_string(on.server), on.cpu, on.load);
     fmt::print(
-        out, "  \"settings\": {{\"masters\": {}, \"rounds\": {}, \"pairs\": {}}},\n  \"groups\": [",
+        out, "  \"settings\": {{\"quick\": {}, \"masters\": {}, \"rounds\": {}, \"pairs\": {}, ", with.quick,
         with.masters, with.rounds, with.pairs);
+    fmt::print(
+        out,
+        "\"kept\": [{}], \"keep_for_ms\": {}, \"trial_s\": {}, \"trial_hung_runs\": {}, \"trial_races\": "
+        "{}}},\n  \"groups\": [",
+        fmt::join(with.kept, ", "), with.keep_for.count(), with.trials.rolling.count(), with.trials.hung_runs,
+        with.trials.races);
     const char* before_group = "\n";
     for (const figure_group& group : measured.groups)
     {

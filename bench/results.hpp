@@ -66,6 +66,9 @@ struct results
     std::vector<figure_group> groups;
 };
 
+/// What has to be known to understand the figures, a paragraph each.
+std::vector<std::string> notes_on(const results& measured);
+
 void write_table(std::ostream& out, const results& measured);
 void write_json(std::ostream& out, const results& measured);
 
