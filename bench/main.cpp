@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
-// Starts masters, measures, prints. Every figure stands next to its reference from the same run.
+// Starts masters, measures, prints and writes. Every figure stands next to its reference from the same run.
 #include "machine.hpp"
 #include "options.hpp"
 #include "progress.hpp"
 #include "results.hpp"
+#include "results_directory.hpp"
 #include "sections.hpp"
 
 #include "support/server.hpp"
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <exception>
-#include <fstream>
 #include <iostream>
 #include <stdexcept>
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 namespace redlock::bench
@@ -97,7 +99,8 @@ void measure_sections(std::span<const section> sections, const options& asked, p
 results measure(const options& asked)
 {
     progress shown;
-    results measured{this_machine(), asked, {}};
+    results measured{
+        this_machine(), asked, {}, fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)))};
     {
         const one_cpu confined{asked.cpu};
         measured.on.cpu = confined.number();
@@ -119,22 +122,11 @@ int run(std::span<const char* const> arguments)
         std::cout << usage;
         return 0;
     }
-    // Opened first: a file that can't be written is better known before the minutes than after them.
-    std::ofstream json;
-    if (!asked.json.empty())
-    {
-        json.open(asked.json);
-        if (!json)
-        {
-            throw std::runtime_error{fmt::format("the file '{}' can't be written", asked.json)};
-        }
-    }
+    const results_directory directory{asked.results};
     const results measured = measure(asked);
     write_table(std::cout, measured);
-    if (json.is_open())
-    {
-        write_json(json, measured);
-    }
+    directory.write(measured);
+    std::cout << "\nThe same to look at: " << directory.page().string() << '\n';
     return 0;
 }
 

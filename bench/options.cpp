@@ -31,7 +31,9 @@ Last, with 2, 10 and 100 clients that want the same resource, how soon and how e
   --keep-for N     for how many seconds, 12 to 86400 (22)
   --server NAME    what the masters are: redis-server, valkey-server or a path (redis-server)
   --cpu N          the CPU that is used (the last)
-  --json FILE      writes what was measured to this file as well
+  --results DIRECTORY
+                   where the results are written: results.json, index.html to look at, and the pictures in it, which
+                   gnuplot draws (build/bench/results)
   --help           prints this
 
 A goal that isn't met is shown and doesn't fail the run.
@@ -67,6 +69,16 @@ options defaults(bool quick)
         asked.contend_for = std::chrono::seconds{1};
     }
     return asked;
+}
+
+std::string path(std::string_view option, std::string_view what, std::string_view text)
+{
+    if (text.empty())
+    {
+        throw std::invalid_argument{
+            fmt::format("{} can't be empty: it must be the name of a {}", option, what)};
+    }
+    return std::string{text};
 }
 
 } // namespace
@@ -128,9 +140,9 @@ options parse(std::span<const char* const> arguments)
         {
             asked.cpu = static_cast<int>(number(option, value(), 0, 1023));
         }
-        else if (option == "--json")
+        else if (option == "--results")
         {
-            asked.json = value();
+            asked.results = path(option, "directory", value());
         }
         else if (option == "--help" || option == "-h")
         {

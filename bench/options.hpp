@@ -33,7 +33,7 @@ struct options
     std::chrono::milliseconds contend_for{2000}; // In a round of clients that want the same resource.
     std::string server = "redis-server";
     std::optional<int> cpu;
-    std::string json;              // A file; empty for none.
+    std::string results = "build/bench/results"; // A directory, which is made.
     std::vector<std::string> only; // The names of the sections that are measured; empty for all.
     bool quick = false;            // The defaults above were those of a first look.
     bool help = false;

@@ -42,9 +42,10 @@ std::string json_string(const std::string& text)
     return out + '"';
 }
 
+/// JSON has no word for what isn't finite.
 std::string number(std::optional<double> value)
 {
-    return value ? fmt::format("{}", *value) : std::string{"null"};
+    return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string{"null"};
 }
 
 std::string json_of(const figure& one)
@@ -55,8 +56,8 @@ std::string json_of(const figure& one)
     if (one.ratio)
     {
         out += fmt::format(
-            R"(, "ratio": {{"median": {}, "least": {}, "most": {}}})", one.ratio->median, one.ratio->least,
-            one.ratio->most);
+            R"(, "ratio": {{"median": {}, "least": {}, "most": {}}})", number(one.ratio->median),
+            number(one.ratio->least), number(one.ratio->most));
     }
     if (one.goal)
     {
@@ -83,7 +84,7 @@ std::string json_of(const plot& one)
         const char* before = "";
         for (const auto& [x, y] : line.points)
         {
-            out += fmt::format("{}[{}, {}]", before, x, y);
+            out += fmt::format("{}[{}, {}]", before, number(x), number(y));
             before = ", ";
         }
         out += "]}";
@@ -97,6 +98,11 @@ bool figure::met() const
 {
     constexpr double shown = 100;
     return std::round(judged() * shown) <= std::round(goal.value_or(0) * shown);
+}
+
+std::string label_of(const figure& one)
+{
+    return one.unit.empty() ? one.name : fmt::format("{}, {}", one.name, one.unit);
 }
 
 std::vector<std::string> notes_on(const results& measured)
@@ -133,10 +139,9 @@ void write_table(std::ostream& out, const results& measured)
             const std::string goal =
                 one.goal ? fmt::format("{} at most {:.2f}", one.met() ? "met:    " : "NOT MET:", *one.goal)
                          : std::string{};
-            const std::string name = one.unit.empty() ? one.name : fmt::format("{}, {}", one.name, one.unit);
             const std::string line = fmt::format(
-                "  {:<40}{:>11}{:>11}   {:<22}{}", name, cell(one.reference), cell(one.measured), ratio,
-                goal);
+                "  {:<40}{:>11}{:>11}   {:<22}{}", label_of(one), cell(one.reference), cell(one.measured),
+                ratio, goal);
             fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
             for (std::size_t at = 0; at < one.samples.size(); ++at)
             {
@@ -151,9 +156,9 @@ void write_table(std::ostream& out, const results& measured)
     fmt::print(
         out,
         "{} master(s) ({}), client and masters on CPU {} of {} where it is one ({})\n{}, {}, Boost {}, load "
-        "{:.2f} before\n",
+        "{:.2f} before, {}\n",
         measured.with.masters, on.server, on.cpu, on.cores, on.processor, on.kernel, on.compiler, on.boost,
-        on.load);
+        on.load, measured.began);
 }
 
 void write_json(std::ostream& out, const results& measured)
@@ -174,9 +179,10 @@ void write_json(std::ostream& out, const results& measured)
     fmt::print(
         out,
         "\"kept\": [{}], \"keep_for_ms\": {}, \"trial_s\": {}, \"trial_hung_runs\": {}, \"trial_races\": "
-        "{}}},\n  \"groups\": [",
+        "{}}},\n",
         fmt::join(with.kept, ", "), with.keep_for.count(), with.trials.rolling.count(), with.trials.hung_runs,
         with.trials.races);
+    fmt::print(out, "  \"began\": {},\n  \"groups\": [", json_string(measured.began));
     const char* before_group = "\n";
     for (const figure_group& group : measured.groups)
     {

@@ -64,8 +64,11 @@ struct results
     machine on;
     options with;
     std::vector<figure_group> groups;
+    std::string began{}; // "2026-08-01 14:05 UTC".
 };
 
+/// What it is, with its unit.
+std::string label_of(const figure& one);
 /// What has to be known to understand the figures, a paragraph each.
 std::vector<std::string> notes_on(const results& measured);
 
