@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Starts masters, measures, prints and writes. Every figure stands next to its reference from the same run.
+#include "comparison.hpp"
 #include "machine.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -14,6 +15,7 @@
 #include <ctime>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <stdexcept>
 
 #include <fmt/chrono.h>
@@ -122,10 +124,21 @@ int run(std::span<const char* const> arguments)
         std::cout << usage;
         return 0;
     }
+    // First of all: what can't be read or written is better known before the minutes than after them. And the base may
+    // be what is written over.
+    std::optional<recorded_results> base;
+    if (!asked.base.empty())
+    {
+        base = read_results(asked.base);
+    }
     const results_directory directory{asked.results};
     const results measured = measure(asked);
     write_table(std::cout, measured);
     directory.write(measured);
+    if (base)
+    {
+        write_comparison(std::cout, *base, recorded(measured));
+    }
     std::cout << "\nThe same to look at: " << directory.page().string() << '\n';
     return 0;
 }

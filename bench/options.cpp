@@ -34,6 +34,7 @@ Last, with 2, 10 and 100 clients that want the same resource, how soon and how e
   --results DIRECTORY
                    where the results are written: results.json, index.html to look at, and the pictures in it, which
                    gnuplot draws (build/bench/results)
+  --compare FILE   shows what has changed since an earlier run, whose results.json this is
   --help           prints this
 
 A goal that isn't met is shown and doesn't fail the run.
@@ -143,6 +144,10 @@ options parse(std::span<const char* const> arguments)
         else if (option == "--results")
         {
             asked.results = path(option, "directory", value());
+        }
+        else if (option == "--compare")
+        {
+            asked.base = path(option, "results.json of an earlier run", value());
         }
         else if (option == "--help" || option == "-h")
         {

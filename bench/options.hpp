@@ -34,6 +34,7 @@ struct options
     std::string server = "redis-server";
     std::optional<int> cpu;
     std::string results = "build/bench/results"; // A directory, which is made.
+    std::string base;                            // The results.json of an earlier run; empty for none.
     std::vector<std::string> only; // The names of the sections that are measured; empty for all.
     bool quick = false;            // The defaults above were those of a first look.
     bool help = false;
