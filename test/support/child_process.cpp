@@ -2,8 +2,6 @@
 // fork and exec, with nothing inherited; signals that are confirmed by waitid.
 #include "child_process.hpp"
 
-#include "loopback.hpp"
-
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -17,6 +15,7 @@
 #include <linux/close_range.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,8 +46,9 @@ void close_the_rest_at_exec()
 }
 
 /// The child's way from fork to exec. Only calls that are allowed between the two in a process that has
-/// several threads. The number of the error goes up the pipe; exec closes it.
-[[noreturn]] void become(char* const* arguments, const char* output, int error_pipe, pid_t parent)
+/// several threads. `conversation` is -1 for none. The number of the error goes up the pipe; exec closes it.
+[[noreturn]] void
+become(char* const* arguments, const char* output, int conversation, int error_pipe, pid_t parent)
 {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent)
@@ -59,9 +59,11 @@ void close_the_rest_at_exec()
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
     ::signal(SIGPIPE, SIG_DFL);
-    const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-    const int out = ::open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (in >= 0 && out >= 0 && ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(out, 2) == 2)
+    const bool talks = conversation >= 0;
+    const int file = ::open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int in = talks ? conversation : ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int out = talks ? conversation : file;
+    if (in >= 0 && file >= 0 && ::dup2(in, 0) == 0 && ::dup2(out, 1) == 1 && ::dup2(file, 2) == 2)
     {
         close_the_rest_at_exec();
         ::execv(arguments[0], arguments);
@@ -104,6 +106,25 @@ std::string find_program(const std::string& program)
 
 child_process::child_process(const std::vector<std::string>& arguments, const std::string& output)
 {
+    start(arguments, output, -1);
+}
+
+child_process::child_process(
+    const std::vector<std::string>& arguments, const std::string& output, unique_fd& conversation)
+{
+    int ends[2] = {-1, -1};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "socketpair"};
+    }
+    conversation = unique_fd{ends[0]};
+    const unique_fd other_end{ends[1]};
+    start(arguments, output, other_end.get());
+}
+
+void child_process::start(
+    const std::vector<std::string>& arguments, const std::string& output, int conversation)
+{
     std::vector<std::string> words = arguments;
     const std::string program = words.at(0);
     words[0] = find_program(program);
@@ -129,7 +150,7 @@ child_process::child_process(const std::vector<std::string>& arguments, const st
     pid_ = ::fork();
     if (pid_ == 0)
     {
-        become(pointers.data(), output.c_str(), writing.get(), parent);
+        become(pointers.data(), output.c_str(), conversation, writing.get(), parent);
     }
     if (pid_ < 0)
     {

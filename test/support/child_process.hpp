@@ -2,6 +2,8 @@
 // A child process that ends with the test, whatever happens to the test.
 #pragma once
 
+#include "loopback.hpp"
+
 #include <chrono>
 #include <string>
 #include <vector>
@@ -25,6 +27,10 @@ class child_process
     /// inherits no descriptor but that. The kernel kills it when the thread that started it ends, so start
     /// children from a thread that outlives them. Throws when the program can't be started.
     child_process(const std::vector<std::string>& arguments, const std::string& output);
+    /// Likewise, but its standard input and output are the other end of `conversation`, a stream that is made here;
+    /// only what it says on standard error goes to the file.
+    child_process(
+        const std::vector<std::string>& arguments, const std::string& output, unique_fd& conversation);
     child_process(child_process&& other) noexcept;
     child_process& operator=(child_process&& other) noexcept;
     /// Kills the child, also when it is stopped, and reaps it.
@@ -46,6 +52,7 @@ class child_process
     bool wait_for_end(std::chrono::milliseconds at_most) const;
 
   private:
+    void start(const std::vector<std::string>& arguments, const std::string& output, int conversation);
     void signal_and_wait(int signal, int what_to_wait_for, const char* what);
 
     pid_t pid_ = -1;

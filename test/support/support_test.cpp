@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of what the integration tests stand on: real servers, the proxy, the scripted server.
+#include "child_process.hpp"
 #include "control_client.hpp"
+#include "loopback.hpp"
 #include "proxy.hpp"
 #include "scripted_server.hpp"
 #include "server.hpp"
@@ -14,10 +16,13 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <sys/socket.h>
 
 using namespace redlock::test;
 using namespace std::chrono_literals;
@@ -102,6 +107,31 @@ TEST_CASE("a server that can't start says why, and a missing program is known to
     CHECK_THROWS_AS(server{{.program = "redis-server-that-nobody-has"}}, std::runtime_error);
     const std::vector<std::string> wrong{"--maxmemory-policy", "nonsense"};
     CHECK_THROWS_WITH(server{{.settings = wrong}}, Catch::Matchers::ContainsSubstring("maxmemory-policy"));
+}
+
+TEST_CASE(
+    "a child that is talked to hears, answers and ends the conversation; its complaints go to the file",
+    "[own-servers]")
+{
+    const temporary_directory directory;
+    const std::string output = directory.path() + "/output";
+    unique_fd conversation;
+    const child_process echo{{"sh", "-c", "cat; echo complaint >&2"}, output, conversation};
+    const std::string said = "hello";
+    REQUIRE(::send(conversation.get(), said.data(), said.size(), MSG_NOSIGNAL) == 5);
+    REQUIRE(::shutdown(conversation.get(), SHUT_WR) == 0);
+    std::string heard;
+    char byte = '\0';
+    while (::recv(conversation.get(), &byte, 1, 0) == 1)
+    {
+        heard += byte;
+    }
+    CHECK(heard == said);
+    CHECK(echo.wait_for_end(generous));
+    std::ifstream file{output};
+    std::string complaint;
+    CHECK(std::getline(file, complaint));
+    CHECK(complaint == "complaint");
 }
 
 TEST_CASE("a killed server comes back on its port, and keeps its keys only with AOF", "[own-servers]")
