@@ -16,6 +16,8 @@ class progress
     ~progress();
 
     void show(std::string_view what);
+    /// A line that stays.
+    void tell(std::string_view what);
 
   private:
     bool terminal_;

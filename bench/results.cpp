@@ -128,7 +128,7 @@ void write_table(std::ostream& out, const results& measured)
     for (const figure_group& group : measured.groups)
     {
         fmt::print(
-            out, "\n{}\n{:<42}{:>11}{:>11}   {:<22}{}\n", group.title, "", group.reference, "redlock",
+            out, "\n{}\n{:<42}{:>11}{:>11}   {:<22}{}\n", group.title, "", group.reference, group.measured,
             "ratio (least - most)", "goal");
         for (const figure& one : group.figures)
         {
@@ -149,6 +149,10 @@ void write_table(std::ostream& out, const results& measured)
                 const bool last = at + 1 == one.samples.size() || (at + 1) % in_a_line == 0;
                 fmt::print(out, "{:>9.2f}{}", one.samples[at], last ? "\n" : "");
             }
+        }
+        for (const std::string& note : group.notes)
+        {
+            fmt::print(out, "  {}\n", note);
         }
     }
     fmt::print(out, "\n{}\n", fmt::join(notes_on(measured), "\n"));
@@ -187,10 +191,17 @@ void write_json(std::ostream& out, const results& measured)
     for (const figure_group& group : measured.groups)
     {
         fmt::print(
-            out, "{}    {{\"title\": {}, \"reference\": {}, \"figures\": [", before_group,
-            json_string(group.title), json_string(group.reference));
+            out, "{}    {{\"title\": {}, \"reference\": {}, \"measured\": {}, \"notes\": [", before_group,
+            json_string(group.title), json_string(group.reference), json_string(group.measured));
         before_group = ",\n";
-        const char* before = "\n";
+        const char* before = "";
+        for (const std::string& note : group.notes)
+        {
+            fmt::print(out, "{}{}", before, json_string(note));
+            before = ", ";
+        }
+        fmt::print(out, "],\n     \"figures\": [");
+        before = "\n";
         for (const figure& one : group.figures)
         {
             fmt::print(out, "{}      {}", before, json_of(one));

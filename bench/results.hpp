@@ -57,6 +57,8 @@ struct figure_group
     std::string reference; // The heading of its column.
     std::vector<figure> figures;
     std::vector<plot> plots{};
+    std::string measured{"redlock"};  // The heading of the other column.
+    std::vector<std::string> notes{}; // What has to be known with the figures, a line each.
 };
 
 struct results
