@@ -34,7 +34,8 @@ struct stretch
     std::chrono::nanoseconds lasted{0};             // All of it.
     std::chrono::nanoseconds cpu{0};                // Of the client, in user and system mode.
     std::uint64_t allocations = 0;                  // From the heap, by the client.
-    std::uint64_t unconfirmed = 0;                  // Releases that no majority confirmed in time.
+    std::uint64_t unconfirmed = 0;                  // Releases that no majority confirmed in time, or failed.
+    std::uint64_t failed = 0;                       // Acquires that came to nothing: not among those above.
 
     std::size_t pairs() const { return acquires.size(); }
 };

@@ -67,16 +67,17 @@ constexpr std::array<section, section_names.size() - 2> on_one_cpu{
     {{section_names[0], measure_latency, 1},
      {section_names[1], measure_faults, 3},
      {section_names[2], measure_kept, 1},
-     {section_names[3], run_trials, 3}}};
+     {section_names[3], run_trials, 3},
+     {section_names[4], measure_peers, 1}}};
 // Rivals' rounds overlap in reality: one asks while a master answers another one. On one CPU they take turns.
 constexpr std::array<section, 2> on_all_cpus{
-    {{section_names[4], measure_throughput, 1}, {section_names[5], measure_contention, 1}}};
+    {{section_names[5], measure_throughput, 1}, {section_names[6], measure_contention, 1}}};
 
 bool is_asked_for(const section& one, const options& asked)
 {
-    const bool named =
-        asked.only.empty() || std::find(asked.only.begin(), asked.only.end(), one.name) != asked.only.end();
-    return named && asked.masters >= one.least_masters;
+    const bool named = std::find(asked.only.begin(), asked.only.end(), one.name) != asked.only.end();
+    const bool among_all = one.measure == measure_peers ? asked.peers : asked.only.empty();
+    return (named || among_all) && asked.masters >= one.least_masters;
 }
 
 void measure_sections(std::span<const section> sections, const options& asked, progress& shown, results& out)

@@ -23,7 +23,11 @@ Last, with 2, 10 and 100 clients that want the same resource, how soon and how e
 
   --quick          a first look in about two minutes: 5 rounds of 500 pairs, 100000 kept leases for 12 s, short trials
                    and contests; what is asked for beside it counts
-  --only SECTION   latency, faults, kept, trials, throughput or contention, and not the others; may be given again
+  --only SECTION   latency, faults, kept, trials, peers, throughput or contention, and not the others; may be given
+                   again
+  --peers          the section peers as well, which only comes when it is asked for: redlock beside node-redlock and
+                   redis-semaphore on the same masters, etcd and PostgreSQL. bench/run installs what they need, and
+                   what isn't there is left out and said
   --masters N      how many masters, 1 to 31 (5)
   --rounds N       how many rounds of each client, by turns, 5 to 1000 (7)
   --pairs N        how many pairs of acquire and release in a round, 100 to 1000000 (2000)
@@ -112,6 +116,10 @@ options parse(std::span<const char* const> arguments)
                     "--only can't be '{}': it must be {}", section, fmt::join(section_names, ", "))};
             }
             asked.only.emplace_back(section);
+        }
+        else if (option == "--peers")
+        {
+            asked.peers = true;
         }
         else if (option == "--masters")
         {

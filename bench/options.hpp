@@ -35,7 +35,8 @@ struct options
     std::optional<int> cpu;
     std::string results = "build/bench/results"; // A directory, which is made.
     std::string base;                            // The results.json of an earlier run; empty for none.
-    std::vector<std::string> only; // The names of the sections that are measured; empty for all.
+    std::vector<std::string> only; // The sections that are measured; empty for all but the peers.
+    bool peers = false;            // These as well.
     bool quick = false;            // The defaults above were those of a first look.
     bool help = false;
 };
@@ -43,8 +44,8 @@ struct options
 extern const std::string_view usage;
 
 /// What `--only` knows.
-inline constexpr std::array<std::string_view, 6> section_names{"latency", "faults",     "kept",
-                                                               "trials",  "throughput", "contention"};
+inline constexpr std::array<std::string_view, 7> section_names{"latency", "faults",     "kept",      "trials",
+                                                               "peers",   "throughput", "contention"};
 
 /// Throws `std::invalid_argument` with what was wrong and what is allowed.
 options parse(std::span<const char* const> arguments);

@@ -26,6 +26,9 @@ figure_group measure_kept(std::span<test::server> masters, const options& asked,
 /// Kept leases while masters are killed and hang, and releases that race extensions: what must not happen, counted.
 figure_group run_trials(std::span<test::server> masters, const options& asked, progress& shown);
 
+/// One client beside other ways to lock, by turns. What isn't there to be measured is told in its notes.
+figure_group measure_peers(std::span<test::server> masters, const options& asked, progress& shown);
+
 /// Many workers at the same time beside the reference with as many, by turns.
 figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown);
 
