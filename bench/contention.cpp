@@ -44,7 +44,7 @@ config textbook(std::span<const test::server> masters)
 }
 
 /// What the rounds of one kind of clients gave.
-class record
+class contest_record
 {
   public:
     void add(contest round)
@@ -85,43 +85,45 @@ class record
     std::vector<std::chrono::nanoseconds> hand_overs_;
 };
 
-using both = std::pair<record, record>; // Of the textbook's clients and of ours.
+using both = std::pair<contest_record, contest_record>; // Of the textbook's clients and of ours.
 
 void add_figures(const scene& what, const both& seen, std::vector<figure>& out)
 {
     const auto& [textbooks, redlocks] = seen;
     const auto name = [&](std::string_view of) { return fmt::format("{}: {}", what.name, of); };
-    const auto hand_over = [&](std::string_view of, double fraction, std::vector<double> record::*each)
+    const auto hand_over =
+        [&](std::string_view of, double fraction, std::vector<double> contest_record::*each)
     {
         out.push_back(
             {name(of), "us", textbooks.overall_us(fraction), redlocks.overall_us(fraction),
              ratios(redlocks.*each, textbooks.*each), std::nullopt});
     };
-    const auto compared = [&](std::string_view of, std::string unit, std::vector<double> record::*each)
+    const auto compared =
+        [&](std::string_view of, std::string unit, std::vector<double> contest_record::*each)
     {
         out.push_back(
             {name(of), std::move(unit), spread_of(textbooks.*each).median, spread_of(redlocks.*each).median,
              ratios(redlocks.*each, textbooks.*each), std::nullopt});
     };
     // Those who got nothing have no ratio to others.
-    const auto part = [&](std::string_view of, std::vector<double> record::*each)
+    const auto part = [&](std::string_view of, std::vector<double> contest_record::*each)
     {
         out.push_back(
             {name(of), "", spread_of(textbooks.*each).median, spread_of(redlocks.*each).median, std::nullopt,
              std::nullopt});
     };
-    hand_over("release to grant p50", 0.5, &record::p50);
-    hand_over("release to grant p99", 0.99, &record::p99);
-    compared("rounds per grant", "", &record::rounds);
-    compared("commands per grant", "", &record::commands);
-    compared("grants", "/s", &record::grants);
-    compared("longest wait", "ms", &record::longest_wait);
-    part("grants to the last holder", &record::again);
-    part("least share of one", &record::least);
-    part("largest share of one", &record::most);
+    hand_over("release to grant p50", 0.5, &contest_record::p50);
+    hand_over("release to grant p99", 0.99, &contest_record::p99);
+    compared("rounds per grant", "", &contest_record::rounds);
+    compared("commands per grant", "", &contest_record::commands);
+    compared("grants", "/s", &contest_record::grants);
+    compared("longest wait", "ms", &contest_record::longest_wait);
+    part("grants to the last holder", &contest_record::again);
+    part("least share of one", &contest_record::least);
+    part("largest share of one", &contest_record::most);
     if (what.greedy)
     {
-        part("its own share", &record::first);
+        part("its own share", &contest_record::first);
         out.back().goal = most_of_a_greedy_one;
         out.back().samples = redlocks.first;
     }

@@ -14,7 +14,7 @@ namespace
 {
 
 /// What a client's rounds gave.
-class record
+class client_record
 {
   public:
     void add(const stretch& round)
@@ -55,15 +55,15 @@ figure_group measure_latency(std::span<test::server> masters, const options& ask
     raw.run(round);
     redlock.run(round);
 
-    record raws;
-    record redlocks;
+    client_record raws;
+    client_record redlocks;
     for (std::size_t done = 0; done < asked.rounds; ++done)
     {
         shown.show(fmt::format("one client: round {} of {}", done + 1, asked.rounds));
         raws.add(raw.run(round));
         redlocks.add(redlock.run(round));
     }
-    const auto latency = [&](const char* name, double fraction, std::vector<double> record::*each,
+    const auto latency = [&](const char* name, double fraction, std::vector<double> client_record::*each,
                              std::optional<double> goal) -> figure
     {
         return {name,
@@ -78,9 +78,9 @@ figure_group measure_latency(std::span<test::server> masters, const options& ask
     return {
         "One client, one lock after the other",
         "raw",
-        {latency("acquire p50", 0.5, &record::p50, 1.1),
-         latency("acquire p99", 0.99, &record::p99, 1.2),
-         latency("acquire p99.9", 0.999, &record::p999, {}),
+        {latency("acquire p50", 0.5, &client_record::p50, 1.1),
+         latency("acquire p99", 0.99, &client_record::p99, 1.2),
+         latency("acquire p99.9", 0.999, &client_record::p999, {}),
          {"client CPU per pair", "us", raw_cpu.median, redlock_cpu.median, ratios(redlocks.cpu, raws.cpu),
           1.2},
          {"heap allocations per pair", "", {}, spread_of(redlocks.allocations).median, {}, 0.0},

@@ -35,7 +35,7 @@ constexpr std::string_view on_one_cpu = "Node.js compiles and collects garbage o
                                         "they share the one CPU with the servers.";
 
 /// What the rounds of a client gave.
-struct record
+struct peer_record
 {
     std::vector<double> p50;
     std::vector<double> p99;
@@ -76,7 +76,7 @@ stretch run_round(client& one, std::size_t pairs)
     return one.run({pairs});
 }
 
-series distribution(std::string name, const record& of)
+series distribution(std::string name, const peer_record& of)
 {
     const auto samples = sorted(of.acquires);
     series line{std::move(name), {}};
@@ -154,7 +154,7 @@ class peer_section
     {
         std::string name;
         std::unique_ptr<peer_client> driver; // None once it was given up.
-        record rounds{};
+        peer_record rounds{};
     };
 
     /// Tells why when it isn't there. `start` gives what its driver has to know.
@@ -211,14 +211,15 @@ class peer_section
         };
         const auto redlock_samples = sorted(redlocks_.acquires);
         const auto samples = sorted(one.rounds.acquires);
-        const auto latency = [&](std::string_view what, double fraction, std::vector<double> record::*rounds)
+        const auto latency =
+            [&](std::string_view what, double fraction, std::vector<double> peer_record::*rounds)
         {
             add(what, "us", percentile_us(redlock_samples, fraction), percentile_us(samples, fraction),
                 ratios(one.rounds.*rounds, redlocks_.*rounds));
         };
-        latency("acquire p50", 0.5, &record::p50);
-        latency("acquire p99", 0.99, &record::p99);
-        latency("acquire p99.9", 0.999, &record::p999);
+        latency("acquire p50", 0.5, &peer_record::p50);
+        latency("acquire p99", 0.99, &peer_record::p99);
+        latency("acquire p99.9", 0.999, &peer_record::p999);
         add("pairs", "/s", spread_of(redlocks_.per_second).median, spread_of(one.rounds.per_second).median,
             ratios(one.rounds.per_second, redlocks_.per_second));
         const auto count = [&](std::string_view what, std::uint64_t redlock, std::uint64_t measured)
@@ -231,7 +232,7 @@ class peer_section
     const options& asked_;
     progress& shown_;
     redlock_client redlock_;
-    record redlocks_;
+    peer_record redlocks_;
     // The servers outlive those who are connected to them.
     std::optional<etcd_server> etcd_;
     std::optional<postgres_server> postgres_;

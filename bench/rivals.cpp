@@ -25,7 +25,7 @@ namespace
 {
 
 // All of it takes far less: whoever isn't back by then never will be.
-constexpr std::chrono::seconds patience{60};
+constexpr std::chrono::seconds patience_with_all{60};
 
 double locking_commands(std::span<test::server> masters)
 {
@@ -72,14 +72,14 @@ contest rivals::run(std::span<test::server> masters, std::chrono::milliseconds l
 
 void rivals::finish()
 {
-    asio::steady_timer alarm{io_, patience};
+    asio::steady_timer alarm{io_, patience_with_all};
     alarm.async_wait(
         [](error_code cancelled)
         {
             if (!cancelled)
             {
                 throw std::runtime_error{
-                    fmt::format("clients that want the same resource didn't end in {}", patience)};
+                    fmt::format("clients that want the same resource didn't end in {}", patience_with_all)};
             }
         });
     tasks_.finish();

@@ -27,7 +27,7 @@ double microseconds(std::chrono::nanoseconds length)
 }
 
 /// What a client's rounds gave, each divided by its pairs.
-struct record
+struct pair_record
 {
     std::vector<double> wall;
     std::vector<double> cpu;
@@ -62,8 +62,8 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
         const work round{std::max(asked.pairs, pairs_of_each * workers), std::chrono::minutes{5}, workers};
         raw.run(round);
         redlock.run(round);
-        record raws;
-        record redlocks;
+        pair_record raws;
+        pair_record redlocks;
         for (std::size_t done = 0; done < asked.rounds; ++done)
         {
             shown.show(fmt::format("{} at once: round {} of {}", workers, done + 1, asked.rounds));
