@@ -2,9 +2,12 @@
 // What every client under measurement has in common, whatever it is made of.
 #pragma once
 
+#include "system_calls.hpp"
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,39 +34,47 @@ struct work
 struct stretch
 {
     std::vector<std::chrono::nanoseconds> acquires; // How long each took.
+    std::vector<std::chrono::nanoseconds> pairs;    // Each with its release.
     std::chrono::nanoseconds lasted{0};             // All of it.
     std::chrono::nanoseconds cpu{0};                // Of the client, in user and system mode.
+    std::chrono::nanoseconds server_cpu{0};         // Of all masters together, likewise.
     std::uint64_t allocations = 0;                  // From the heap, by the client.
+    std::int64_t heap_peak = 0;                     // The most bytes that its thread had at once.
+    system_calls kernel;                            // What was asked of it, by the client.
     std::uint64_t unconfirmed = 0;                  // Releases that no majority confirmed in time, or failed.
     std::uint64_t failed = 0;                       // Acquires that came to nothing: not among those above.
-
-    std::size_t pairs() const { return acquires.size(); }
 };
 
-/// In user and system mode.
+/// What a clock shows that counts CPU time, in user and system mode.
+std::chrono::nanoseconds cpu_time(clockid_t of);
 std::chrono::nanoseconds cpu_of_this_thread();
 
 /// Measures one stretch: a client calls it at the same points whatever it is made of.
 class stopwatch
 {
   public:
-    /// Makes room for all figures first, so that none of it is counted.
+    /// Makes room for all figures. Nothing is counted before the first pair begins.
     stopwatch(stretch& into, const work& what);
 
     using clock = std::chrono::steady_clock;
 
-    /// Whether there is another acquire to begin. If so, it begins now.
-    bool begin_acquire(clock::time_point& asked);
+    /// Whether there is another pair to begin. If so, its acquire begins now. The worker's pair before ends now: when
+    /// that one was asked for is what `asked` is at first, or nothing.
+    bool begin_pair(clock::time_point& asked);
     void end_acquire(clock::time_point asked);
     void finish();
 
   private:
+    void start();
+
     stretch& into_;
     work what_;
     clock::time_point began_{};
     std::size_t begun_ = 0;
     std::chrono::nanoseconds cpu_before_{};
     std::uint64_t allocations_before_ = 0;
+    std::int64_t heap_of_samples_ = 0;
+    system_calls calls_before_;
 };
 
 /// One client with its connections. It works on the thread that calls it, which is all that is measured.

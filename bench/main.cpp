@@ -94,7 +94,10 @@ void measure_sections(std::span<const section> sections, const options& asked, p
     {
         if (is_asked_for(each, asked))
         {
-            out.groups.push_back(each.measure(masters, asked, shown));
+            figure_group group = each.measure(masters, asked, shown);
+            std::vector<figure_group> further = std::move(group.further);
+            out.groups.push_back(std::move(group));
+            std::move(further.begin(), further.end(), std::back_inserter(out.groups));
         }
     }
 }

@@ -2,7 +2,11 @@
 // What the masters tell of the work that they had.
 #include "masters.hpp"
 
+#include "client.hpp"
+
+#include <ctime>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -22,6 +26,21 @@ double commands_run(std::span<test::server> masters, std::string_view name)
         }
     }
     return count;
+}
+
+std::chrono::nanoseconds cpu_of(std::span<const test::server> masters)
+{
+    std::chrono::nanoseconds sum{0};
+    for (const test::server& master : masters)
+    {
+        clockid_t clock{};
+        if (const int problem = ::clock_getcpuclockid(master.pid(), &clock); problem != 0)
+        {
+            throw std::system_error{problem, std::generic_category(), "the CPU time of a master"};
+        }
+        sum += cpu_time(clock);
+    }
+    return sum;
 }
 
 } // namespace redlock::bench

@@ -3,6 +3,7 @@
 #include "peer_client.hpp"
 #include "peer_servers.hpp"
 #include "redlock_client.hpp"
+#include "rounds.hpp"
 #include "sections.hpp"
 
 #include <chrono>
@@ -28,7 +29,6 @@ namespace
 
 // Not measured: it wakes up what lay still while others had their turn.
 constexpr std::size_t pairs_to_wake_up = 100;
-constexpr std::size_t points_of_a_line = 200;
 constexpr std::string_view what_the_ratio_is = "A ratio is peer to redlock: above 1 the peer takes longer to "
                                                "acquire, below 1 it makes fewer pairs a second.";
 constexpr std::string_view on_one_cpu = "Node.js compiles and collects garbage on threads of its own: here "
@@ -52,7 +52,7 @@ struct peer_record
         p99.push_back(percentile_us(samples, 0.99));
         p999.push_back(percentile_us(samples, 0.999));
         const double seconds = std::chrono::duration<double>{round.lasted}.count();
-        per_second.push_back(static_cast<double>(round.pairs()) / seconds);
+        per_second.push_back(static_cast<double>(round.acquires.size()) / seconds);
         acquires.insert(acquires.end(), samples.begin(), samples.end());
         failed += round.failed;
         unconfirmed += round.unconfirmed;
@@ -74,18 +74,6 @@ stretch run_round(client& one, std::size_t pairs)
 {
     one.run({pairs_to_wake_up});
     return one.run({pairs});
-}
-
-series distribution(std::string name, const peer_record& of)
-{
-    const auto samples = sorted(of.acquires);
-    series line{std::move(name), {}};
-    for (std::size_t point = 1; point <= points_of_a_line; ++point)
-    {
-        const double share = static_cast<double>(point) / points_of_a_line;
-        line.points.emplace_back(percentile_us(samples, share), share * 100);
-    }
-    return line;
 }
 
 /// Those that can be measured here.
@@ -130,16 +118,14 @@ class peer_section
     {
         figure_group group{"Other ways to lock, one client, one lock after the other", "redlock", {}};
         group.measured = "peer";
-        plot latencies{
-            "peers", "Acquire latency of one client", "acquire latency [us]", "acquires [%]", true, false,
-            {}};
-        latencies.lines.push_back(distribution("redlock", redlocks_));
+        plot latencies = distribution_plot("peers", "Acquire latency of one client", {});
+        latencies.lines.push_back(distribution("redlock", redlocks_.acquires));
         for (const peer& each : peers_)
         {
             if (!each.rounds.p50.empty())
             {
                 add_figures(each, group.figures);
-                latencies.lines.push_back(distribution(each.name, each.rounds));
+                latencies.lines.push_back(distribution(each.name, each.rounds.acquires));
             }
         }
         group.plots.push_back(std::move(latencies));

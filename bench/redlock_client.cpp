@@ -65,8 +65,8 @@ stretch redlock_client::run(const work& what)
 asio::awaitable<void> redlock_client::acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done)
 {
     const std::string resource = resource_of("invoice", worker);
-    stopwatch::clock::time_point asked;
-    while (watch.begin_acquire(asked))
+    stopwatch::clock::time_point asked{};
+    while (watch.begin_pair(asked))
     {
         std::string name{resource};
         lease held = co_await locks_.async_acquire(std::move(name), ttl);

@@ -57,8 +57,9 @@ struct figure_group
     std::string reference; // The heading of its column.
     std::vector<figure> figures;
     std::vector<plot> plots{};
-    std::string measured{"redlock"};  // The heading of the other column.
-    std::vector<std::string> notes{}; // What has to be known with the figures, a line each.
+    std::string measured{"redlock"};     // The heading of the other column.
+    std::vector<std::string> notes{};    // What has to be known with the figures, a line each.
+    std::vector<figure_group> further{}; // Of the same section, with another reference.
 };
 
 struct results

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
 // How many pairs of acquire and release one client makes with many workers at the same time, each with a resource of its
-// own, and what a pair costs, beside the reference in the same round.
+// own, and what a pair costs, beside the references in the same round.
 #include "sections.hpp"
 
+#include "asio_client.hpp"
 #include "raw_client.hpp"
 #include "redlock_client.hpp"
+#include "rounds.hpp"
+
+#include "cost/allocation_counter.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace redlock::bench
 {
@@ -21,33 +26,72 @@ constexpr std::array<std::size_t, 4> how_many_at_once{1, 10, 100, 1000};
 constexpr std::size_t pairs_of_each = 20; // At least.
 constexpr std::size_t goals_are_for = 1000;
 
-double microseconds(std::chrono::nanoseconds length)
+work round_of(std::size_t workers, const options& asked)
 {
-    return std::chrono::duration<double, std::micro>{length}.count();
+    return {std::max(asked.pairs, pairs_of_each * workers), std::chrono::minutes{5}, workers};
 }
 
-/// What a client's rounds gave, each divided by its pairs.
-struct pair_record
+/// The most that a client has on the heap while so many of its workers are busy: its connections, its buffers, and what it
+/// knows of them.
+template <class Client>
+double heap_peak_kib(const auto& made_of, const work& what)
 {
-    std::vector<double> wall;
-    std::vector<double> cpu;
-    std::vector<double> allocations;
+    constexpr double kib = 1024;
+    const std::int64_t before = test::heap_of_this_thread();
+    Client one{made_of};
+    return static_cast<double>(one.run(what).heap_peak - before) / kib;
+}
 
-    void add(const stretch& round)
+/// How something grows with the number of workers.
+class worker_growth
+{
+  public:
+    void add(std::size_t workers, const std::vector<rounds>& seen)
     {
-        const auto pairs = static_cast<double>(round.pairs());
-        wall.push_back(microseconds(round.lasted) / pairs);
-        cpu.push_back(microseconds(round.cpu) / pairs);
-        allocations.push_back(static_cast<double>(round.allocations) / pairs);
+        const auto at = static_cast<double>(workers);
+        for (std::size_t client = 0; client < seen.size(); ++client)
+        {
+            pairs_[client].points.emplace_back(at, value_of(pairs_per_second, seen[client]));
+            cpu_[2 * client].points.emplace_back(at, value_of(client_cpu, seen[client]));
+            cpu_[2 * client + 1].points.emplace_back(at, value_of(server_cpu, seen[client]));
+        }
     }
+
+    std::vector<plot> plots() &&
+    {
+        const std::string workers = "workers at the same time, each with a resource of its own";
+        return {
+            {"throughput", "Pairs of acquire and release a second", workers, "pairs per second", true, true,
+             std::move(pairs_)},
+            {"throughput_cpu", "CPU time of a pair", workers, "CPU per pair [us]", true, true,
+             std::move(cpu_)}};
+    }
+
+  private:
+    std::vector<series> pairs_{{"raw", {}}, {"asio", {}}, {"redlock", {}}};
+    std::vector<series> cpu_{{"raw, client", {}},   {"raw, masters", {}},    {"asio, client", {}},
+                             {"asio, masters", {}}, {"redlock, client", {}}, {"redlock, masters", {}}};
 };
 
-figure compared(
-    std::string name, const std::vector<double>& raw, const std::vector<double>& redlock,
-    std::optional<double> goal)
+/// Whatever it is measured beside.
+std::vector<figure> costs(const rounds& reference, const rounds& measured, bool judged)
 {
-    return {std::move(name),      "us", spread_of(raw).median, spread_of(redlock).median,
-            ratios(redlock, raw), goal};
+    const auto goal = [judged](double value) { return judged ? std::optional{value} : std::nullopt; };
+    return {
+        compared(pairs_per_second, reference, measured),
+        // At least 0.95 times the reference's pairs a second.
+        compared(time_per_pair, reference, measured, goal(1 / 0.95)),
+        compared(client_cpu, reference, measured, goal(2.5)), compared(server_cpu, reference, measured),
+        beside(heap_allocations, reference, measured, goal(2))};
+}
+
+void add(std::vector<figure> figures, std::size_t workers, std::vector<figure>& out)
+{
+    for (figure& each : figures)
+    {
+        each.name += fmt::format(", {} at once", workers);
+        out.push_back(std::move(each));
+    }
 }
 
 } // namespace
@@ -55,36 +99,40 @@ figure compared(
 figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown)
 {
     raw_client raw{masters};
-    redlock_client redlock{unhurried(masters)};
+    asio_client asio{masters};
+    const config options_of_redlock = unhurried(masters);
+    redlock_client redlock{options_of_redlock};
     figure_group group{"Many at the same time, each with a resource of its own, on all CPUs", "raw", {}};
+    figure_group beside_asio{"The same, beside a client on bare Boost.Asio", "asio", {}};
+    worker_growth with_workers;
     for (const std::size_t workers : how_many_at_once)
     {
-        const work round{std::max(asked.pairs, pairs_of_each * workers), std::chrono::minutes{5}, workers};
-        raw.run(round);
-        redlock.run(round);
-        pair_record raws;
-        pair_record redlocks;
-        for (std::size_t done = 0; done < asked.rounds; ++done)
-        {
-            shown.show(fmt::format("{} at once: round {} of {}", workers, done + 1, asked.rounds));
-            raws.add(raw.run(round));
-            redlocks.add(redlock.run(round));
-        }
+        const std::vector<rounds> seen = by_turns(
+            {{raw, masters}, {asio, masters}, {redlock, masters}}, round_of(workers, asked), asked.rounds,
+            shown, fmt::format("{} at once", workers));
+        const rounds& raws = seen[0];
+        const rounds& asios = seen[1];
+        const rounds& redlocks = seen[2];
         const bool judged = workers == goals_are_for;
-        const auto goal = [judged](double value) { return judged ? std::optional{value} : std::nullopt; };
-        // At least 0.95 times the reference's pairs a second.
-        group.figures.push_back(compared(
-            fmt::format("time per pair, {} at once", workers), raws.wall, redlocks.wall, goal(1 / 0.95)));
-        group.figures.push_back(compared(
-            fmt::format("client CPU per pair, {} at once", workers), raws.cpu, redlocks.cpu, goal(2.5)));
-        group.figures.push_back(
-            {fmt::format("heap allocations per pair, {} at once", workers),
-             "",
-             {},
-             spread_of(redlocks.allocations).median,
-             {},
-             goal(2)});
+        add(costs(raws, redlocks, judged), workers, group.figures);
+        add(costs(asios, redlocks, false), workers, beside_asio.figures);
+        if (judged)
+        {
+            add({compared(kernel_calls, raws, redlocks), compared(bytes_sent, raws, redlocks),
+                 compared(bytes_received, raws, redlocks)},
+                workers, group.figures);
+            add({compared(kernel_calls, asios, redlocks)}, workers, beside_asio.figures);
+        }
+        with_workers.add(workers, seen);
     }
+    const work busiest = round_of(how_many_at_once.back(), asked);
+    const double redlock_heap = heap_peak_kib<redlock_client>(options_of_redlock, busiest);
+    add({{"most heap in use", "KiB", heap_peak_kib<raw_client>(masters, busiest), redlock_heap, {}, {}}},
+        busiest.workers, group.figures);
+    add({{"most heap in use", "KiB", heap_peak_kib<asio_client>(masters, busiest), redlock_heap, {}, {}}},
+        busiest.workers, beside_asio.figures);
+    group.plots = std::move(with_workers).plots();
+    group.further.push_back(std::move(beside_asio));
     return group;
 }
 
