@@ -133,10 +133,10 @@ void write_table(std::ostream& out, const figure_group& group)
     const columns shown{group};
     fmt::print(
         out,
-        "<div class=\"wide\"><table>\n<thead><tr><th></th>{}<th scope=\"col\">redlock</th>{}{}</tr></thead>\n"
+        "<div class=\"wide\"><table>\n<thead><tr><th></th>{}<th scope=\"col\">{}</th>{}{}</tr></thead>\n"
         "<tbody>\n",
         shown.reference ? fmt::format("<th scope=\"col\">{}</th>", escaped(group.reference)) : std::string{},
-        shown.ratio ? "<th scope=\"col\">ratio<small>least – most</small></th>" : "",
+        escaped(group.measured), shown.ratio ? "<th scope=\"col\">ratio<small>least – most</small></th>" : "",
         shown.goal ? "<th scope=\"col\" class=\"goal\">goal</th>" : "");
     for (const figure& one : group.figures)
     {
@@ -164,6 +164,10 @@ void write_group(std::ostream& out, const figure_group& group, const pictures& d
     if (!group.figures.empty())
     {
         write_table(out, group);
+    }
+    for (const std::string& note : group.notes)
+    {
+        fmt::print(out, "<p class=\"quiet\">{}</p>\n", escaped(note));
     }
     for (const plot& one : group.plots)
     {
