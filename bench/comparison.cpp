@@ -86,11 +86,11 @@ void write_figures(std::ostream& out, const recorded_results& base, const record
         if (group != one.group)
         {
             group = one.group;
-            fmt::print(out, "\n{}\n{:<48}{:>11}{:>11}{:>11}\n", group, "", "base", "now", "change");
+            fmt::print(out, "\n{}\n{:<58}{:>11}{:>11}{:>11}\n", group, "", "base", "now", "change");
         }
         const pair_of_figures both{*before, one};
         const std::string line = fmt::format(
-            "  {:<46}{:>11.2f}{:>11.2f}{:>11} {} {}", one.label + (both.by_ratio() ? ": ratio" : ""),
+            "  {:<56}{:>11.2f}{:>11.2f}{:>11} {} {}", one.label + (both.by_ratio() ? ": ratio" : ""),
             both.before(), both.after(), both.change(), both.beyond_the_spread() ? '*' : ' ', both.goal());
         fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
     }

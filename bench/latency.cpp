@@ -38,6 +38,8 @@ figure_group measure_latency(std::span<test::server> masters, const options& ask
     group.plots.push_back(distribution_plot(
         "latency", "Acquire latency of one client",
         {distribution("raw", raws), distribution("asio", asios), distribution("redlock", redlocks)}));
+    group.notes.emplace_back("System calls and allocations are counted at the C library's functions, on the "
+                             "client's thread; bytes are those that sockets take and give.");
     group.further.push_back(
         {"The same, beside a client on bare Boost.Asio",
          "asio",

@@ -128,7 +128,7 @@ void write_table(std::ostream& out, const results& measured)
     for (const figure_group& group : measured.groups)
     {
         fmt::print(
-            out, "\n{}\n{:<42}{:>11}{:>11}   {:<22}{}\n", group.title, "", group.reference, group.measured,
+            out, "\n{}\n{:<52}{:>11}{:>11}   {:<22}{}\n", group.title, "", group.reference, group.measured,
             "ratio (least - most)", "goal");
         for (const figure& one : group.figures)
         {
@@ -140,7 +140,7 @@ void write_table(std::ostream& out, const results& measured)
                 one.goal ? fmt::format("{} at most {:.2f}", one.met() ? "met:    " : "NOT MET:", *one.goal)
                          : std::string{};
             const std::string line = fmt::format(
-                "  {:<40}{:>11}{:>11}   {:<22}{}", label_of(one), cell(one.reference), cell(one.measured),
+                "  {:<50}{:>11}{:>11}   {:<22}{}", label_of(one), cell(one.reference), cell(one.measured),
                 ratio, goal);
             fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
             for (std::size_t at = 0; at < one.samples.size(); ++at)

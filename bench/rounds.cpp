@@ -65,6 +65,12 @@ all(std::vector<std::chrono::nanoseconds> stretch::*samples, const rounds& of)
 
 } // namespace
 
+work round_for(std::size_t workers, const options& asked)
+{
+    constexpr std::size_t pairs_of_each = 20;
+    return {std::max(asked.pairs, pairs_of_each * workers), std::chrono::minutes{5}, workers};
+}
+
 std::vector<rounds> by_turns(
     std::initializer_list<turn> clients, const work& round, std::size_t count, progress& shown,
     std::string_view what)
@@ -153,6 +159,16 @@ beside(const quantity& what, const rounds& reference, const rounds& measured, st
         value_of(what, measured),
         {},
         goal};
+}
+
+void add(
+    std::vector<figure> figures, std::string_view before, std::string_view behind, std::vector<figure>& to)
+{
+    for (figure& each : figures)
+    {
+        each.name = fmt::format("{}{}{}", before, each.name, behind);
+        to.push_back(std::move(each));
+    }
 }
 
 plot distribution_plot(std::string name, std::string title, std::vector<series> lines)

@@ -23,6 +23,9 @@ namespace redlock::bench
 /// The stretches of one client, all of the same work. Their samples are sorted.
 using rounds = std::vector<stretch>;
 
+/// With twenty pairs of each worker at least.
+work round_for(std::size_t workers, const options& asked);
+
 /// Who has a turn, and the masters whose CPU is counted with it.
 struct turn
 {
@@ -78,6 +81,10 @@ figure compared(
 /// The goal is of what was measured: what may be nothing has no ratio.
 figure
 beside(const quantity& what, const rounds& reference, const rounds& measured, std::optional<double> goal);
+
+/// Appends them under longer names.
+void add(
+    std::vector<figure> figures, std::string_view before, std::string_view behind, std::vector<figure>& to);
 
 /// What share of all acquires took how long at most.
 plot distribution_plot(std::string name, std::string title, std::vector<series> lines);

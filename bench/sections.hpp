@@ -32,6 +32,12 @@ figure_group measure_peers(std::span<test::server> masters, const options& asked
 /// Many workers at the same time beside the reference with as many, by turns.
 figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown);
 
+/// One client with 1, 3, 5 and 7 masters of its own beside the reference with as many, by turns.
+figure_group measure_scaling(std::span<test::server> masters, const options& asked, progress& shown);
+
+/// One client over unix sockets and TLS, with masters of its own, beside itself over TCP, by turns.
+figure_group measure_transports(std::span<test::server> masters, const options& asked, progress& shown);
+
 /// Clients that want the same resource, beside themselves with the retry delay of the textbook, by turns.
 figure_group measure_contention(std::span<test::server> masters, const options& asked, progress& shown);
 

@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,13 +22,7 @@ namespace
 {
 
 constexpr std::array<std::size_t, 4> how_many_at_once{1, 10, 100, 1000};
-constexpr std::size_t pairs_of_each = 20; // At least.
 constexpr std::size_t goals_are_for = 1000;
-
-work round_of(std::size_t workers, const options& asked)
-{
-    return {std::max(asked.pairs, pairs_of_each * workers), std::chrono::minutes{5}, workers};
-}
 
 /// The most that a client has on the heap while so many of its workers are busy: its connections, its buffers, and what it
 /// knows of them.
@@ -85,15 +78,6 @@ std::vector<figure> costs(const rounds& reference, const rounds& measured, bool 
         beside(heap_allocations, reference, measured, goal(2))};
 }
 
-void add(std::vector<figure> figures, std::size_t workers, std::vector<figure>& out)
-{
-    for (figure& each : figures)
-    {
-        each.name += fmt::format(", {} at once", workers);
-        out.push_back(std::move(each));
-    }
-}
-
 } // namespace
 
 figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown)
@@ -107,30 +91,37 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
     worker_growth with_workers;
     for (const std::size_t workers : how_many_at_once)
     {
+        const std::string at_once = fmt::format(", {} at once", workers);
         const std::vector<rounds> seen = by_turns(
-            {{raw, masters}, {asio, masters}, {redlock, masters}}, round_of(workers, asked), asked.rounds,
+            {{raw, masters}, {asio, masters}, {redlock, masters}}, round_for(workers, asked), asked.rounds,
             shown, fmt::format("{} at once", workers));
         const rounds& raws = seen[0];
         const rounds& asios = seen[1];
         const rounds& redlocks = seen[2];
         const bool judged = workers == goals_are_for;
-        add(costs(raws, redlocks, judged), workers, group.figures);
-        add(costs(asios, redlocks, false), workers, beside_asio.figures);
+        add(costs(raws, redlocks, judged), "", at_once, group.figures);
+        add(costs(asios, redlocks, false), "", at_once, beside_asio.figures);
         if (judged)
         {
             add({compared(kernel_calls, raws, redlocks), compared(bytes_sent, raws, redlocks),
                  compared(bytes_received, raws, redlocks)},
-                workers, group.figures);
-            add({compared(kernel_calls, asios, redlocks)}, workers, beside_asio.figures);
+                "", at_once, group.figures);
+            add({compared(kernel_calls, asios, redlocks)}, "", at_once, beside_asio.figures);
         }
         with_workers.add(workers, seen);
     }
-    const work busiest = round_of(how_many_at_once.back(), asked);
-    const double redlock_heap = heap_peak_kib<redlock_client>(options_of_redlock, busiest);
-    add({{"most heap in use", "KiB", heap_peak_kib<raw_client>(masters, busiest), redlock_heap, {}, {}}},
-        busiest.workers, group.figures);
-    add({{"most heap in use", "KiB", heap_peak_kib<asio_client>(masters, busiest), redlock_heap, {}, {}}},
-        busiest.workers, beside_asio.figures);
+    const std::size_t most = how_many_at_once.back();
+    const double redlock_heap = heap_peak_kib<redlock_client>(options_of_redlock, round_for(most, asked));
+    const auto add_heap = [&](double reference, std::vector<figure>& to)
+    {
+        to.push_back(
+            {fmt::format("most heap in use, {} at once", most), "KiB", reference, redlock_heap, {}, {}});
+    };
+    add_heap(heap_peak_kib<raw_client>(masters, round_for(most, asked)), group.figures);
+    add_heap(heap_peak_kib<asio_client>(masters, round_for(most, asked)), beside_asio.figures);
+    group.notes.emplace_back(
+        "The most heap in use is that of a new client, with its connections, buffers and "
+        "workers, without the samples of the bench.");
     group.plots = std::move(with_workers).plots();
     group.further.push_back(std::move(beside_asio));
     return group;
