@@ -41,7 +41,7 @@ figure_group measure_latency(std::span<test::server> masters, const options& ask
     group.notes.emplace_back("System calls and allocations are counted at the C library's functions, on the "
                              "client's thread; bytes are those that sockets take and give.");
     group.further.push_back(
-        {"The same, beside a client on bare Boost.Asio",
+        {"One client, one lock after the other, beside bare Boost.Asio",
          "asio",
          {compared(acquire_p50, asios, redlocks), compared(acquire_p99, asios, redlocks),
           compared(acquire_p999, asios, redlocks), compared(pair_p50, asios, redlocks),

@@ -38,7 +38,7 @@ std::vector<rounds> by_turns(
     std::initializer_list<turn> clients, const work& round, std::size_t count, progress& shown,
     std::string_view what);
 
-/// Samples, and how many of them in a hundred are below.
+/// What is exceeded by no more than the rest of the samples.
 struct percentile
 {
     std::string_view name;

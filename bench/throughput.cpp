@@ -87,7 +87,7 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
     const config options_of_redlock = unhurried(masters);
     redlock_client redlock{options_of_redlock};
     figure_group group{"Many at the same time, each with a resource of its own, on all CPUs", "raw", {}};
-    figure_group beside_asio{"The same, beside a client on bare Boost.Asio", "asio", {}};
+    figure_group beside_asio{"Many at the same time, beside bare Boost.Asio, on all CPUs", "asio", {}};
     worker_growth with_workers;
     for (const std::size_t workers : how_many_at_once)
     {
@@ -121,7 +121,7 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
     add_heap(heap_peak_kib<asio_client>(masters, round_for(most, asked)), beside_asio.figures);
     group.notes.emplace_back(
         "The most heap in use is that of a new client, with its connections, buffers and "
-        "workers, without the samples of the bench.");
+        "workers (redlock: a coroutine each), without the samples of the bench.");
     group.plots = std::move(with_workers).plots();
     group.further.push_back(std::move(beside_asio));
     return group;
