@@ -167,7 +167,7 @@ std::string proxy::url() const
     return fmt::format("redis://127.0.0.1:{}", port());
 }
 
-void proxy::set_delay(std::chrono::milliseconds each_way)
+void proxy::set_delay(std::chrono::microseconds each_way)
 {
     engine_->run(
         [each_way](engine& it)

@@ -29,7 +29,7 @@ class proxy
     std::string url() const;
 
     /// Delivers what arrives from now on this much later, in both directions. Order is kept.
-    void set_delay(std::chrono::milliseconds each_way);
+    void set_delay(std::chrono::microseconds each_way);
     /// Keeps what clients send; up to 1 MiB a connection, then it stops reading. An end of the connection is
     /// kept behind the bytes.
     void hold_to_server();

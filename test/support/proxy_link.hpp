@@ -22,7 +22,7 @@ namespace asio = boost::asio;
 /// What is done with the bytes of one direction. Only for the proxy's thread.
 struct direction_faults
 {
-    std::chrono::milliseconds delay{0};
+    std::chrono::microseconds delay{0};
     bool hold = false;
     bool drop = false;
     bool split = false;

@@ -12,6 +12,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -204,6 +205,24 @@ TEST_CASE("the proxy forwards, counts, delays and splits", "[threads][own-server
     const auto before = std::chrono::steady_clock::now();
     CHECK(client.command({"GET", "key"}) == "value");
     CHECK(std::chrono::steady_clock::now() - before >= 60ms);
+}
+
+TEST_CASE("the proxy delays by parts of a millisecond", "[threads][own-servers]")
+{
+    server upstream{server_options::plain()};
+    proxy between{upstream.port()};
+    control_client client = control_client::to_port(between.port());
+    REQUIRE(client.command({"PING"}) == "PONG");
+    between.set_delay(1500us);
+    auto shortest = std::chrono::steady_clock::duration::max();
+    for (int time = 0; time < 20; ++time)
+    {
+        const auto before = std::chrono::steady_clock::now();
+        REQUIRE(client.command({"PING"}) == "PONG");
+        shortest = std::min(shortest, std::chrono::steady_clock::now() - before);
+    }
+    CHECK(shortest >= 3ms);
+    CHECK(shortest < 4ms);
 }
 
 TEST_CASE("the proxy holds in each direction and delivers in order", "[threads][own-servers]")
