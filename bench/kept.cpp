@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What it costs to keep many leases: memory, CPU, and how close each came to its end.
 #include "client.hpp"
+#include "heap.hpp"
 #include "masters.hpp"
 #include "redlock_client.hpp"
 #include "sections.hpp"
@@ -21,7 +22,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 namespace redlock::bench
 {
@@ -130,12 +130,6 @@ class keeping_client
     std::uint64_t allocations_ = 0;
     std::chrono::nanoseconds least_left_ = std::chrono::hours{1};
 };
-
-std::size_t heap_in_use()
-{
-    const struct mallinfo2 info = mallinfo2();
-    return info.uordblks + info.hblkhd;
-}
 
 void measure(
     std::size_t count, std::chrono::milliseconds window, std::span<test::server> masters, progress& shown,
