@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Clients that all want the same resource: how soon one of them has it after a release, how many commands that takes, and
 // how evenly it goes round. Beside it the same clients with the retry delay of the textbook, by turns.
+#include "latency_record.hpp"
 #include "redlock_client.hpp"
 #include "rivals.hpp"
 #include "sections.hpp"
@@ -44,19 +45,15 @@ config textbook(std::span<const test::server> masters)
 }
 
 /// What the rounds of one kind of clients gave.
-class contest_record
+struct contest_record
 {
-  public:
     void add(contest round)
     {
         const auto [least_of_one, most_of_one] =
             std::minmax_element(round.grants.begin(), round.grants.end());
         // Rivals that split the votes all the time may leave a round without any.
         const double all = std::max(1.0, std::accumulate(round.grants.begin(), round.grants.end(), 0.0));
-        hand_overs_.insert(hand_overs_.end(), round.hand_overs.begin(), round.hand_overs.end());
-        const auto samples = sorted(std::move(round.hand_overs));
-        p50.push_back(percentile_us(samples, 0.5));
-        p99.push_back(percentile_us(samples, 0.99));
+        hand_overs.add(std::move(round.hand_overs));
         rounds.push_back(round.rounds / all);
         commands.push_back(round.commands / all);
         grants.push_back(all / round.seconds);
@@ -67,11 +64,7 @@ class contest_record
         longest_wait.push_back(std::chrono::duration<double, std::milli>{round.longest_wait}.count());
     }
 
-    /// Of the hand-overs of all rounds together.
-    double overall_us(double fraction) const { return percentile_us(sorted(hand_overs_), fraction); }
-
-    std::vector<double> p50;
-    std::vector<double> p99;
+    latency_record hand_overs;
     std::vector<double> rounds;       // For a grant.
     std::vector<double> commands;     // For a grant, of all masters together.
     std::vector<double> grants;       // A second.
@@ -80,9 +73,6 @@ class contest_record
     std::vector<double> most;         // At most.
     std::vector<double> first;        // That the first one got.
     std::vector<double> longest_wait; // In milliseconds.
-
-  private:
-    std::vector<std::chrono::nanoseconds> hand_overs_;
 };
 
 using both = std::pair<contest_record, contest_record>; // Of the textbook's clients and of ours.
@@ -91,15 +81,9 @@ void add_figures(const scene& what, const both& seen, std::vector<figure>& out)
 {
     const auto& [textbooks, redlocks] = seen;
     const auto name = [&](std::string_view of) { return fmt::format("{}: {}", what.name, of); };
-    const auto hand_over =
-        [&](std::string_view of, double fraction, std::vector<double> contest_record::*each)
-    {
-        out.push_back(
-            {name(of), "us", textbooks.overall_us(fraction), redlocks.overall_us(fraction),
-             ratios(redlocks.*each, textbooks.*each), std::nullopt});
-    };
-    const auto compared =
-        [&](std::string_view of, std::string unit, std::vector<double> contest_record::*each)
+    const auto hand_over = [&](std::string_view of, double fraction)
+    { out.push_back(compared(name(of), fraction, textbooks.hand_overs, redlocks.hand_overs, {})); };
+    const auto medians = [&](std::string_view of, std::string unit, std::vector<double> contest_record::*each)
     {
         out.push_back(
             {name(of), std::move(unit), spread_of(textbooks.*each).median, spread_of(redlocks.*each).median,
@@ -112,12 +96,12 @@ void add_figures(const scene& what, const both& seen, std::vector<figure>& out)
             {name(of), "", spread_of(textbooks.*each).median, spread_of(redlocks.*each).median, std::nullopt,
              std::nullopt});
     };
-    hand_over("release to grant p50", 0.5, &contest_record::p50);
-    hand_over("release to grant p99", 0.99, &contest_record::p99);
-    compared("rounds per grant", "", &contest_record::rounds);
-    compared("commands per grant", "", &contest_record::commands);
-    compared("grants", "/s", &contest_record::grants);
-    compared("longest wait", "ms", &contest_record::longest_wait);
+    hand_over("release to grant p50", 0.5);
+    hand_over("release to grant p99", 0.99);
+    medians("rounds per grant", "", &contest_record::rounds);
+    medians("commands per grant", "", &contest_record::commands);
+    medians("grants", "/s", &contest_record::grants);
+    medians("longest wait", "ms", &contest_record::longest_wait);
     part("grants to the last holder", &contest_record::again);
     part("least share of one", &contest_record::least);
     part("largest share of one", &contest_record::most);
@@ -138,10 +122,10 @@ class growth
         const auto& [textbooks, redlocks] = seen;
         const auto at = static_cast<double>(clients);
         constexpr double us_per_ms = 1000;
-        hand_over_[0].points.emplace_back(at, textbooks.overall_us(0.5) / us_per_ms);
-        hand_over_[1].points.emplace_back(at, textbooks.overall_us(0.99) / us_per_ms);
-        hand_over_[2].points.emplace_back(at, redlocks.overall_us(0.5) / us_per_ms);
-        hand_over_[3].points.emplace_back(at, redlocks.overall_us(0.99) / us_per_ms);
+        hand_over_[0].points.emplace_back(at, textbooks.hand_overs.overall(0.5) / us_per_ms);
+        hand_over_[1].points.emplace_back(at, textbooks.hand_overs.overall(0.99) / us_per_ms);
+        hand_over_[2].points.emplace_back(at, redlocks.hand_overs.overall(0.5) / us_per_ms);
+        hand_over_[3].points.emplace_back(at, redlocks.hand_overs.overall(0.99) / us_per_ms);
         commands_[0].points.emplace_back(at, spread_of(textbooks.commands).median);
         commands_[1].points.emplace_back(at, spread_of(redlocks.commands).median);
     }

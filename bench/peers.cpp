@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // How long one client takes to acquire with other ways to lock that people use, beside redlock in the same round.
+#include "latency_record.hpp"
 #include "peer_client.hpp"
 #include "peer_servers.hpp"
 #include "redlock_client.hpp"
@@ -31,44 +32,31 @@ namespace
 constexpr std::size_t pairs_to_wake_up = 100;
 constexpr std::string_view what_the_ratio_is = "A ratio is peer to redlock: above 1 the peer takes longer to "
                                                "acquire, below 1 it makes fewer pairs a second.";
+constexpr std::string_view what_they_promise = "They don't promise the same: redlock, node-redlock and "
+                                               "redis-semaphore hold a majority of independent masters for a "
+                                               "ttl; etcd is a single node here, so that no change waits for "
+                                               "a network; PostgreSQL is a single server, whose lock "
+                                               "ends with the connection.";
 constexpr std::string_view on_one_cpu = "Node.js compiles and collects garbage on threads of its own: here "
                                         "they share the one CPU with the servers.";
 
 /// What the rounds of a client gave.
 struct peer_record
 {
-    std::vector<double> p50;
-    std::vector<double> p99;
-    std::vector<double> p999;
+    latency_record acquires;
     std::vector<double> per_second;
-    std::vector<std::chrono::nanoseconds> acquires; // Of all rounds.
     std::uint64_t failed = 0;
     std::uint64_t unconfirmed = 0;
 
-    void add(const stretch& round)
+    void add(stretch round)
     {
-        const auto samples = sorted(round.acquires);
-        p50.push_back(percentile_us(samples, 0.5));
-        p99.push_back(percentile_us(samples, 0.99));
-        p999.push_back(percentile_us(samples, 0.999));
         const double seconds = std::chrono::duration<double>{round.lasted}.count();
         per_second.push_back(static_cast<double>(round.acquires.size()) / seconds);
-        acquires.insert(acquires.end(), samples.begin(), samples.end());
         failed += round.failed;
         unconfirmed += round.unconfirmed;
+        acquires.add(std::move(round.acquires));
     }
 };
-
-/// Of the rounds that both had: a peer may have been given up before the last.
-spread ratios(const std::vector<double>& of, const std::vector<double>& to)
-{
-    std::vector<double> values;
-    for (std::size_t round = 0; round < of.size(); ++round)
-    {
-        values.push_back(of[round] / to[round]);
-    }
-    return spread_of(std::move(values));
-}
 
 stretch run_round(client& one, std::size_t pairs)
 {
@@ -119,18 +107,19 @@ class peer_section
         figure_group group{"Other ways to lock, one client, one lock after the other", "redlock", {}};
         group.measured = "peer";
         plot latencies = distribution_plot("peers", "Acquire latency of one client", {});
-        latencies.lines.push_back(distribution("redlock", redlocks_.acquires));
+        latencies.lines.push_back(redlocks_.acquires.distribution("redlock"));
         for (const peer& each : peers_)
         {
-            if (!each.rounds.p50.empty())
+            if (!each.rounds.acquires.empty())
             {
                 add_figures(each, group.figures);
-                latencies.lines.push_back(distribution(each.name, each.rounds.acquires));
+                latencies.lines.push_back(each.rounds.acquires.distribution(each.name));
             }
         }
         group.plots.push_back(std::move(latencies));
         group.notes = std::move(notes_);
         group.notes.emplace_back(what_the_ratio_is);
+        group.notes.emplace_back(what_they_promise);
         group.notes.emplace_back(on_one_cpu);
         return group;
     }
@@ -190,27 +179,27 @@ class peer_section
 
     void add_figures(const peer& one, std::vector<figure>& out) const
     {
-        const auto add = [&](std::string_view what, std::string unit, double redlock, double measured,
-                             std::optional<spread> ratio) {
+        const auto name = [&](std::string_view what) { return fmt::format("{}: {}", one.name, what); };
+        const auto latency = [&](std::string_view what, double fraction)
+        { out.push_back(compared(name(what), fraction, redlocks_.acquires, one.rounds.acquires, {})); };
+        latency("acquire p50", 0.5);
+        latency("acquire p99", 0.99);
+        latency("acquire p99.9", 0.999);
+        // Of the rounds that both had: a peer may have been given up before the last.
+        const std::span<const double> peers = one.rounds.per_second;
+        const auto redlocks = std::span{redlocks_.per_second}.first(peers.size());
+        out.push_back(
+            {name("pairs"),
+             "/s",
+             spread_of(redlocks_.per_second).median,
+             spread_of(one.rounds.per_second).median,
+             ratios(peers, redlocks),
+             {}});
+        const auto count = [&](std::string_view what, std::uint64_t redlock, std::uint64_t measured) {
             out.push_back(
-                {fmt::format("{}: {}", one.name, what), std::move(unit), redlock, measured, ratio, {}});
+                {name(what), "", static_cast<double>(redlock), static_cast<double>(measured), {}, {}});
         };
-        const auto redlock_samples = sorted(redlocks_.acquires);
-        const auto samples = sorted(one.rounds.acquires);
-        const auto latency =
-            [&](std::string_view what, double fraction, std::vector<double> peer_record::*rounds)
-        {
-            add(what, "us", percentile_us(redlock_samples, fraction), percentile_us(samples, fraction),
-                ratios(one.rounds.*rounds, redlocks_.*rounds));
-        };
-        latency("acquire p50", 0.5, &peer_record::p50);
-        latency("acquire p99", 0.99, &peer_record::p99);
-        latency("acquire p99.9", 0.999, &peer_record::p999);
-        add("pairs", "/s", spread_of(redlocks_.per_second).median, spread_of(one.rounds.per_second).median,
-            ratios(one.rounds.per_second, redlocks_.per_second));
-        const auto count = [&](std::string_view what, std::uint64_t redlock, std::uint64_t measured)
-        { add(what, "", static_cast<double>(redlock), static_cast<double>(measured), {}); };
-        count("pairs measured", redlocks_.acquires.size(), samples.size());
+        count("pairs measured", redlocks_.acquires.samples(), one.rounds.acquires.samples());
         count("acquires failed", redlocks_.failed, one.rounds.failed);
         count("releases failed", redlocks_.unconfirmed, one.rounds.unconfirmed);
     }
