@@ -16,12 +16,12 @@ namespace redlock::bench
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-asio_client::asio_client(std::span<test::server> masters) : conversation_{masters, "payment"}
+asio_client::asio_client(std::span<const int> ports) : conversation_{ports, "payment"}
 {
-    for (const test::server& master : masters)
+    for (const int port : ports)
     {
         tcp::socket& made = connections_.emplace_back(tcp::socket{io_}).socket;
-        made.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(master.port())});
+        made.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)});
         made.set_option(tcp::no_delay{true});
         made.non_blocking(true);
     }

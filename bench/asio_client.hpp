@@ -6,8 +6,6 @@
 #include "client.hpp"
 #include "conversation.hpp"
 
-#include "support/server.hpp"
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 
@@ -24,7 +22,8 @@ namespace redlock::bench
 class asio_client final : public client
 {
   public:
-    explicit asio_client(std::span<test::server> masters);
+    /// Of the masters, on the loopback interface.
+    explicit asio_client(std::span<const int> ports);
 
     stretch run(const work& what) override;
 

@@ -2,6 +2,8 @@
 // What the reference clients say to the masters, and what they make of the replies.
 #include "conversation.hpp"
 
+#include "support/control_client.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -36,12 +38,12 @@ std::string formatted(std::initializer_list<std::string_view> words)
 
 } // namespace
 
-conversation::conversation(std::span<test::server> masters, std::string_view kind)
-    : kind_{kind}, masters_(masters.size())
+conversation::conversation(std::span<const int> ports, std::string_view kind)
+    : kind_{kind}, masters_(ports.size())
 {
-    for (test::server& each : masters)
+    for (const int port : ports)
     {
-        digest_ = each.command({"SCRIPT", "LOAD", release_script}).text;
+        digest_ = test::control_client::to_port(port).command({"SCRIPT", "LOAD", release_script}).text;
     }
 }
 

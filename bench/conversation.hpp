@@ -5,8 +5,6 @@
 
 #include "client.hpp"
 
-#include "support/server.hpp"
-
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -20,8 +18,8 @@ namespace redlock::bench
 class conversation
 {
   public:
-    /// `kind` is what its resources are named after.
-    conversation(std::span<test::server> masters, std::string_view kind);
+    /// Of the masters, on the loopback interface. `kind` is what its resources are named after.
+    conversation(std::span<const int> ports, std::string_view kind);
 
     /// Every worker begins its first pair.
     void begin(const work& what, stopwatch& watch);

@@ -3,6 +3,7 @@
 #include "sections.hpp"
 
 #include "asio_client.hpp"
+#include "masters.hpp"
 #include "raw_client.hpp"
 #include "redlock_client.hpp"
 #include "rounds.hpp"
@@ -12,8 +13,8 @@ namespace redlock::bench
 
 figure_group measure_latency(std::span<test::server> masters, const options& asked, progress& shown)
 {
-    raw_client raw{masters};
-    asio_client asio{masters};
+    raw_client raw{ports_of(masters)};
+    asio_client asio{ports_of(masters)};
     redlock_client redlock{config_for(masters)};
     const std::vector<rounds> seen = by_turns(
         {{raw, masters}, {asio, masters}, {redlock, masters}}, {asked.pairs}, asked.rounds, shown,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the masters tell of the work that they had.
+// Where the masters are, and what work they had.
 #include "masters.hpp"
 
 #include "client.hpp"
@@ -12,6 +12,16 @@
 
 namespace redlock::bench
 {
+
+std::vector<int> ports_of(std::span<const test::server> masters)
+{
+    std::vector<int> ports;
+    for (const test::server& master : masters)
+    {
+        ports.push_back(master.port());
+    }
+    return ports;
+}
 
 double commands_run(std::span<test::server> masters, std::string_view name)
 {

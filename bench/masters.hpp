@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the masters tell of the work that they had.
+// Where the masters are, and what work they had.
 #pragma once
 
 #include "support/server.hpp"
@@ -7,9 +7,12 @@
 #include <chrono>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace redlock::bench
 {
+
+std::vector<int> ports_of(std::span<const test::server> masters);
 
 /// How many commands of this name, in small letters, these masters have run so far, all of them together. Commands of
 /// scripts count as well.

@@ -51,19 +51,19 @@ test::unique_fd connect_to(int port)
 
 } // namespace
 
-raw_client::raw_client(std::span<test::server> masters)
-    : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, conversation_{masters, "account"}
+raw_client::raw_client(std::span<const int> ports)
+    : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, conversation_{ports, "account"}
 {
     if (!epoll_)
     {
         fail("epoll_create1");
     }
-    for (const test::server& master : masters)
+    for (const int port : ports)
     {
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.u64 = sockets_.size();
-        const test::unique_fd& made = sockets_.emplace_back(connect_to(master.port()));
+        const test::unique_fd& made = sockets_.emplace_back(connect_to(port));
         if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, made.get(), &event) != 0)
         {
             fail("epoll_ctl");

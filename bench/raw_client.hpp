@@ -8,7 +8,6 @@
 #include "conversation.hpp"
 
 #include "support/loopback.hpp"
-#include "support/server.hpp"
 
 #include <cstddef>
 #include <span>
@@ -22,7 +21,8 @@ namespace redlock::bench
 class raw_client final : public client
 {
   public:
-    explicit raw_client(std::span<test::server> masters);
+    /// Of the masters, on the loopback interface.
+    explicit raw_client(std::span<const int> ports);
 
     stretch run(const work& what) override;
 

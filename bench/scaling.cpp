@@ -2,6 +2,7 @@
 // How the cost of a lock grows with the number of masters, for one client, beside the reference with as many.
 #include "sections.hpp"
 
+#include "masters.hpp"
 #include "raw_client.hpp"
 #include "redlock_client.hpp"
 #include "rounds.hpp"
@@ -34,7 +35,7 @@ figure_group measure_scaling(std::span<test::server>, const options& asked, prog
     for (const std::size_t count : how_many_masters)
     {
         const std::span<test::server> masters = std::span{all}.first(count);
-        raw_client raw{masters};
+        raw_client raw{ports_of(masters)};
         redlock_client redlock{config_for(masters)};
         const std::string name = fmt::format("{} {}", count, count == 1 ? "master" : "masters");
         const std::vector<rounds> seen =

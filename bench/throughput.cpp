@@ -4,6 +4,7 @@
 #include "sections.hpp"
 
 #include "asio_client.hpp"
+#include "masters.hpp"
 #include "raw_client.hpp"
 #include "redlock_client.hpp"
 #include "rounds.hpp"
@@ -82,8 +83,8 @@ std::vector<figure> costs(const rounds& reference, const rounds& measured, bool 
 
 figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown)
 {
-    raw_client raw{masters};
-    asio_client asio{masters};
+    raw_client raw{ports_of(masters)};
+    asio_client asio{ports_of(masters)};
     const config options_of_redlock = unhurried(masters);
     redlock_client redlock{options_of_redlock};
     figure_group group{"Many at the same time, each with a resource of its own, on all CPUs", "raw", {}};
@@ -117,8 +118,8 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
         to.push_back(
             {fmt::format("most heap in use, {} at once", most), "KiB", reference, redlock_heap, {}, {}});
     };
-    add_heap(heap_peak_kib<raw_client>(masters, round_for(most, asked)), group.figures);
-    add_heap(heap_peak_kib<asio_client>(masters, round_for(most, asked)), beside_asio.figures);
+    add_heap(heap_peak_kib<raw_client>(ports_of(masters), round_for(most, asked)), group.figures);
+    add_heap(heap_peak_kib<asio_client>(ports_of(masters), round_for(most, asked)), beside_asio.figures);
     group.notes.emplace_back(
         "The most heap in use is that of a new client, with its connections, buffers and "
         "workers (redlock: a coroutine each), without the samples of the bench.");
