@@ -3,6 +3,7 @@
 // is.
 #include "sections.hpp"
 
+#include "proxied_masters.hpp"
 #include "redlock_client.hpp"
 
 #include <chrono>
@@ -18,6 +19,7 @@ namespace
 // Less than dead_after: so long at least the connections to stopped masters stay open.
 constexpr std::chrono::milliseconds while_connected{800};
 constexpr std::size_t most_faulty = 2;
+constexpr std::chrono::milliseconds slow_by{5};
 
 /// The p50 of one kind of round, beside the healthy round before it.
 struct comparison
@@ -42,8 +44,9 @@ struct comparison
 class fault_section
 {
   public:
-    fault_section(std::span<test::server> masters, const options& asked, progress& shown)
-        : masters_{masters}, asked_{asked}, shown_{shown}, client_{config_for(masters)}
+    fault_section(
+        std::span<test::server> masters, const config& to_reach_them, const options& asked, progress& shown)
+        : masters_{masters}, asked_{asked}, shown_{shown}, client_{to_reach_them}
     {
         client_.await_unconnected(0);
     }
@@ -55,8 +58,7 @@ class fault_section
         comparison given_up;
         for (std::size_t round = 0; round < asked_.rounds; ++round)
         {
-            shown_.show(fmt::format(
-                "{} of {} hung: round {} of {}", count, masters_.size(), round + 1, asked_.rounds));
+            show(count, "hung", round);
             const double healthy = healthy_p50();
             for (test::server& master : masters_.first(count))
             {
@@ -81,8 +83,7 @@ class fault_section
         comparison dead;
         for (std::size_t round = 0; round < asked_.rounds; ++round)
         {
-            shown_.show(fmt::format(
-                "{} of {} dead: round {} of {}", count, masters_.size(), round + 1, asked_.rounds));
+            show(count, "dead", round);
             const double healthy = healthy_p50();
             for (test::server& master : masters_.first(count))
             {
@@ -99,7 +100,28 @@ class fault_section
         out.push_back(dead.result(fmt::format("acquire p50, {} dead", count)));
     }
 
+    /// They answer late, but in time.
+    void slow_down(proxied_masters& distant, std::size_t count, std::vector<figure>& out)
+    {
+        comparison slow;
+        for (std::size_t round = 0; round < asked_.rounds; ++round)
+        {
+            show(count, "slow", round);
+            const double healthy = healthy_p50();
+            distant.set_round_trip(slow_by, count);
+            slow.add(healthy, p50());
+            distant.set_round_trip({}, count);
+        }
+        out.push_back(slow.result(fmt::format("acquire p50, {} slow by {} ms", count, slow_by.count())));
+    }
+
   private:
+    void show(std::size_t count, std::string_view how, std::size_t round)
+    {
+        shown_.show(fmt::format(
+            "{} of {} {}: round {} of {}", count, masters_.size(), how, round + 1, asked_.rounds));
+    }
+
     double p50(std::chrono::nanoseconds at_most = std::chrono::minutes{5})
     {
         const work what{asked_.pairs, at_most};
@@ -123,12 +145,25 @@ class fault_section
 figure_group measure_faults(std::span<test::server> masters, const options& asked, progress& shown)
 {
     figure_group group{"One client, some of the masters out of order", "all healthy", {}};
-    fault_section section{masters, asked, shown};
-    const std::size_t minority = masters.size() - (masters.size() / 2 + 1);
-    for (std::size_t count = 1; count <= std::min(minority, most_faulty); ++count)
+    const std::size_t minority = masters.size() - quorum_of(masters.size());
+    const std::size_t most = std::min(minority, most_faulty);
+    fault_section near{masters, config_for(masters), asked, shown};
+    for (std::size_t count = 1; count <= most; ++count)
     {
-        section.hang(count, group.figures);
-        section.kill(count, group.figures);
+        near.hang(count, group.figures);
+        near.kill(count, group.figures);
+    }
+    // Those that will be slow are behind proxies also when they are healthy. It is the others who decide, both times.
+    proxied_masters distant{masters.first(most)};
+    config with_distant = distant.options();
+    for (const test::server& master : masters.subspan(most))
+    {
+        with_distant.masters.emplace_back(master.url());
+    }
+    fault_section with_proxies{masters, with_distant, asked, shown};
+    for (std::size_t count = 1; count <= most; ++count)
+    {
+        with_proxies.slow_down(distant, count, group.figures);
     }
     return group;
 }
