@@ -65,15 +65,17 @@ struct section
 
 constexpr std::array<section, section_names.size() - 2> on_one_cpu{
     {{section_names[0], measure_latency, 1},
-     {section_names[1], measure_faults, 3},
-     {section_names[2], measure_kept, 1},
-     {section_names[3], run_trials, 3},
-     {section_names[4], measure_peers, 1},
-     {section_names[5], measure_scaling, 1},
-     {section_names[6], measure_transports, 1}}};
+     {section_names[1], measure_distance, 1},
+     {section_names[2], measure_scaling, 1},
+     {section_names[3], measure_transports, 1},
+     {section_names[4], measure_faults, 3},
+     {section_names[5], measure_memory, 3},
+     {section_names[6], measure_kept, 1},
+     {section_names[7], run_trials, 3},
+     {section_names[8], measure_peers, 1}}};
 // Rivals' rounds overlap in reality: one asks while a master answers another one. On one CPU they take turns.
 constexpr std::array<section, 2> on_all_cpus{
-    {{section_names[7], measure_throughput, 1}, {section_names[8], measure_contention, 1}}};
+    {{section_names[9], measure_throughput, 1}, {section_names[10], measure_contention, 1}}};
 
 bool is_asked_for(const section& one, const options& asked)
 {

@@ -44,8 +44,9 @@ struct options
 extern const std::string_view usage;
 
 /// What `--only` knows.
-inline constexpr std::array<std::string_view, 9> section_names{
-    "latency", "faults", "kept", "trials", "peers", "scaling", "transports", "throughput", "contention"};
+inline constexpr std::array<std::string_view, 11> section_names{
+    "latency", "distance", "scaling", "transports", "faults",    "memory",
+    "kept",    "trials",   "peers",   "throughput", "contention"};
 
 /// Throws `std::invalid_argument` with what was wrong and what is allowed.
 options parse(std::span<const char* const> arguments);

@@ -17,8 +17,14 @@ namespace redlock::bench
 /// One client beside the reference, by turns.
 figure_group measure_latency(std::span<test::server> masters, const options& asked, progress& shown);
 
-/// One client with some of the masters stopped or killed, beside itself with all of them healthy, by turns.
+/// One client beside the reference and beside one that asks the masters one after the other, all of them a round trip away.
+figure_group measure_distance(std::span<test::server> masters, const options& asked, progress& shown);
+
+/// One client with some of the masters stopped, killed or slow, beside itself with all of them healthy, by turns.
 figure_group measure_faults(std::span<test::server> masters, const options& asked, progress& shown);
+
+/// What the client's heap grows to under load while some of the masters hang, beside itself with all of them healthy.
+figure_group measure_memory(std::span<test::server> masters, const options& asked, progress& shown);
 
 /// Many leases that one client keeps.
 figure_group measure_kept(std::span<test::server> masters, const options& asked, progress& shown);
