@@ -35,7 +35,7 @@ constexpr std::size_t workers = 100;
 constexpr std::chrono::milliseconds load_lasts{
     3000}; // Well beyond dead_after, when hung masters are given up.
 constexpr std::chrono::milliseconds given_up{2000};
-constexpr std::chrono::milliseconds between_looks{20};
+constexpr std::chrono::milliseconds between_heap_looks{20};
 constexpr std::array<std::size_t, 3> how_many_hang{0, 1, 2};
 // As much as may wait by default to be written to one master.
 const double most_growth = static_cast<double>(config{}.max_waiting_bytes) / mebibyte;
@@ -83,13 +83,13 @@ class busy_client
     asio::awaitable<void> look(std::chrono::milliseconds duration, heap_growth& seen)
     {
         asio::steady_timer timer{co_await asio::this_coro::executor};
-        const auto looks = duration / between_looks;
+        const auto looks = duration / between_heap_looks;
         seen.reserve(static_cast<std::size_t>(looks));
         const auto began = std::chrono::steady_clock::now();
         const auto before = static_cast<double>(heap_in_use());
         for (int done = 0; done < looks; ++done)
         {
-            timer.expires_after(between_looks);
+            timer.expires_after(between_heap_looks);
             co_await timer.async_wait(asio::use_awaitable);
             const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
             seen.emplace_back(passed.count(), (static_cast<double>(heap_in_use()) - before) / mebibyte);
