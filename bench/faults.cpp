@@ -108,9 +108,9 @@ class fault_section
         {
             show(count, "slow", round);
             const double healthy = healthy_p50();
-            distant.set_round_trip(slow_by, count);
+            distant.set_delay(slow_by, count);
             slow.add(healthy, p50());
-            distant.set_round_trip({}, count);
+            distant.set_delay({}, count);
         }
         out.push_back(slow.result(fmt::format("acquire p50, {} slow by {} ms", count, slow_by.count())));
     }

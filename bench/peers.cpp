@@ -37,8 +37,9 @@ constexpr std::string_view what_they_promise = "They don't promise the same: red
                                                "ttl; etcd is a single node here, so that no change waits for "
                                                "a network; PostgreSQL is a single server, whose lock "
                                                "ends with the connection.";
-constexpr std::string_view on_one_cpu = "Node.js compiles and collects garbage on threads of its own: here "
-                                        "they share the one CPU with the servers.";
+constexpr std::string_view what_node_takes =
+    "Node.js compiles and collects garbage on threads of its own: here "
+    "they share the one CPU with the servers.";
 
 /// What the rounds of a client gave.
 struct peer_record
@@ -120,7 +121,7 @@ class peer_section
         group.notes = std::move(notes_);
         group.notes.emplace_back(what_the_ratio_is);
         group.notes.emplace_back(what_they_promise);
-        group.notes.emplace_back(on_one_cpu);
+        group.notes.emplace_back(what_node_takes);
         return group;
     }
 

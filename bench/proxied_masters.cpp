@@ -50,11 +50,11 @@ proxied_masters::proxied_masters(std::span<const test::server> masters)
     }
 }
 
-void proxied_masters::set_round_trip(std::chrono::microseconds length, std::size_t of)
+void proxied_masters::set_delay(std::chrono::microseconds there_and_back, std::size_t of)
 {
     for (std::size_t master = 0; master < of; ++master)
     {
-        proxies_[master].set_delay(length / 2);
+        proxies_[master].set_delay(there_and_back / 2);
     }
 }
 

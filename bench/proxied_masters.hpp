@@ -22,8 +22,8 @@ class proxied_masters
   public:
     explicit proxied_masters(std::span<const test::server> masters);
 
-    /// Half of it each way, for the first so many.
-    void set_round_trip(std::chrono::microseconds length, std::size_t of);
+    /// So much later than without it: half of it each way, for the first so many.
+    void set_delay(std::chrono::microseconds there_and_back, std::size_t of);
 
     std::size_t size() const { return proxies_.size(); }
     std::vector<int> ports() const;
