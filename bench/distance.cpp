@@ -136,7 +136,7 @@ figure_group measure_distance(std::span<test::server> masters, const options& as
         "raw",
         {compared("acquire p50", 0.5, raws, redlocks, 1.01),
          compared("acquire p99", 0.99, raws, redlocks, {}),
-         compared("one master after the other: acquire p50", 0.5, raws, sequentials, {}),
+         compared("one by one: acquire p50", 0.5, raws, sequentials, {}),
          {"a master's PING there and back p50", "us", {}, trips.overall(0.5), {}, {}},
          {"a master's PING there and back p99", "us", {}, trips.overall(0.99), {}, {}}},
         {{"distance",
@@ -146,7 +146,7 @@ figure_group measure_distance(std::span<test::server> masters, const options& as
           true,
           false,
           {raws.distribution("raw"), redlocks.distribution("redlock"),
-           sequentials.distribution("one master after the other")}}}};
+           sequentials.distribution("one by one")}}}};
 }
 
 } // namespace redlock::bench

@@ -217,14 +217,14 @@ void measure(
     add("lost", "", static_cast<double>(client.lost()), 0.0);
     add("memory of each", "byte", bytes / leases, goal(1024));
     add("client CPU", "%", cpu * 100, goal(10));
-    add("server CPU, all masters together", "%", server_cpu * 100);
+    add("CPU of all masters", "%", server_cpu * 100);
     add("extensions", "/s", extensions);
     if (extensions > 0)
     {
         add("client CPU of an extension", "us", cpu / extensions * 1e6);
         add("heap allocations of an extension", "",
             static_cast<double>(client.allocations()) / (extensions * length.count()));
-        add("longest between two extensions of one", "s",
+        add("longest between two extensions", "s",
             std::chrono::duration<double>{client.longest_between_two()}.count(),
             goal(std::chrono::duration<double>{longest_in_time}.count()));
         if (!client.lateness().empty() && client.longest_between_two() <= longest_in_time)
