@@ -13,7 +13,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <initializer_list>
+#include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
