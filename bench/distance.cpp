@@ -56,11 +56,11 @@ class sequential_client final : public client
         stretch done;
         stopwatch watch{done, what};
         stopwatch::clock::time_point asked;
-        while (watch.begin_acquire(asked))
+        while (watch.begin_pair(asked))
         {
             ask_quorum({"SET", key, "owner", "NX", "PX", lifetime});
             watch.end_acquire(asked);
-            ask_quorum({"DEL", key}); // Isn't measured.
+            ask_quorum({"DEL", key});
         }
         watch.finish();
         return done;
