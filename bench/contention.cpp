@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Clients that all want the same resource: how soon one of them has it after a release, how many commands that takes, and
 // how evenly it goes round. Beside it the same clients with the retry delay of the textbook, by turns.
-#include "latency_record.hpp"
 #include "redlock_client.hpp"
 #include "rivals.hpp"
 #include "sections.hpp"
@@ -34,16 +33,6 @@ constexpr std::array<scene, 4> scenes{
      {"1 of 2 at once", 2, true}}};
 constexpr double most_of_a_greedy_one = 0.6;
 
-/// The other libraries': node-redlock's README has a retryDelay of 200 ms and a retryJitter of 200 ms, which it adds or
-/// takes away. That is the same as a delay that is even between nothing and 400 ms.
-config textbook(std::span<const test::server> masters)
-{
-    config options = unhurried(masters);
-    options.retry_delay_min = 400ms;
-    options.retry_delay_max = 400ms;
-    return options;
-}
-
 /// What the rounds of one kind of clients gave.
 struct contest_record
 {
@@ -53,7 +42,10 @@ struct contest_record
             std::minmax_element(round.grants.begin(), round.grants.end());
         // Rivals that split the votes all the time may leave a round without any.
         const double all = std::max(1.0, std::accumulate(round.grants.begin(), round.grants.end(), 0.0));
-        hand_overs.add(std::move(round.hand_overs));
+        hand_overs.insert(hand_overs.end(), round.hand_overs.begin(), round.hand_overs.end());
+        const auto samples = sorted(std::move(round.hand_overs));
+        p50.push_back(percentile_us(samples, 0.5));
+        p99.push_back(percentile_us(samples, 0.99));
         rounds.push_back(round.rounds / all);
         commands.push_back(round.commands / all);
         grants.push_back(all / round.seconds);
@@ -64,7 +56,12 @@ struct contest_record
         longest_wait.push_back(std::chrono::duration<double, std::milli>{round.longest_wait}.count());
     }
 
-    latency_record hand_overs;
+    /// Of the hand-overs of all rounds together.
+    double overall_us(double fraction) const { return percentile_us(sorted(hand_overs), fraction); }
+
+    std::vector<std::chrono::nanoseconds> hand_overs;
+    std::vector<double> p50; // Of the hand-overs of a round.
+    std::vector<double> p99;
     std::vector<double> rounds;       // For a grant.
     std::vector<double> commands;     // For a grant, of all masters together.
     std::vector<double> grants;       // A second.
@@ -81,8 +78,13 @@ void add_figures(const scene& what, const both& seen, std::vector<figure>& out)
 {
     const auto& [textbooks, redlocks] = seen;
     const auto name = [&](std::string_view of) { return fmt::format("{}: {}", what.name, of); };
-    const auto hand_over = [&](std::string_view of, double fraction)
-    { out.push_back(compared(name(of), fraction, textbooks.hand_overs, redlocks.hand_overs, {})); };
+    const auto hand_over =
+        [&](std::string_view of, double fraction, std::vector<double> contest_record::*each)
+    {
+        out.push_back(
+            {name(of), "us", textbooks.overall_us(fraction), redlocks.overall_us(fraction),
+             ratios(redlocks.*each, textbooks.*each), std::nullopt});
+    };
     const auto medians = [&](std::string_view of, std::string unit, std::vector<double> contest_record::*each)
     {
         out.push_back(
@@ -96,8 +98,8 @@ void add_figures(const scene& what, const both& seen, std::vector<figure>& out)
             {name(of), "", spread_of(textbooks.*each).median, spread_of(redlocks.*each).median, std::nullopt,
              std::nullopt});
     };
-    hand_over("release to grant p50", 0.5);
-    hand_over("release to grant p99", 0.99);
+    hand_over("release to grant p50", 0.5, &contest_record::p50);
+    hand_over("release to grant p99", 0.99, &contest_record::p99);
     medians("rounds per grant", "", &contest_record::rounds);
     medians("commands per grant", "", &contest_record::commands);
     medians("grants", "/s", &contest_record::grants);
@@ -122,10 +124,10 @@ class growth
         const auto& [textbooks, redlocks] = seen;
         const auto at = static_cast<double>(clients);
         constexpr double us_per_ms = 1000;
-        hand_over_[0].points.emplace_back(at, textbooks.hand_overs.overall(0.5) / us_per_ms);
-        hand_over_[1].points.emplace_back(at, textbooks.hand_overs.overall(0.99) / us_per_ms);
-        hand_over_[2].points.emplace_back(at, redlocks.hand_overs.overall(0.5) / us_per_ms);
-        hand_over_[3].points.emplace_back(at, redlocks.hand_overs.overall(0.99) / us_per_ms);
+        hand_over_[0].points.emplace_back(at, textbooks.overall_us(0.5) / us_per_ms);
+        hand_over_[1].points.emplace_back(at, textbooks.overall_us(0.99) / us_per_ms);
+        hand_over_[2].points.emplace_back(at, redlocks.overall_us(0.5) / us_per_ms);
+        hand_over_[3].points.emplace_back(at, redlocks.overall_us(0.99) / us_per_ms);
         commands_[0].points.emplace_back(at, spread_of(textbooks.commands).median);
         commands_[1].points.emplace_back(at, spread_of(redlocks.commands).median);
     }
@@ -164,8 +166,10 @@ figure_group measure_contention(std::span<test::server> masters, const options& 
         {
             shown.show(
                 fmt::format("the same resource, {}: round {} of {}", what.name, round + 1, asked.rounds));
-            seen.first.add(rivals{textbook(masters), what}.run(masters, asked.contend_for));
-            seen.second.add(rivals{unhurried(masters), what}.run(masters, asked.contend_for));
+            seen.first.add(
+                rivals{unhurried(masters), what, waiting::textbook}.run(masters, asked.contend_for));
+            seen.second.add(
+                rivals{unhurried(masters), what, waiting::library}.run(masters, asked.contend_for));
         }
         add_figures(what, seen, group.figures);
         if (!what.greedy)

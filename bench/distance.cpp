@@ -3,10 +3,10 @@
 // asks a master only when the one before has answered.
 #include "sections.hpp"
 
-#include "latency_record.hpp"
 #include "proxied_masters.hpp"
 #include "raw_client.hpp"
 #include "redlock_client.hpp"
+#include "rounds.hpp"
 
 #include "support/control_client.hpp"
 
@@ -32,9 +32,7 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds round_trip = 1ms;
 constexpr std::size_t pings = 100;
-// A pair takes milliseconds here.
-constexpr std::size_t part_of_the_pairs = 2;
-constexpr std::size_t part_of_the_sequential_pairs = 10;
+constexpr std::size_t part_of_the_pairs = 4; // One takes milliseconds here.
 
 /// Asks one master after the other until a majority has granted, which is the least that such a client can do: some ask
 /// all of them each time. No deadlines, and its owner id is always the same: it is no lock to be used.
@@ -83,8 +81,8 @@ class sequential_client final : public client
     std::vector<test::control_client> masters_;
 };
 
-/// What the proxies make of the round trip that they are asked for.
-latency_record pinged(std::span<const int> ports)
+/// How long the way to the masters and back is, sorted.
+std::vector<std::chrono::nanoseconds> pinged(std::span<const int> ports)
 {
     std::vector<std::chrono::nanoseconds> samples;
     for (const int port : ports)
@@ -98,9 +96,7 @@ latency_record pinged(std::span<const int> ports)
             samples.push_back(std::chrono::steady_clock::now() - asked);
         }
     }
-    latency_record seen;
-    seen.add(std::move(samples));
-    return seen;
+    return sorted(std::move(samples));
 }
 
 } // namespace
@@ -117,40 +113,30 @@ figure_group measure_distance(std::span<test::server> masters, const options& as
     shown.show(fmt::format("masters {} away: warming up", length));
     distant.set_delay(round_trip, distant.size());
     // Masters, proxies and their timers take some time beside it.
-    const std::chrono::duration<double, std::micro> beside{pinged(ports).overall(0.5) - round_trip / 1us};
+    const std::chrono::duration<double, std::micro> beside{
+        percentile_us(pinged(ports), 0.5) - round_trip / 1us};
     const auto delay = std::max(0us, round_trip - std::chrono::round<std::chrono::microseconds>(beside));
     distant.set_delay(delay, distant.size());
-    const latency_record trips = pinged(ports);
-    const work round{asked.pairs / part_of_the_pairs};
-    const work sequential_round{asked.pairs / part_of_the_sequential_pairs};
-    raw.run(sequential_round);
-    redlock.run(sequential_round);
-    latency_record raws;
-    latency_record redlocks;
-    latency_record sequentials;
-    for (std::size_t done = 0; done < asked.rounds; ++done)
-    {
-        shown.show(fmt::format("masters {} away: round {} of {}", length, done + 1, asked.rounds));
-        raws.add(raw.run(round).acquires);
-        redlocks.add(redlock.run(round).acquires);
-        sequentials.add(sequential.run(sequential_round).acquires);
-    }
-    return {
+    const auto trips = pinged(ports);
+    const std::vector<rounds> seen = by_turns(
+        {{raw, masters}, {redlock, masters}, {sequential, masters}}, {asked.pairs / part_of_the_pairs},
+        asked.rounds, shown, fmt::format("masters {} away", length));
+    const rounds& raws = seen[0];
+    const rounds& redlocks = seen[1];
+    const rounds& sequentials = seen[2];
+    figure_group group{
         fmt::format("One client, masters {} away", length),
         "raw",
-        {compared("acquire p50", 0.5, raws, redlocks, 1.01),
-         compared("acquire p99", 0.99, raws, redlocks, {}),
-         compared("one by one: acquire p50", 0.5, raws, sequentials, {}),
-         {"a master's PING there and back p50", "us", {}, trips.overall(0.5), {}, {}},
-         {"a master's PING there and back p99", "us", {}, trips.overall(0.99), {}, {}}},
-        {{"distance",
-          fmt::format("Acquire latency of one client, masters {} away", length),
-          "acquire latency [us]",
-          "acquires [%]",
-          true,
-          false,
-          {raws.distribution("raw"), redlocks.distribution("redlock"),
-           sequentials.distribution("one by one")}}}};
+        {compared(acquire_p50, raws, redlocks, 1.01), compared(acquire_p99, raws, redlocks)}};
+    add({compared(acquire_p50, raws, sequentials)}, "one by one: ", "", group.figures);
+    add({{"p50", "us", {}, percentile_us(trips, 0.5), {}, {}},
+         {"p99", "us", {}, percentile_us(trips, 0.99), {}, {}}},
+        "a master's PING there and back ", "", group.figures);
+    group.plots.push_back(distribution_plot(
+        "distance", fmt::format("Acquire latency of one client, masters {} away", length),
+        {distribution("raw", raws), distribution("redlock", redlocks),
+         distribution("one by one", sequentials)}));
+    return group;
 }
 
 } // namespace redlock::bench

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // What it costs to keep many leases: memory, CPU, and how close each came to its end.
 #include "client.hpp"
-#include "heap.hpp"
 #include "masters.hpp"
 #include "redlock_client.hpp"
 #include "sections.hpp"
@@ -196,10 +195,11 @@ void measure(
 {
     shown.show(fmt::format("{} kept leases: acquiring", count));
     const auto leases = static_cast<double>(count);
-    const std::size_t heap_before = heap_in_use();
+    const std::int64_t heap_before = test::heap_of_this_thread();
     keeping_client client{masters};
     client.acquire(count);
-    const double bytes = static_cast<double>(heap_in_use() - heap_before) - sizeof(lease) * leases;
+    const double bytes =
+        static_cast<double>(test::heap_of_this_thread() - heap_before) - sizeof(lease) * leases;
     const double scripts_before = commands_run(masters.first(1), "evalsha");
     const auto server_cpu_before = cpu_of(masters);
     shown.show(fmt::format("{} kept leases: keeping them for {} s", count, window.count() / 1000));

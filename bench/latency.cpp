@@ -30,12 +30,8 @@ figure_group measure_latency(std::span<test::server> masters, const options& ask
          compared(pair_p99, raws, redlocks), compared(client_cpu, raws, redlocks, 1.2),
          beside(heap_allocations, raws, redlocks, 0.0), compared(kernel_calls, raws, redlocks),
          compared(bytes_sent, raws, redlocks), compared(bytes_received, raws, redlocks)}};
-    double unconfirmed = 0;
-    for (const stretch& round : redlocks)
-    {
-        unconfirmed += static_cast<double>(round.unconfirmed);
-    }
-    group.figures.push_back({"releases not confirmed in time", "", {}, unconfirmed, {}, {}});
+    group.figures.push_back(
+        {"releases not confirmed in time", "", {}, total_of(&stretch::unconfirmed, redlocks), {}, {}});
     group.plots.push_back(distribution_plot(
         "latency", "Acquire latency of one client",
         {distribution("raw", raws), distribution("asio", asios), distribution("redlock", redlocks)}));

@@ -11,12 +11,14 @@
 #include "support/server.hpp"
 
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <exception>
 #include <iostream>
+#include <iterator>
 #include <optional>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
@@ -56,27 +58,6 @@ void forget_goals(results& measured)
     }
 }
 
-struct section
-{
-    std::string_view name;
-    decltype(&measure_latency) measure;
-    std::size_t least_masters;
-};
-
-constexpr std::array<section, section_names.size() - 2> on_one_cpu{
-    {{section_names[0], measure_latency, 1},
-     {section_names[1], measure_distance, 1},
-     {section_names[2], measure_scaling, 1},
-     {section_names[3], measure_transports, 1},
-     {section_names[4], measure_faults, 3},
-     {section_names[5], measure_memory, 3},
-     {section_names[6], measure_kept, 1},
-     {section_names[7], run_trials, 3},
-     {section_names[8], measure_peers, 1}}};
-// Rivals' rounds overlap in reality: one asks while a master answers another one. On one CPU they take turns.
-constexpr std::array<section, 2> on_all_cpus{
-    {{section_names[9], measure_throughput, 1}, {section_names[10], measure_contention, 1}}};
-
 bool is_asked_for(const section& one, const options& asked)
 {
     const bool named = std::find(asked.only.begin(), asked.only.end(), one.name) != asked.only.end();
@@ -84,25 +65,25 @@ bool is_asked_for(const section& one, const options& asked)
     return (named || among_all) && asked.masters >= one.least_masters;
 }
 
-void measure_sections(std::span<const section> sections, const options& asked, progress& shown, results& out)
+void measure_sections(cpus on, const options& asked, progress& shown, results& out)
 {
-    if (std::none_of(
-            sections.begin(), sections.end(), [&](const section& each) { return is_asked_for(each, asked); }))
+    std::vector<section> due;
+    std::copy_if(
+        sections.begin(), sections.end(), std::back_inserter(due),
+        [&](const section& each) { return each.on == on && is_asked_for(each, asked); });
+    if (due.empty())
     {
         return;
     }
     shown.show(fmt::format("starting {} masters", asked.masters));
     std::vector<test::server> masters = test::start_servers(asked.masters, {.program = asked.server});
     out.on.server = name_of(masters.front());
-    for (const section& each : sections)
+    for (const section& each : due)
     {
-        if (is_asked_for(each, asked))
-        {
-            figure_group group = each.measure(masters, asked, shown);
-            std::vector<figure_group> further = std::move(group.further);
-            out.groups.push_back(std::move(group));
-            std::move(further.begin(), further.end(), std::back_inserter(out.groups));
-        }
+        figure_group group = each.measure(masters, asked, shown);
+        std::vector<figure_group> further = std::move(group.further);
+        out.groups.push_back(std::move(group));
+        std::move(further.begin(), further.end(), std::back_inserter(out.groups));
     }
 }
 
@@ -114,9 +95,9 @@ results measure(const options& asked)
     {
         const one_cpu confined{asked.cpu};
         measured.on.cpu = confined.number();
-        measure_sections(on_one_cpu, asked, shown, measured);
+        measure_sections(cpus::one, asked, shown, measured);
     }
-    measure_sections(on_all_cpus, asked, shown, measured);
+    measure_sections(cpus::all, asked, shown, measured);
     if (asked.masters != masters_of_the_goals)
     {
         forget_goals(measured);

@@ -2,8 +2,11 @@
 // What the bench is asked for on its command line.
 #include "options.hpp"
 
+#include "sections.hpp"
+
 #include <algorithm>
 #include <charconv>
+#include <ranges>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -111,13 +114,14 @@ options parse(std::span<const char* const> arguments)
         }
         if (option == "--only")
         {
-            const std::string_view section = value();
-            if (std::find(section_names.begin(), section_names.end(), section) == section_names.end())
+            const std::string_view name = value();
+            if (std::ranges::find(sections, name, &section::name) == sections.end())
             {
-                throw std::invalid_argument{fmt::format(
-                    "--only can't be '{}': it must be {}", section, fmt::join(section_names, ", "))};
+                const auto names = sections | std::views::transform(&section::name);
+                throw std::invalid_argument{
+                    fmt::format("--only can't be '{}': it must be {}", name, fmt::join(names, ", "))};
             }
-            asked.only.emplace_back(section);
+            asked.only.emplace_back(name);
         }
         else if (option == "--peers")
         {

@@ -2,7 +2,6 @@
 // What the bench is asked for on its command line.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -42,11 +41,6 @@ struct options
 };
 
 extern const std::string_view usage;
-
-/// What `--only` knows.
-inline constexpr std::array<std::string_view, 11> section_names{
-    "latency", "distance", "scaling", "transports", "faults",    "memory",
-    "kept",    "trials",   "peers",   "throughput", "contention"};
 
 /// Throws `std::invalid_argument` with what was wrong and what is allowed.
 options parse(std::span<const char* const> arguments);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 // How long one client takes to acquire with other ways to lock that people use, beside redlock in the same round.
-#include "latency_record.hpp"
 #include "peer_client.hpp"
 #include "peer_servers.hpp"
 #include "redlock_client.hpp"
@@ -41,28 +40,10 @@ constexpr std::string_view what_node_takes =
     "Node.js compiles and collects garbage on threads of its own: here "
     "they share the one CPU with the servers.";
 
-/// What the rounds of a client gave.
-struct peer_record
-{
-    latency_record acquires;
-    std::vector<double> per_second;
-    std::uint64_t failed = 0;
-    std::uint64_t unconfirmed = 0;
-
-    void add(stretch round)
-    {
-        const double seconds = std::chrono::duration<double>{round.lasted}.count();
-        per_second.push_back(static_cast<double>(round.acquires.size()) / seconds);
-        failed += round.failed;
-        unconfirmed += round.unconfirmed;
-        acquires.add(std::move(round.acquires));
-    }
-};
-
 stretch run_round(client& one, std::size_t pairs)
 {
     one.run({pairs_to_wake_up});
-    return one.run({pairs});
+    return measured({one, {}}, {pairs});
 }
 
 /// Those that can be measured here.
@@ -92,13 +73,13 @@ class peer_section
         {
             const std::string which = fmt::format("round {} of {}", round + 1, asked_.rounds);
             shown_.show(fmt::format("redlock beside its peers: {}", which));
-            redlocks_.add(run_round(redlock_, asked_.pairs));
+            redlocks_.push_back(run_round(redlock_, asked_.pairs));
             for_each_peer(
                 fmt::format("in {}", which),
                 [&](peer& each)
                 {
                     shown_.show(fmt::format("{} beside redlock: {}", each.name, which));
-                    each.rounds.add(run_round(*each.driver, asked_.pairs));
+                    each.seen.push_back(run_round(*each.driver, asked_.pairs));
                 });
         }
     }
@@ -108,13 +89,13 @@ class peer_section
         figure_group group{"Other ways to lock, one client, one lock after the other", "redlock", {}};
         group.measured = "peer";
         plot latencies = distribution_plot("peers", "Acquire latency of one client", {});
-        latencies.lines.push_back(redlocks_.acquires.distribution("redlock"));
+        latencies.lines.push_back(distribution("redlock", redlocks_));
         for (const peer& each : peers_)
         {
-            if (!each.rounds.acquires.empty())
+            if (!each.seen.empty())
             {
                 add_figures(each, group.figures);
-                latencies.lines.push_back(each.rounds.acquires.distribution(each.name));
+                latencies.lines.push_back(distribution(each.name, each.seen));
             }
         }
         group.plots.push_back(std::move(latencies));
@@ -130,7 +111,7 @@ class peer_section
     {
         std::string name;
         std::unique_ptr<peer_client> driver; // None once it was given up.
-        peer_record rounds{};
+        rounds seen{};
     };
 
     /// Tells why when it isn't there. `start` gives what its driver has to know.
@@ -180,35 +161,22 @@ class peer_section
 
     void add_figures(const peer& one, std::vector<figure>& out) const
     {
-        const auto name = [&](std::string_view what) { return fmt::format("{}: {}", one.name, what); };
-        const auto latency = [&](std::string_view what, double fraction)
-        { out.push_back(compared(name(what), fraction, redlocks_.acquires, one.rounds.acquires, {})); };
-        latency("acquire p50", 0.5);
-        latency("acquire p99", 0.99);
-        latency("acquire p99.9", 0.999);
         // Of the rounds that both had: a peer may have been given up before the last.
-        const std::span<const double> peers = one.rounds.per_second;
-        const auto redlocks = std::span{redlocks_.per_second}.first(peers.size());
-        out.push_back(
-            {name("pairs"),
-             "/s",
-             spread_of(redlocks_.per_second).median,
-             spread_of(one.rounds.per_second).median,
-             ratios(peers, redlocks),
-             {}});
-        const auto count = [&](std::string_view what, std::uint64_t redlock, std::uint64_t measured) {
-            out.push_back(
-                {name(what), "", static_cast<double>(redlock), static_cast<double>(measured), {}, {}});
-        };
-        count("pairs measured", redlocks_.acquires.samples(), one.rounds.acquires.samples());
-        count("acquires failed", redlocks_.failed, one.rounds.failed);
-        count("releases failed", redlocks_.unconfirmed, one.rounds.unconfirmed);
+        const rounds redlocks(
+            redlocks_.begin(), redlocks_.begin() + static_cast<std::ptrdiff_t>(one.seen.size()));
+        const auto total = [&](std::string name, std::uint64_t stretch::*count) -> figure
+        { return {std::move(name), "", total_of(count, redlocks), total_of(count, one.seen), {}, {}}; };
+        bench::add(
+            {compared(acquire_p50, redlocks, one.seen), compared(acquire_p99, redlocks, one.seen),
+             compared(acquire_p999, redlocks, one.seen), compared(pairs_per_second, redlocks, one.seen),
+             total("acquires failed", &stretch::failed), total("releases failed", &stretch::unconfirmed)},
+            one.name + ": ", "", out);
     }
 
     const options& asked_;
     progress& shown_;
     redlock_client redlock_;
-    peer_record redlocks_;
+    rounds redlocks_;
     // The servers outlive those who are connected to them.
     std::optional<etcd_server> etcd_;
     std::optional<postgres_server> postgres_;

@@ -41,11 +41,11 @@ asio::awaitable<void> release(lease& held)
 
 } // namespace
 
-rivals::rivals(const config& options, const scene& what) : scene_{what}
+rivals::rivals(const config& options, const scene& what, waiting how) : scene_{what}, how_{how}
 {
     for (std::size_t number = 0; number < what.clients; ++number)
     {
-        clients_.emplace_back(lock_manager{io_, options});
+        clients_.emplace_back(io_, options);
     }
     seen_.grants.resize(what.clients);
 }
@@ -128,6 +128,7 @@ asio::awaitable<void> rivals::end_after(std::chrono::milliseconds length)
     {
         if (is_waiting(each))
         {
+            each.retry.cancel();
             tasks_.start(shut_down(each.locks));
         }
     }
@@ -140,26 +141,60 @@ asio::awaitable<lease> rivals::acquire(std::size_t number)
         co_return lease{};
     }
     client& self = clients_[number];
-    std::string name = resource_of("invoice", 0);
-    const acquire_options options{.ttl = ttl, .wait = redlock::no_limit};
-    report how;
-    error_code refused;
-    auto token = asio::redirect_error(asio::use_awaitable, refused);
     self.asked = clock::now();
-    lease held = co_await self.locks.async_acquire(std::move(name), options, how, token);
+    lease held;
+    if (how_ == waiting::library)
+    {
+        held = co_await acquire_as_library(self);
+    }
+    else
+    {
+        held = co_await acquire_as_textbook(self);
+    }
     const auto waited = clock::now() - *std::exchange(self.asked, std::nullopt);
     seen_.longest_wait = std::max<std::chrono::nanoseconds>(seen_.longest_wait, waited);
-    seen_.rounds += how.rounds;
-    if (refused && refused != errc::closed)
-    {
-        throw system_error{refused};
-    }
     if (held && !over_)
     {
         on_grant(number);
         co_return held;
     }
     co_return lease{};
+}
+
+asio::awaitable<lease> rivals::acquire_as_library(client& self)
+{
+    std::string name = resource_of("invoice", 0);
+    const acquire_options options{.ttl = ttl, .wait = redlock::no_limit};
+    report how;
+    error_code refused;
+    auto token = asio::redirect_error(asio::use_awaitable, refused);
+    lease held = co_await self.locks.async_acquire(std::move(name), options, how, token);
+    seen_.rounds += how.rounds;
+    if (refused && refused != errc::closed)
+    {
+        throw system_error{refused};
+    }
+    co_return held;
+}
+
+asio::awaitable<lease> rivals::acquire_as_textbook(client& self)
+{
+    lease held;
+    while (!held && !over_)
+    {
+        std::string name = resource_of("invoice", 0);
+        error_code refused; // For whatever reason.
+        auto token = asio::redirect_error(asio::use_awaitable, refused);
+        held = co_await self.locks.async_try_acquire(std::move(name), ttl, token);
+        ++seen_.rounds;
+        if (!held && !over_)
+        {
+            self.retry.expires_after(between(std::chrono::microseconds{0}, longest_textbook_delay));
+            error_code cancelled;
+            co_await self.retry.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+        }
+    }
+    co_return held;
 }
 
 void rivals::on_grant(std::size_t number)

@@ -8,6 +8,7 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <redlock/redlock.hpp>
 
 #include <chrono>
@@ -35,6 +36,17 @@ struct scene
     bool greedy; // The first one asks again at once after its release. All others pause before.
 };
 
+/// How they wait for it.
+enum class waiting
+{
+    library, // However `async_acquire` does it.
+    /// One round, and after a refusal a pause. The other libraries': node-redlock's README has a retryDelay of 200 ms and a
+    /// retryJitter of 200 ms, which it adds or takes away. That is even between nothing and 400 ms.
+    textbook
+};
+
+inline constexpr std::chrono::microseconds longest_textbook_delay{400'000};
+
 /// What there was to see.
 struct contest
 {
@@ -53,7 +65,7 @@ struct contest
 class rivals
 {
   public:
-    rivals(const config& options, const scene& what);
+    rivals(const config& options, const scene& what, waiting how);
 
     /// Once. Throws if two of them hold the resource at the same time, and if they don't come to an end.
     contest run(std::span<test::server> masters, std::chrono::milliseconds length);
@@ -63,9 +75,10 @@ class rivals
 
     struct client
     {
-        explicit client(lock_manager own) : locks{std::move(own)} {}
+        client(asio::io_context& io, const config& options) : locks{io, options}, retry{io} {}
 
         lock_manager locks;
+        asio::steady_timer retry;                 // Until the next round, in the textbook.
         std::optional<clock::time_point> asked{}; // While it waits.
     };
 
@@ -75,6 +88,8 @@ class rivals
     asio::awaitable<void> end_after(std::chrono::milliseconds length);
     /// Empty if the end came first.
     asio::awaitable<lease> acquire(std::size_t number);
+    asio::awaitable<lease> acquire_as_library(client& self);
+    asio::awaitable<lease> acquire_as_textbook(client& self);
     void on_grant(std::size_t number);
     void end_hand_over();
     void on_release();
@@ -82,6 +97,7 @@ class rivals
     std::chrono::microseconds between(std::chrono::microseconds least, std::chrono::microseconds most);
 
     scene scene_;
+    waiting how_;
     asio::io_context io_{1};
     std::deque<client> clients_;
     task_group tasks_{io_};

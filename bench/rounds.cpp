@@ -71,6 +71,16 @@ work round_for(std::size_t workers, const options& asked)
     return {std::max(asked.pairs, pairs_of_each * workers), std::chrono::minutes{5}, workers};
 }
 
+stretch measured(const turn& of, const work& round)
+{
+    const std::chrono::nanoseconds before = cpu_of(of.masters);
+    stretch done = of.of.run(round);
+    done.server_cpu = cpu_of(of.masters) - before;
+    done.acquires = sorted(std::move(done.acquires));
+    done.pairs = sorted(std::move(done.pairs));
+    return done;
+}
+
 std::vector<rounds> by_turns(
     std::initializer_list<turn> clients, const work& round, std::size_t count, progress& shown,
     std::string_view what)
@@ -87,11 +97,7 @@ std::vector<rounds> by_turns(
         auto into = seen.begin();
         for (const turn& each : clients)
         {
-            const std::chrono::nanoseconds before = cpu_of(each.masters);
-            stretch& last = into++->emplace_back(each.of.run(round));
-            last.server_cpu = cpu_of(each.masters) - before;
-            last.acquires = sorted(std::move(last.acquires));
-            last.pairs = sorted(std::move(last.pairs));
+            into++->push_back(measured(each, round));
         }
     }
     return seen;
@@ -127,6 +133,16 @@ double value_of(const percentile& what, const rounds& of)
 double value_of(const quantity& what, const rounds& of)
 {
     return spread_of(each(what, of)).median;
+}
+
+double total_of(std::uint64_t stretch::*count, const rounds& of)
+{
+    double sum = 0;
+    for (const stretch& round : of)
+    {
+        sum += static_cast<double>(round.*count);
+    }
+    return sum;
 }
 
 figure
@@ -177,9 +193,9 @@ plot distribution_plot(std::string name, std::string title, std::vector<series> 
             false,           std::move(lines)};
 }
 
-series distribution(std::string name, std::vector<std::chrono::nanoseconds> acquires)
+series distribution(std::string name, const rounds& of)
 {
-    const auto samples = sorted(std::move(acquires));
+    const auto samples = all(&stretch::acquires, of);
     series line{std::move(name), {}};
     for (std::size_t point = 1; point <= points_of_a_line; ++point)
     {
@@ -187,11 +203,6 @@ series distribution(std::string name, std::vector<std::chrono::nanoseconds> acqu
         line.points.emplace_back(percentile_us(samples, share), share * 100);
     }
     return line;
-}
-
-series distribution(std::string name, const rounds& of)
-{
-    return distribution(std::move(name), all(&stretch::acquires, of));
 }
 
 } // namespace redlock::bench

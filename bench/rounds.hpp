@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -32,6 +33,9 @@ struct turn
     client& of;
     std::span<const test::server> masters;
 };
+
+/// One stretch of it: with the CPU of the masters, and sorted samples.
+stretch measured(const turn& of, const work& round);
 
 /// Each warms up, then so many rounds: A, B, C, A, B, C. In the same order.
 std::vector<rounds> by_turns(
@@ -74,6 +78,9 @@ double value_of(const percentile& what, const rounds& of);
 /// The median of the rounds.
 double value_of(const quantity& what, const rounds& of);
 
+/// Of all rounds together.
+double total_of(std::uint64_t stretch::*count, const rounds& of);
+
 figure compared(
     const percentile& what, const rounds& reference, const rounds& measured, std::optional<double> goal = {});
 figure compared(
@@ -88,7 +95,6 @@ void add(
 
 /// What share of all acquires took how long at most.
 plot distribution_plot(std::string name, std::string title, std::vector<series> lines);
-series distribution(std::string name, std::vector<std::chrono::nanoseconds> acquires);
 series distribution(std::string name, const rounds& of);
 
 } // namespace redlock::bench

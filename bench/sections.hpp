@@ -8,7 +8,10 @@
 
 #include "support/server.hpp"
 
+#include <array>
+#include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace redlock::bench
@@ -46,5 +49,34 @@ figure_group measure_transports(std::span<test::server> masters, const options& 
 
 /// Clients that want the same resource, beside themselves with the retry delay of the textbook, by turns.
 figure_group measure_contention(std::span<test::server> masters, const options& asked, progress& shown);
+
+enum class cpus
+{
+    one, // That the client and its masters share.
+    all // Rivals' rounds overlap in reality: one asks while a master answers another one. On one CPU they take turns.
+};
+
+struct section
+{
+    std::string_view name; // That `--only` knows.
+    cpus on;
+    decltype(&measure_latency) measure;
+    std::size_t least_masters = 1;
+};
+
+/// In the order in which they are measured.
+inline constexpr std::array sections{
+    section{"latency", cpus::one, measure_latency},
+    section{"distance", cpus::one, measure_distance},
+    section{"scaling", cpus::one, measure_scaling},
+    section{"transports", cpus::one, measure_transports},
+    section{"faults", cpus::one, measure_faults, 3},
+    section{"memory", cpus::one, measure_memory, 3},
+    section{"kept", cpus::one, measure_kept},
+    section{"trials", cpus::one, run_trials, 3},
+    section{"peers", cpus::one, measure_peers},
+    section{"throughput", cpus::all, measure_throughput},
+    section{"contention", cpus::all, measure_contention},
+};
 
 } // namespace redlock::bench

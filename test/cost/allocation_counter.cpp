@@ -18,9 +18,11 @@ constinit thread_local std::uint64_t allocations = 0;
 constinit thread_local std::int64_t in_use = 0;
 constinit thread_local std::int64_t peak = 0;
 
+/// With the word before it that the C library keeps for itself.
 std::int64_t size_of(void* block)
 {
-    return static_cast<std::int64_t>(::malloc_usable_size(block));
+    return block == nullptr ? 0
+                            : static_cast<std::int64_t>(::malloc_usable_size(block) + sizeof(std::size_t));
 }
 
 void* taken(void* block)

@@ -10,8 +10,8 @@ namespace redlock::test
 /// How often this thread has asked the heap for memory so far.
 std::uint64_t allocations_of_this_thread() noexcept;
 
-/// How many bytes this thread has taken and not given back, those included that a block is larger than was asked for. Less
-/// than nothing if it gave back what another one took.
+/// How many bytes this thread has taken and not given back, those included that the C library keeps or
+/// rounds up to. Less than nothing if it gave back what another one took.
 std::int64_t heap_of_this_thread() noexcept;
 /// The most that it was since the peak was last forgotten.
 std::int64_t heap_peak_of_this_thread() noexcept;
