@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Clients that all want the same resource: how soon one of them has it after a release, how many commands that takes, and
-// how evenly it goes round. Beside it the same clients with the retry delay of the textbook, by turns.
+// how evenly it goes round. Beside it clients that wait as in the textbook, by turns.
 #include "redlock_client.hpp"
 #include "rivals.hpp"
 #include "sections.hpp"

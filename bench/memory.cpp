@@ -36,10 +36,10 @@ namespace
 
 constexpr double mebibyte = 1 << 20;
 constexpr std::size_t workers = 100;
-constexpr std::chrono::milliseconds hung_for{3000}; // Well beyond dead_after, when hung masters are given up.
-constexpr std::chrono::milliseconds given_up{2000};
+constexpr std::chrono::milliseconds hung_for{2500}; // Well beyond dead_after, when hung masters are given up.
+constexpr std::chrono::milliseconds given_up{1500};
 constexpr std::chrono::milliseconds back_for{
-    2000}; // They are connected again, and have answered what they owed.
+    1500}; // They are connected again, and have answered what they owed.
 constexpr std::chrono::milliseconds between_heap_looks{20};
 constexpr std::size_t most_hung = 2;
 constexpr double most_growth = 1; // MiB.
@@ -188,10 +188,9 @@ figure_group measure_memory(std::span<test::server> masters, const options&, pro
     }
     group.plots.push_back(std::move(growth));
     group.notes.push_back(fmt::format(
-        "Of a pair that a master doesn't answer something is remembered. What bounds it: after dead_after "
-        "({}) the "
-        "master's connection is closed, and nothing is added; and it can owe no more than max_owed ({}) "
-        "releases.",
+        "Something is remembered of each pair that a master doesn't answer. What bounds it: after dead_after "
+        "({}) "
+        "its connection is closed, and nothing is added; and it can owe max_owed ({}) releases at most.",
         config{}.dead_after, config{}.max_owed));
     return group;
 }

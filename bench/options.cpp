@@ -20,16 +20,16 @@ const std::string_view usage =
 
 Measures how long it takes one client to acquire a lock, next to the least that a client can do (raw: plain epoll,
 commands formatted once; asio: the same on bare Boost.Asio), on masters that it starts itself. Client and masters run on
-one CPU. There it is measured with 1, 3, 5 and 7 masters as well, and over unix sockets and TLS.
-The same with masters that are a millisecond away, with some that are out of order, and what memory that takes.
+one CPU. The same with masters that are a millisecond away, with 1, 3, 5 and 7 of them, over unix sockets and TLS, with
+some that are out of order, and what memory that takes.
 Then what leases cost that are kept, and what they go through: masters that are killed and hang, by turns.
 Then, on all CPUs, how many pairs a second there are with 1, 10, 100 and 1000 workers at the same time.
 Last, with 2, 10 and 100 clients that want the same resource, how soon and how evenly it goes round.
 
   --quick          a first look in about two minutes: 5 rounds of 500 pairs, 100000 kept leases for 12 s, short trials
                    and contests; what is asked for beside it counts
-  --only SECTION   latency, distance, scaling, transports, faults, memory, kept, trials, peers, throughput or contention, and not the
-                   others; may be given again
+  --only SECTION   latency, distance, scaling, transports, faults, memory, kept, trials, peers, throughput or
+                   contention, and not the others; may be given again
   --peers          the section peers as well, which only comes when it is asked for: redlock beside node-redlock and
                    redis-semaphore on the same masters, etcd and PostgreSQL. bench/run installs what they need, and
                    what isn't there is left out and said
@@ -76,7 +76,7 @@ options defaults(bool quick)
         asked.kept = {100'000};
         asked.keep_for = std::chrono::seconds{12};
         asked.trials = {std::chrono::seconds{10}, 3, 5000};
-        asked.contend_for = std::chrono::seconds{1};
+        asked.contend_for = std::chrono::milliseconds{600};
     }
     return asked;
 }

@@ -47,7 +47,7 @@ figure_group measure_scaling(std::span<test::server> masters, const options& ask
 /// One client over unix sockets and TLS, with masters of its own, beside itself over TCP, by turns.
 figure_group measure_transports(std::span<test::server> masters, const options& asked, progress& shown);
 
-/// Clients that want the same resource, beside themselves with the retry delay of the textbook, by turns.
+/// Clients that want the same resource, beside such that wait as in the textbook, by turns.
 figure_group measure_contention(std::span<test::server> masters, const options& asked, progress& shown);
 
 enum class cpus
