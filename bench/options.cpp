@@ -26,8 +26,8 @@ Then what leases cost that are kept, and what they go through: masters that are 
 Then, on all CPUs, how many pairs a second there are with 1, 10, 100 and 1000 workers at the same time.
 Last, with 2, 10 and 100 clients that want the same resource, how soon and how evenly it goes round.
 
-  --quick          a first look in about two minutes: 5 rounds of 500 pairs, 100000 kept leases for 12 s, short trials
-                   and contests; what is asked for beside it counts
+  --quick          a first look in two to three minutes: 5 rounds of 500 pairs, 100000 kept leases for 12 s, short
+                   trials and contests; what is asked for beside it counts
   --only SECTION   latency, distance, scaling, transports, faults, memory, kept, trials, peers, throughput or
                    contention, and not the others; may be given again
   --peers          the section peers as well, which only comes when it is asked for: redlock beside node-redlock and
