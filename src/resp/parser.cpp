@@ -101,6 +101,12 @@ const reply* parser::next()
     {
         nodes_.clear();
         elements_ = 0;
+        if (read_short_reply())
+        {
+            begin_ = cursor_;
+            reply_.nodes = nodes_;
+            return &reply_;
+        }
     }
     while (true) // Every turn consumes bytes or is the last one.
     {
@@ -127,6 +133,27 @@ const reply* parser::next()
             return nullptr;
         }
     }
+}
+
+// What nearly all replies to a lock client are, a digit or OK, if it is there as a whole. Everything else takes the long way.
+bool parser::read_short_reply()
+{
+    constexpr std::string_view ok = "+OK\r\n";
+    const char* const first = buffer_.get() + cursor_;
+    const std::string_view seen{first, static_cast<std::size_t>(visible_end() - first)};
+    const bool is_digit = seen.size() >= 4 && seen[0] == ':' && seen[1] >= '0' && seen[1] <= '9' &&
+                          seen[2] == '\r' && seen[3] == '\n';
+    if (is_digit)
+    {
+        add(kind::integer, 0, seen[1] - '0', {}, first + 4);
+        return true;
+    }
+    if (seen.starts_with(ok) && limits_.line_bytes >= ok.size())
+    {
+        add(kind::simple_string, 0, 0, seen.substr(1, 2), first + ok.size());
+        return true;
+    }
+    return false;
 }
 
 // Counts the value that was just read as an element, then every aggregate that is complete with it. True when

@@ -82,6 +82,7 @@ class parser
         const char* after() const noexcept { return end + 2; }
     };
 
+    bool read_short_reply();
     progress read_element();
     progress read_line(kind type, std::size_t longest, parse_error when_longer);
     progress read_bulk(kind type);
