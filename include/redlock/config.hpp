@@ -46,7 +46,9 @@ struct config
     /// A connection that owes an answer, and gave none for so long, is closed.
     std::chrono::milliseconds dead_after{1000};
 
-    /// The same for the delay between two rounds of an acquire.
+    /// The same for the delay between two rounds of an acquire. While the master that leads for the resource answers, the
+    /// acquire stands in line there meanwhile, and its next round begins with its turn: it pauses for
+    /// `retry_delay_max` at most, and for half of that at least unless its turn comes.
     std::chrono::milliseconds retry_delay_min{10};
     std::chrono::milliseconds retry_delay_max{500}; ///< What it doubles up to.
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Acquire and try_acquire: rounds until one holds, or until there may be no more.
+// Acquire and try_acquire: rounds until one holds, or until there may be no more. Between two of them an acquire stands in
+// line at the master that leads for the resource.
 #include "core/backoff.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
@@ -111,9 +112,12 @@ class acquisition
 
     running operation;
 
+    env::scheduler& strand() noexcept { return service_.strand(); }
+
     void begin_round()
     {
         ++rounds_;
+        began_by_turn_ = false;
         held_ = service_.make_holding(call_.resource);
         votes_ = service_.send_sets(*held_, call_.options.ttl, operation.wake);
     }
@@ -155,6 +159,46 @@ class acquisition
     /// Whatever was sent in this round is released, where it seemed refused as well.
     void give_back() { service_.give_back(*held_); }
 
+    /// Where others were seen to stand in line it goes to the end of it, before its first round: until when at most.
+    std::optional<clock::time_point> first_pause() const
+    {
+        const bool waits = !call_.once && call_.options.max_rounds != 1U &&
+                           core::remaining(wait_ends(), service_.strand().now()) >= core::backoff_floor;
+        return waits && service_.is_crowded(call_.resource) ? std::optional{end_of_patience()} : std::nullopt;
+    }
+
+    /// Waits for the time of the next round, or for the turn at the leading master: then the round has begun, and this is
+    /// true.
+    env::task<bool> pause(clock::time_point next)
+    {
+        const clock::time_point now = service_.strand().now();
+        const clock::time_point at_latest = std::max(next, end_of_patience());
+        bool goes_on = co_await wait_until(had_round() ? std::min(next, now + core::backoff_floor) : now);
+        while (goes_on && stands_in_line())
+        {
+            goes_on = co_await wait_until(std::min(next, place_.value_or(now)));
+            if (!goes_on || service_.strand().now() >= next)
+            {
+                break;
+            }
+            switch (co_await ask_for_turn())
+            {
+            case turn::come:
+                begin_round_with_turn();
+                co_return true;
+            case turn::later:
+                next = at_latest;
+                break;
+            case turn::unknown:
+                // Nothing speaks against a first round.
+                co_await wait_until(had_round() ? next : now);
+                co_return false;
+            }
+        }
+        co_await wait_until(next);
+        co_return false;
+    }
+
     /// When the next round starts; empty if there is none after this one.
     std::optional<clock::time_point> next_round() const
     {
@@ -171,13 +215,18 @@ class acquisition
         return now + core::backoff_delay(policy, rounds_, now - votes_->started(), service_.random_number());
     }
 
-    /// However long this process slept: the time in which a round may start.
-    bool may_start() const { return service_.strand().now() <= wait_ends(); }
+    bool had_round() const noexcept { return rounds_ > 0; }
+    /// However long this process slept: the time in which a round may start. The first one always may.
+    bool may_start() const { return !had_round() || service_.strand().now() <= wait_ends(); }
 
     void fail(error_code why = {})
     {
-        const error_code result = why ? why : error_of(*votes_);
-        finish(operation.stopped() ? operation.stopped() : result, {});
+        why = operation.stopped() ? operation.stopped() : why;
+        if (call_.out != nullptr && !votes_)
+        {
+            *call_.out = report{};
+        }
+        finish(why ? why : error_of(*votes_), {});
     }
 
     /// Before the first round.
@@ -201,6 +250,91 @@ class acquisition
     }
 
   private:
+    /// False if the acquire is stopped.
+    env::task<bool> wait_until(clock::time_point then)
+    {
+        const alarm_clock alarm{service_.strand(), operation.wake, then};
+        while (service_.strand().now() < then && !operation.stopped())
+        {
+            co_await operation.wake;
+        }
+        co_return !operation.stopped();
+    }
+
+    enum class turn : std::uint8_t
+    {
+        come,   // The leading master has set the key.
+        later,  // It said when.
+        unknown // It said nothing, or nobody listens any more.
+    };
+
+    env::task<turn> ask_for_turn()
+    {
+        if (turn_holding_ && service_.leader_of(*turn_holding_) != leader_)
+        {
+            place_.reset();
+        }
+        if (!place_)
+        {
+            turn_holding_ = service_.make_holding(call_.resource);
+            leader_ = service_.leader_of(*turn_holding_);
+        }
+        turn_ = service_.ask_for_turn(*turn_holding_, call_.options.ttl, place_.has_value(), operation.wake);
+        while (turn_->awaits_turn() && !operation.stopped())
+        {
+            co_await operation.wake;
+        }
+        if (!operation.stopped() && may_start() && turn_->ballot().count(vote::granted) > 0)
+        {
+            co_return turn::come;
+        }
+        service_.give_back(*turn_holding_);
+        place_ = turn_->turn();
+        if (place_)
+        {
+            service_.note_crowd(call_.resource, true);
+            co_return turn::later;
+        }
+        service_.forget_crowd(call_.resource);
+        co_return turn::unknown;
+    }
+
+    /// Not where the leading master has just failed to answer. Nor where its word is worth nothing: it doesn't have the key
+    /// that a quorum of the others have.
+    bool stands_in_line() const
+    {
+        if (!had_round())
+        {
+            return true;
+        }
+        const std::optional<std::size_t> leader = service_.leader_of(*held_);
+        const vote said = leader ? votes_->ballot().of(*leader) : vote::unsent;
+        const bool overruled = votes_->ballot().count(vote::held) >= votes_->ballot().quorum();
+        return !began_by_turn_ && (said == vote::held || (said == vote::granted && !overruled));
+    }
+
+    /// How long it stands in line before it asks all masters again, for the leading one may be wrong.
+    clock::time_point end_of_patience() const
+    {
+        const clock::time_point now = service_.strand().now();
+        const clock::duration left = core::remaining(wait_ends(), now);
+        const auto longest = std::min<clock::duration>(service_.options().retry_delay_max, left);
+        const auto jitter = static_cast<std::uint64_t>(longest.count()) / 2;
+        const clock::duration drawn{static_cast<clock::rep>(service_.random_number() % (jitter + 1))};
+        return now + longest - drawn;
+    }
+
+    void begin_round_with_turn()
+    {
+        ++rounds_;
+        began_by_turn_ = true;
+        place_.reset();
+        held_ = std::move(turn_holding_);
+        votes_ = std::move(turn_);
+        service_.note_crowd(call_.resource, votes_->others_wait());
+        service_.send_other_sets(*votes_);
+    }
+
     clock::time_point wait_ends() const { return core::later(began_, call_.options.wait.value()); }
 
     void tell_decision(error_code result, clock::duration validity)
@@ -242,6 +376,11 @@ class acquisition
     std::uint32_t rounds_ = 0;
     detail::holding_ptr held_;
     awaited_round votes_;
+    bool began_by_turn_ = false;             // The round, at the leading master.
+    std::optional<clock::time_point> place_; // In the line: its turn.
+    std::optional<std::size_t> leader_;      // Who said so.
+    detail::holding_ptr turn_holding_;
+    awaited_round turn_;
 };
 
 } // namespace
@@ -269,9 +408,32 @@ env::flow acquire(lock_service& service, acquire_call call)
         self.refuse(self.operation.stopped());
         co_return;
     }
+    std::optional<clock::time_point> next = self.first_pause();
     for (;;)
     {
-        self.begin_round();
+        bool begun = false;
+        if (next)
+        {
+            const pausing place{service};
+            if (place)
+            {
+                begun = co_await self.pause(*next);
+            }
+            else if (self.had_round())
+            {
+                self.fail(errc::too_many_operations);
+                co_return;
+            }
+            if (!begun && (self.operation.stopped() || !self.may_start()))
+            {
+                self.fail();
+                co_return;
+            }
+        }
+        if (!begun)
+        {
+            self.begin_round();
+        }
         while (self.undecided())
         {
             co_await self.operation.wake;
@@ -281,27 +443,13 @@ env::flow acquire(lock_service& service, acquire_call call)
             co_return;
         }
         self.give_back();
-        const std::optional<clock::time_point> next = self.next_round();
+        next = self.next_round();
         while (!next && self.unexplained())
         {
             co_await self.operation.wake;
         }
         self.tell_loss();
-        if (next && !self.operation.stopped())
-        {
-            const pausing place{service};
-            if (!place)
-            {
-                self.fail(errc::too_many_operations);
-                co_return;
-            }
-            const alarm_clock pause{service.strand(), self.operation.wake, *next};
-            while (service.strand().now() < *next && !self.operation.stopped())
-            {
-                co_await self.operation.wake;
-            }
-        }
-        if (!next || self.operation.stopped() || !self.may_start())
+        if (!next || self.operation.stopped())
         {
             self.fail();
             co_return;

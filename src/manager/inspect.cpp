@@ -37,7 +37,7 @@ class holders final : public answers
         master_inspection& entry = said_[master];
         entry.reason = said.reason;
         (said.reason ? entry.detail : entry.owner_id) = short_text{said.text};
-        entry.expires_in = said.expires_in;
+        entry.expires_in = said.time_left;
     }
 
     std::vector<master_inspection> said_;

@@ -62,6 +62,7 @@ lock_service::lock_service(
     for (const master& each : options_.masters)
     {
         names->push_back(each.name());
+        master_hashes_.push_back(core::stable_hash(names->back()));
     }
     names_ = std::move(names);
     if (options_.observer.on_event)

@@ -8,9 +8,11 @@
 #include <redlock/options.hpp>
 #include <redlock/report.hpp>
 
+#include "core/leader.hpp"
 #include "core/validity.hpp"
 #include "env/environment.hpp"
 #include "env/flow.hpp"
+#include "manager/crowds.hpp"
 #include "manager/deliver.hpp"
 #include "manager/gate.hpp"
 #include "manager/holding.hpp"
@@ -174,6 +176,23 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     detail::holding_ptr make_holding(std::string_view resource);
     awaited_round send_sets(holding& about, std::chrono::milliseconds ttl, env::wake& listener);
+    /// Asks the master that leads for it, and no other one yet, whether it is our turn.
+    awaited_round
+    ask_for_turn(holding& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener);
+    /// It is: the SET goes to all others.
+    void send_other_sets(round& begun);
+    net::turn_request turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept;
+    /// The master that leads for a resource, of those that are up; empty if none is.
+    std::optional<std::size_t> leader_of(const holding& about) const noexcept;
+    /// Whether others were seen to stand in line for it.
+    bool is_crowded(std::string_view resource) const noexcept
+    {
+        return !crowds_.empty() && crowds_.have(core::stable_hash(resource));
+    }
+    /// Whether others want it as well, as the leading master knows.
+    void note_crowd(std::string_view resource, bool others_want_it) noexcept;
+    /// It doesn't say.
+    void forget_crowd(std::string_view resource) noexcept { crowds_.forget(core::stable_hash(resource)); }
     /// `listener` may be null.
     awaited_round send_extensions(holding& about, std::chrono::milliseconds ttl, env::wake* listener);
     awaited_round send_releases(holding& about, env::wake& listener);
@@ -266,6 +285,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::size_t kept_leases_ = 0;
     std::vector<std::unique_ptr<round>> unused_rounds_;
     std::vector<std::unique_ptr<net::connection>> connections_;
+    std::vector<std::uint64_t> master_hashes_;
+    crowds crowds_;
     std::vector<error_code> last_down_; // Of each master: so that an outage is told once.
 };
 

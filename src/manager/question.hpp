@@ -33,7 +33,7 @@ class answers : public net::voter
         take(master, reply);
         count();
     }
-    std::optional<std::chrono::milliseconds> wants_script() const noexcept final { return {}; }
+    bool append_in_full(std::string&) const final { return false; }
 
   private:
     /// Each master is heard once: what it answered, or why it didn't.

@@ -18,7 +18,8 @@ void round::begin(redlock::operation what, holding& about, std::chrono::millisec
     about_ = &about;
     ttl_ = ttl;
     node_timeout_ = service_.node_timeout(ttl);
-    timed_out_ = false;
+    timed_out_ = awaits_turn_ = others_wait_ = false;
+    turn_.reset();
     ballot_ = core::ballot{ballot_.masters()};
     failed_.clear();
     listener_ = listener;
@@ -29,8 +30,15 @@ void round::await_votes()
 {
     if (ballot_.count(vote::pending) > 0)
     {
-        service_.strand().arm(*this, started_ + node_timeout_);
+        service_.strand().arm(*this, service_.strand().now() + node_timeout_);
     }
+}
+
+void round::await_turn(bool in_line)
+{
+    in_line_ = in_line;
+    awaits_turn_ = ballot_.count(vote::pending) == ballot_.masters();
+    await_votes();
 }
 
 bool round::confirmed() const noexcept
@@ -89,7 +97,21 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     {
         service_.on_extension_vote(*this, master);
     }
-    if (is_worth_telling())
+    if (said.others_wait && what_ == redlock::operation::release)
+    {
+        service_.note_crowd(about_->resource(), true);
+    }
+    if (std::exchange(awaits_turn_, false))
+    {
+        others_wait_ = said.others_wait;
+        if (said.time_left)
+        {
+            turn_ = at + *said.time_left;
+            disarm(); // Nobody else is asked.
+        }
+        tell();
+    }
+    else if (is_worth_telling())
     {
         tell();
     }
@@ -120,17 +142,27 @@ void round::book(std::size_t master, clock::duration elapsed, const net::answer&
     }
 }
 
-std::optional<std::chrono::milliseconds> round::wants_script() const noexcept
+bool round::append_in_full(std::string& out) const
 {
+    if (awaits_turn_ && listener_ != nullptr)
+    {
+        net::append_turn(out, *about_, service_.turn_request(ttl_, in_line_), net::script_form::text);
+        return true;
+    }
     // An extension is worth having on every master: only those who gave it back are done with it.
-    const bool open = outcome() == core::verdict::undecided || what_ == redlock::operation::extend;
-    const bool wanted = open && !timed_out_ && about_->state() == holding_state::held;
-    return wanted ? std::optional{ttl_} : std::nullopt;
+    const bool wanted =
+        what_ == redlock::operation::extend && !timed_out_ && about_->state() == holding_state::held;
+    if (wanted)
+    {
+        net::append_extend(out, *about_, ttl_, net::script_form::text);
+    }
+    return wanted;
 }
 
 void round::on_deadline()
 {
     timed_out_ = true;
+    awaits_turn_ = false;
     // The answers to an extension count for as long as the lease is valid; of the others the time is over.
     if (what_ != redlock::operation::extend)
     {

@@ -12,6 +12,8 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,6 +34,14 @@ class round final : public net::voter, private env::deadline
     void ignore() noexcept { listener_ = nullptr; }
     /// Sets the deadline of the masters, once everything is sent.
     void await_votes();
+    /// One master alone was asked, whether it is our turn: its answer wakes the listener, whatever it is.
+    void await_turn(bool in_line);
+    /// Until that has come, or the node timeout is over.
+    bool awaits_turn() const noexcept { return awaits_turn_; }
+    /// When it is, by the master that was asked; empty if it didn't say.
+    std::optional<clock::time_point> turn() const noexcept { return turn_; }
+    /// As far as that master knows: others stand in line.
+    bool others_wait() const noexcept { return others_wait_; }
 
     core::verdict outcome() const noexcept { return ballot_.outcome(); }
     const core::ballot& ballot() const noexcept { return ballot_; }
@@ -55,7 +65,7 @@ class round final : public net::voter, private env::deadline
     void describe(report& out) const;
 
     void on_vote(std::size_t master, const net::answer& said, clock::time_point at) noexcept override;
-    std::optional<std::chrono::milliseconds> wants_script() const noexcept override;
+    bool append_in_full(std::string& out) const override;
 
   private:
     /// Why a master gave no answer, and what was said to it.
@@ -75,6 +85,8 @@ class round final : public net::voter, private env::deadline
     core::ballot ballot_;
     redlock::operation what_ = redlock::operation::acquire;
     bool timed_out_ = false;
+    bool awaits_turn_ = false;
+    bool others_wait_ = false;
     env::wake* listener_ = nullptr;
     clock::time_point started_{};
     std::array<clock::duration, max_masters> elapsed_{}; // Of each vote that was cast.
@@ -84,6 +96,8 @@ class round final : public net::voter, private env::deadline
     boost::intrusive_ptr<holding> about_;
     std::chrono::milliseconds ttl_{0};
     std::chrono::milliseconds node_timeout_{0};
+    bool in_line_ = false;
+    std::optional<clock::time_point> turn_{};
 };
 
 using round_ptr = boost::intrusive_ptr<round>;

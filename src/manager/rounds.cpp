@@ -46,6 +46,71 @@ awaited_round lock_service::send_sets(holding& about, std::chrono::milliseconds 
 }
 
 awaited_round
+lock_service::ask_for_turn(holding& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener)
+{
+    about.ttl = ttl;
+    awaited_round votes = begin_round(operation::acquire, about, ttl, &listener);
+    if (const std::optional<std::size_t> leader = leader_of(about))
+    {
+        votes->await_turn(in_line);
+        command_.clear();
+        net::append_turn(command_, about, turn_request(ttl, in_line), net::script_form::digest);
+        connections_[*leader]->send_turn(about, command_, *votes, votes->started());
+    }
+    return votes;
+}
+
+void lock_service::send_other_sets(round& begun)
+{
+    command_.clear();
+    net::append_set(command_, begun.about(), begun.ttl());
+    const clock::time_point now = strand_.now();
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        if (begun.ballot().of(master) == vote::pending)
+        {
+            connections_[master]->send_set(begun.about(), command_, begun, now);
+        }
+    }
+    begun.await_votes();
+}
+
+/// The last one's turn is kept for as long as a master has to answer: so much later its question may come. No place is wider
+/// than a pause: by its end everybody asks anyway.
+net::turn_request lock_service::turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept
+{
+    return {ttl, in_line, node_timeout(ttl), options_.retry_delay_max};
+}
+
+std::optional<std::size_t> lock_service::leader_of(const holding& about) const noexcept
+{
+    const std::uint64_t key = core::stable_hash(about.key());
+    std::optional<std::size_t> leader;
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        const bool leads = !leader || core::claim_to_lead(master_hashes_[master], key) >
+                                          core::claim_to_lead(master_hashes_[*leader], key);
+        if (connections_[master]->ready() && leads)
+        {
+            leader = master;
+        }
+    }
+    return leader;
+}
+
+void lock_service::note_crowd(std::string_view resource, bool others_want_it) noexcept
+{
+    if (others_want_it)
+    {
+        crowds_.see(core::stable_hash(resource), strand_.now());
+    }
+    else if (!crowds_.empty())
+    {
+        crowds_.miss(core::stable_hash(resource), strand_.now());
+    }
+}
+
+awaited_round
 lock_service::send_extensions(holding& about, std::chrono::milliseconds ttl, env::wake* listener)
 {
     awaited_round votes = begin_round(operation::extend, about, ttl, listener);

@@ -61,6 +61,20 @@ answer unexpected() noexcept
     return no_answer(vote::failed, master_errc::protocol_error);
 }
 
+std::optional<std::int64_t>
+integer_between(std::int64_t least, std::int64_t most, const resp::reply& reply) noexcept
+{
+    const bool is_one =
+        reply.root().kind == resp::kind::integer && reply.integer() >= least && reply.integer() <= most;
+    return is_one ? std::optional{reply.integer()} : std::nullopt;
+}
+
+/// What stands where a number should.
+answer no_number(const resp::reply& reply) noexcept
+{
+    return reply.is_error() ? read_error(reply) : unexpected();
+}
+
 } // namespace
 
 void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl)
@@ -79,6 +93,16 @@ void append_extend(std::string& out, const claim& of, std::chrono::milliseconds 
 void append_release(std::string& out, const claim& of, script_form form)
 {
     resp::append_command(out, {eval(form), body(release_script, form), "1", of.key(), of.owner_id()});
+}
+
+void append_turn(std::string& out, const claim& of, const turn_request& asked, script_form form)
+{
+    const decimal ttl{asked.ttl};
+    const decimal waited_for{asked.waited_for};
+    const decimal widest_place{asked.widest_place};
+    resp::append_command(
+        out, {eval(form), body(turn_script, form), "1", of.key(), of.owner_id(), ttl.view(),
+              asked.in_line ? "1" : "0", waited_for.view(), widest_place.view()});
 }
 
 void append_inspect(std::string& out, std::string_view key)
@@ -100,17 +124,39 @@ answer read_set(const resp::reply& reply) noexcept
     return is_ok ? answered(vote::granted) : unexpected();
 }
 
-answer read_script(const resp::reply& reply) noexcept
+answer read_extend(const resp::reply& reply) noexcept
 {
-    if (reply.is_error())
+    const std::optional<std::int64_t> number = integer_between(0, 1, reply);
+    return number ? answered(*number == 1 ? vote::granted : vote::held) : no_number(reply);
+}
+
+answer read_release(const resp::reply& reply) noexcept
+{
+    const std::optional<std::int64_t> number = integer_between(0, 3, reply);
+    if (!number)
     {
-        return read_error(reply);
+        return no_number(reply);
     }
-    if (reply.root().kind != resp::kind::integer || reply.integer() < 0 || reply.integer() > 1)
+    answer said = answered(*number % 2 == 1 ? vote::granted : vote::held);
+    said.others_wait = *number > 1;
+    return said;
+}
+
+answer read_turn(const resp::reply& reply) noexcept
+{
+    constexpr std::int64_t longest = std::chrono::milliseconds{std::chrono::hours{1}}.count();
+    const std::optional<std::int64_t> number = integer_between(-1, longest, reply);
+    if (!number)
     {
-        return unexpected();
+        return no_number(reply);
     }
-    return answered(reply.integer() == 1 ? vote::granted : vote::held);
+    answer said = answered(*number <= 0 ? vote::granted : vote::held);
+    said.others_wait = *number != 0;
+    if (*number > 0)
+    {
+        said.time_left = std::chrono::milliseconds{*number};
+    }
+    return said;
 }
 
 answer read_inspect(const resp::reply& reply) noexcept
@@ -139,7 +185,7 @@ answer read_inspect(const resp::reply& reply) noexcept
     said.text = value.text;
     if (left >= 0)
     {
-        said.expires_in = std::chrono::milliseconds{left};
+        said.time_left = std::chrono::milliseconds{left};
     }
     return said;
 }

@@ -35,11 +35,51 @@ if redis.call("pttl", KEYS[1]) < tonumber(ARGV[2]) then redis.call("pexpire", KE
 return 1)lua",
     "0fb1b4f8c33500117953de4d978566ebb71567c7"};
 
-/// Deletes the key if it is ours.
+/// Deletes the key if it is ours. Tells as well whether somebody stands in line for it here.
 inline constexpr script release_script{
     R"lua(if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call("del", KEYS[1]))lua",
-    "eaed58c670563e4cca2a22fd7d18f942a278b74d"};
+redis.call("del", KEYS[1])
+local left = redis.pcall("pttl", KEYS[1] .. ":redlock-line")
+return type(left) == "number" and left > 0 and 3 or 1)lua",
+    "ef2304a48585a80a58252306ed90a6efa24c984e"};
+
+/// Somebody who was refused, or knows that others were, asks the leading master whose turn it is. The key is set if nobody has
+/// it, and either it is the asker's turn or nobody stands in line. Else the asker gets the place behind the last one: the
+/// milliseconds until its turn. A place is as wide as a quarter of the time for which whoever has the key has been seen to
+/// have it.
+///
+/// The line is a key of its own, which lapses when the last one's turn is over. It holds by whom the key was held (a digest:
+/// others may keep anything there), since when, the last one's turn, and who that is: whoever doesn't come back is missed
+/// by nobody. A clock that was set makes it begin anew.
+///
+/// Arguments: the owner id, the ttl, 1 for somebody whose turn has come, for how long past it the last one is waited for, the
+/// widest place. The times are in milliseconds.
+inline constexpr script turn_script{
+    R"lua(local line = KEYS[1] .. ":redlock-line"
+local holder = redis.call("get", KEYS[1])
+local seen = redis.call("get", line)
+local known, since, before, last
+if seen then
+  known, since, before, last = string.match(seen, "^line (%x+) (%d+) (%d+) (%S+)$")
+  if not known then return redis.error_reply("ERR the key of the line is no line") end
+end
+if not holder and (ARGV[3] == "1" or not seen) then
+  redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
+  if seen and last ~= ARGV[1] then return -1 end
+  redis.call("del", line)
+  return 0
+end
+local time = redis.call("time")
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local whose = redis.sha1hex(holder or "")
+since, before = tonumber(since) or now, tonumber(before) or now
+if known ~= whose or since > now then since = now end
+if before < now or before > now + 3600000 then before = now end
+local place = math.min(math.max(math.floor((now - since) / 4), 1), tonumber(ARGV[5]))
+local turn = math.min(before + place + 1 - ARGV[3], now + 3600000)
+redis.call("set", line, "line " .. whose .. " " .. since .. " " .. turn .. " " .. ARGV[1], "PX", turn - now + ARGV[4])
+return turn - now)lua",
+    "57019a79db0de93e9c9468fe35c27bc0c163d044"};
 
 /// Tells whose the key is and when it expires. Always sent in full: it is rare, and is told apart from no other.
 inline constexpr std::string_view inspect_script =
@@ -56,6 +96,17 @@ void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl
 void append_extend(std::string& out, const claim& of, std::chrono::milliseconds ttl, script_form form);
 void append_release(std::string& out, const claim& of, script_form form);
 
+/// What somebody in line asks for.
+struct turn_request
+{
+    std::chrono::milliseconds ttl;
+    bool in_line; // He has a place, and his turn has come.
+    std::chrono::milliseconds waited_for;
+    std::chrono::milliseconds widest_place;
+};
+
+void append_turn(std::string& out, const claim& of, const turn_request& asked, script_form form);
+
 void append_inspect(std::string& out, std::string_view key);
 
 /// What one master said, as a vote with its reason.
@@ -66,7 +117,8 @@ struct answer
     std::string_view text; // What the server said, raw. Valid during the call that passes the answer.
     core::release_after release = core::release_after::again; // Of an error.
     bool no_script = false;                                   // It doesn't know the script's digest.
-    std::optional<std::chrono::milliseconds> expires_in{};    // Of an inspection.
+    std::optional<std::chrono::milliseconds> time_left{};     // Until the key expires, or until one's turn.
+    bool others_wait = false;                                 // Somebody stands in line.
 };
 
 /// A vote without an answer, or with one that decides nothing.
@@ -81,9 +133,14 @@ inline answer no_answer(vote value, error_code reason, std::string_view text = {
 
 /// Of a SET NX: OK is granted, nil is held.
 answer read_set(const resp::reply& reply) noexcept;
-/// Of a script: 1 is granted, 0 is held ("not ours").
-answer read_script(const resp::reply& reply) noexcept;
-/// Of an inspection: without a key it is granted; with one it is held, `text` is its value and `expires_in` the time
+/// Of an extension: 1 is granted, 0 is held ("not ours").
+answer read_extend(const resp::reply& reply) noexcept;
+/// Of a release: the same, and 2 more if others wait.
+answer read_release(const resp::reply& reply) noexcept;
+/// Of the turn in a line: 0 is granted, -1 is granted and others wait, a positive number is held, with the time until
+/// the turn.
+answer read_turn(const resp::reply& reply) noexcept;
+/// Of an inspection: without a key it is granted; with one it is held, `text` is its value and `time_left` the time
 /// that is left, unless it never expires.
 answer read_inspect(const resp::reply& reply) noexcept;
 /// Of TIME: what the server's clock shows, since 1970; empty for anything else.

@@ -361,22 +361,39 @@ void connection::on_deadline()
     watch(now);
 }
 
-void connection::send_set(claim& of, std::string_view command, voter& votes, clock::time_point now)
+/// Whether what may leave a key behind can be sent; if not, that is the vote.
+bool connection::may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now)
 {
     if (!ready())
     {
         votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
-        return;
+        return false;
     }
     const bool fits = commands_.has_room(command.size());
     if (!fits || !owed_.has_room(of.at(index_)))
     {
         const error_code why = fits ? master_errc::too_many_owed : master_errc::too_many_waiting;
         votes.on_vote(index_, no_answer(vote::unsent, why), now);
-        return;
+        return false;
     }
-    commands_.push_set(of, command, &votes, now);
     strand_.at_end_of_turn(*this);
+    return true;
+}
+
+void connection::send_set(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (may_claim(of, command, votes, now))
+    {
+        commands_.push_set(of, command, &votes, now);
+    }
+}
+
+void connection::send_turn(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (may_claim(of, command, votes, now))
+    {
+        commands_.push_turn(of, command, votes, now);
+    }
 }
 
 void connection::send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now)

@@ -109,6 +109,7 @@ class connection final : private env::end_of_turn, private env::deadline
 
     // Each of these ends in one vote, at once if nothing is sent.
     void send_set(claim& of, std::string_view command, voter& votes, clock::time_point now);
+    void send_turn(claim& of, std::string_view command, voter& votes, clock::time_point now);
     void send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
     /// Ends in one reply, or in one vote that says why there is none.
     void send_question(std::string_view command, voter& asker, clock::time_point now);
@@ -148,6 +149,7 @@ class connection final : private env::end_of_turn, private env::deadline
     void break_off(const failure& why);
     void release_what_is_due(clock::time_point now);
     error_code full(const error_code& otherwise) const noexcept;
+    bool may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now);
     void start_io();
     void watch(clock::time_point now);
     clock::time_point dead_at() const noexcept;

@@ -289,6 +289,7 @@ env::task<failure> connection::look_around(std::int64_t client_id)
     resp::append_command(out, {"CLIENT", "SETNAME", options_.client_name});
     resp::append_command(out, {"SCRIPT", "LOAD", extend_script.text});
     resp::append_command(out, {"SCRIPT", "LOAD", release_script.text});
+    resp::append_command(out, {"SCRIPT", "LOAD", turn_script.text});
     resp::append_command(out, {"INFO", "server"});
     resp::append_command(out, {"INFO", "memory"});
     // Nobody's id: only whether we may.
@@ -296,7 +297,7 @@ env::task<failure> connection::look_around(std::int64_t client_id)
 
     const resp::reply* reply = nullptr;
     // The name and the scripts are conveniences: without the scripts each command is sent in full once.
-    for (int convenience = 0; convenience < 3; ++convenience)
+    for (int convenience = 0; convenience < 4; ++convenience)
     {
         reply = co_await next_reply();
         if (reply == nullptr)

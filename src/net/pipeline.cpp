@@ -13,7 +13,8 @@ namespace
 {
 
 constexpr std::string_view probe_command = "*1\r\n$4\r\nTIME\r\n";
-constexpr std::size_t script_in_full_bytes = 300; // And the key: the longest of them by its text.
+constexpr std::size_t script_in_full_bytes =
+    turn_script.text.size() + 200; // And the key: the longest of them.
 constexpr std::size_t kept_capacity = std::size_t{1}
                                       << 20; // A larger buffer is given back once it is written.
 
@@ -33,12 +34,22 @@ void pipeline::push(slot next, clock::time_point now)
     ++unwritten_;
 }
 
-void pipeline::push_set(claim& of, std::string_view command, voter* votes, clock::time_point now)
+void pipeline::push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now)
 {
     assert(owed_.has_room(of.at(master_)));
     owed_.incur(of.at(master_));
     waiting_.append(command);
-    push({claim_ptr{&of}, voter_ptr{votes}, verb::set}, now);
+    push({claim_ptr{&of}, voter_ptr{votes}, what}, now);
+}
+
+void pipeline::push_set(claim& of, std::string_view command, voter* votes, clock::time_point now)
+{
+    push_claim(verb::set, of, command, votes, now);
+}
+
+void pipeline::push_turn(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    push_claim(verb::turn, of, command, &votes, now);
 }
 
 bool pipeline::push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now)
@@ -118,17 +129,41 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     {
         append_release(waiting_, *unknown.of, script_form::text);
     }
-    else if (const std::optional<std::chrono::milliseconds> ttl = unknown.votes->wants_script())
-    {
-        append_extend(waiting_, *unknown.of, *ttl, script_form::text);
-    }
-    else
+    // Its release may be on its way already.
+    else if (
+        (unknown.what == verb::turn && unknown.of->at(master_).state != debt_state::incurred) ||
+        !unknown.votes->append_in_full(waiting_))
     {
         return false;
     }
     unknown.in_full = true;
     push(std::move(unknown), now);
     return true;
+}
+
+/// Refused in its turn, unlike by a SET that may have run before: the key is another's, the script has compared.
+void pipeline::book_turn(debt& item, const answer& said)
+{
+    item.maybe_there = true;
+    if (said.vote == vote::held && item.state == debt_state::incurred)
+    {
+        owed_.settle(item);
+    }
+}
+
+answer pipeline::read(verb what, const resp::reply& reply) noexcept
+{
+    switch (what)
+    {
+    case verb::set:
+        return read_set(reply);
+    case verb::turn:
+        return read_turn(reply);
+    case verb::release:
+        return read_release(reply);
+    default:
+        return read_extend(reply);
+    }
 }
 
 void pipeline::book_release(debt& item, const answer& said)
@@ -190,7 +225,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
         current.votes->on_reply(master_, reply);
         return {};
     }
-    const answer said = current.what == verb::set ? read_set(reply) : read_script(reply);
+    const answer said = read(current.what, reply);
     if (said.no_script && current.what != verb::set && send_in_full(current, now))
     {
         return {};
@@ -198,6 +233,10 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     if (current.what == verb::set)
     {
         current.of->at(master_).maybe_there = true;
+    }
+    else if (current.what == verb::turn)
+    {
+        book_turn(current.of->at(master_), said);
     }
     else if (current.what == verb::release)
     {
@@ -218,7 +257,7 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
     {
         return;
     }
-    if (lost.what == verb::set)
+    if (writes_key(lost.what))
     {
         debt& item = lost.of->at(master_);
         item.maybe_there = item.maybe_there || written;
@@ -247,7 +286,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
         slots_.pop_front();
         const bool was_written = written > 0;
         written -= was_written ? 1 : 0;
-        ghosts = ghosts || (was_written && lost.what == verb::set);
+        ghosts = ghosts || (was_written && writes_key(lost.what));
         fail(lost, was_written, reason, now);
     }
     unwritten_ = 0;

@@ -39,6 +39,8 @@ class pipeline
     }
     /// Only with room, here and in the ledger. `command` is the serialised SET.
     void push_set(claim& of, std::string_view command, voter* votes, clock::time_point now);
+    /// The same for the turn in a line, whose `command` is the serialised script call, by digest.
+    void push_turn(claim& of, std::string_view command, voter& votes, clock::time_point now);
     /// False if it is full: releases have their room reserved, extensions don't.
     /// `command` is the serialised script call, by digest.
     bool push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
@@ -80,6 +82,7 @@ class pipeline
     enum class verb : std::uint8_t
     {
         set,
+        turn,
         extend,
         release,
         question,
@@ -94,9 +97,15 @@ class pipeline
         bool in_full = false; // The script was sent in full, after NOSCRIPT.
     };
 
+    /// Whether it may leave a key behind.
+    static bool writes_key(verb what) noexcept { return what == verb::set || what == verb::turn; }
+    static answer read(verb what, const resp::reply& reply) noexcept;
+
     void push(slot next, clock::time_point now);
+    void push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
+    void book_turn(debt& item, const answer& said);
     void book_release(debt& item, const answer& said);
     void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 

@@ -4,9 +4,9 @@
 
 #include "net/command.hpp"
 
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <string>
 
 namespace redlock::net
 {
@@ -24,9 +24,9 @@ class voter
     virtual void on_vote(std::size_t master, const answer& said, clock::time_point at) noexcept = 0;
     /// The answer to a question, which is no vote.
     virtual void on_reply(std::size_t, const resp::reply&) noexcept {}
-    /// The master didn't know the script of an extension: the ttl for which it is to be sent in full, if it is. Once a round
-    /// is decided that would break the order: it would land behind the release.
-    virtual std::optional<std::chrono::milliseconds> wants_script() const noexcept = 0;
+    /// The master didn't know the script of a command: puts it into `out` again, with the script in full. False if that isn't
+    /// wanted any more: once a round is decided it would break the order, and land behind the release.
+    virtual bool append_in_full(std::string& out) const = 0;
 
     friend void intrusive_ptr_add_ref(voter* self) noexcept { ++self->references_; }
     friend void intrusive_ptr_release(voter* self) noexcept

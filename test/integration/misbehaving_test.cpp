@@ -323,7 +323,7 @@ TEST_CASE(
     own.wait_for_masters();
     const acquired none = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 10});
     CHECK(none.error == errc::held_by_other);
-    CHECK(at.wait_for_command("EVALSHA", 10, patience));
+    CHECK(shut_down(own.locks()) == redlock::error_code{}); // Then its releases are answered.
 
     std::vector<std::string> asked;
     std::vector<std::string> released;
@@ -334,7 +334,7 @@ TEST_CASE(
             CHECK(each.at(1) == "lock:r");
             asked.push_back(each.at(2));
         }
-        if (each.front() == "EVALSHA")
+        if (each.front() == "EVALSHA" && each.size() == 5)
         {
             CHECK(each.at(3) == "lock:r");
             released.push_back(each.at(4));

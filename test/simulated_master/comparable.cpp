@@ -56,6 +56,12 @@ std::string with_rounded_time_to_live(const std::string& reply)
                     : reply;
 }
 
+/// How soon depends on the milliseconds between two commands.
+std::string without_time_until_turn(const std::string& reply)
+{
+    return reply == ":0\r\n" || reply == ":-1\r\n" ? reply : "soon";
+}
+
 } // namespace
 
 std::string comparable(const command& words, const std::string& reply)
@@ -81,8 +87,18 @@ std::string comparable(const command& words, const std::string& reply)
     {
         return with_known_lines(reply);
     }
-    const bool inspects = name == "EVAL" && words.at(1) == net::inspect_script;
-    return inspects ? with_rounded_time_to_live(reply) : reply;
+    const bool is_script = (name == "EVAL" || name == "EVALSHA") && words.size() > 1;
+    if (is_script && (words[1] == net::turn_script.text || words[1] == net::turn_script.sha1))
+    {
+        return without_time_until_turn(reply);
+    }
+    if (is_script && words[1] == net::inspect_script)
+    {
+        // A line has the time in it.
+        return reply.find("\r\nline ") != std::string::npos ? without_numbers(reply)
+                                                            : with_rounded_time_to_live(reply);
+    }
+    return reply;
 }
 
 std::string printable(std::string_view text)

@@ -51,9 +51,29 @@ command set_command(chance& from)
     return words;
 }
 
+/// The last one in line is waited for until the test is over, so that nobody's turn is a matter of time.
+command turn_command(chance& from)
+{
+    const bool by_text = from.in_percent(25);
+    return {
+        by_text ? "EVAL" : "EVALSHA",
+        std::string{by_text ? net::turn_script.text : net::turn_script.sha1},
+        "1",
+        from.one_of(keys),
+        from.one_of(owners),
+        from.one_of(ttls),
+        from.in_percent(50) ? "1" : "0",
+        "1000000",
+        "500"};
+}
+
 command script_command(chance& from)
 {
     static constexpr std::array<std::string_view, 8> counts{"1", "1", "1", "1", "1", "0", "2", "x"};
+    if (from.in_percent(25))
+    {
+        return turn_command(from);
+    }
     const bool extends = from.in_percent(50);
     const net::script& which = extends ? net::extend_script : net::release_script;
     const bool by_text = from.in_percent(25);
@@ -132,7 +152,8 @@ command cache_command(chance& from)
     {
         return {
             "SCRIPT", "LOAD",
-            std::string{(from.in_percent(50) ? net::extend_script : net::release_script).text}};
+            from.one_of(
+                std::array{net::extend_script.text, net::release_script.text, net::turn_script.text})};
     }
     return from.in_percent(50) ? command{"SCRIPT", "FLUSH"} : command{"SCRIPT", "FLUSH", from.one_of(how)};
 }
@@ -172,6 +193,12 @@ command unknown(chance& from)
         words.push_back(std::string(from.below(80), 'z'));
     }
     return words;
+}
+
+/// What a program makes of wrong arguments isn't simulated.
+bool asks_for_turn(const command& words)
+{
+    return words.size() > 1 && (words[1] == net::turn_script.text || words[1] == net::turn_script.sha1);
 }
 
 /// A word is missing, one is too many, or one is wrong. Not a script: that is a program.
@@ -216,7 +243,7 @@ command random_command(chance& from, client_ids of)
     do
     {
         words = right_command(from, of);
-        if (from.in_percent(10))
+        if (from.in_percent(10) && !asks_for_turn(words))
         {
             spoil(words, from);
         }

@@ -48,6 +48,10 @@ TEST_CASE("a pause between rounds is at least a millisecond and within its bound
     options.retry_delay_max = 20ms;
     lock_manager locks = all.make_connected_manager(options);
     take_everywhere(all);
+    if (GENERATE(false, true))
+    {
+        all.forbid_lines();
+    }
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
     REQUIRE(all.finish(got));
     CHECK(got->error == errc::held_by_other);
@@ -73,6 +77,10 @@ TEST_CASE("no round starts after the wait, and none is squeezed in before its en
     options.retry_delay_max = 4ms;
     lock_manager locks = all.make_connected_manager(options);
     take_everywhere(all);
+    if (GENERATE(false, true))
+    {
+        all.forbid_lines();
+    }
     const clock::time_point began = all.now();
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 20ms});
     REQUIRE(all.finish(got));

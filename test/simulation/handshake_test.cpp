@@ -50,7 +50,7 @@ TEST_CASE("a connection introduces itself and loads the scripts")
     CHECK(said.contains("SELECT"));
     CHECK(said.contains("INFO"));
     CHECK(said.contains("CLIENT SETNAME"));
-    CHECK(all.master(0).count("SCRIPT LOAD") == 2);
+    CHECK(all.master(0).count("SCRIPT LOAD") == 3);
     CHECK(said.contains("AUTH") != all.master(0).knows_hello);
     CHECK(said.contains("CLIENT ID") != all.master(0).knows_hello);
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});

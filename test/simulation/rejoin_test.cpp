@@ -14,11 +14,11 @@ namespace redlock::test
 namespace
 {
 
-constexpr keep_options forever{.ttl = 10s, .max_hold = no_limit};
+constexpr keep_options kept_on{.ttl = 10s, .max_hold = no_limit};
 
 outcome_ptr kept(simulation& all, lock_manager& locks)
 {
-    const outcome_ptr got = all.acquire_kept(locks, "r", forever);
+    const outcome_ptr got = all.acquire_kept(locks, "r", kept_on);
     REQUIRE(all.finish(got));
     REQUIRE(!got->error);
     all.run_until_idle();

@@ -223,6 +223,7 @@ TEST_CASE("every attempt has an owner id of its own", "[scenario-19]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
+    all.forbid_lines();
     all.master(0).set("lock:r", "another", 300ms);
     all.master(1).set("lock:r", "another", 300ms);
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});

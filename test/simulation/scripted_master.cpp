@@ -30,7 +30,8 @@ std::string what_of(const command& words)
     {
         const bool releases = words[1] == net::release_script.sha1 || words[1] == net::release_script.text;
         const bool extends = words[1] == net::extend_script.sha1 || words[1] == net::extend_script.text;
-        return releases ? "release" : extends ? "extend" : name;
+        const bool asks_for_turn = words[1] == net::turn_script.sha1 || words[1] == net::turn_script.text;
+        return releases ? "release" : extends ? "extend" : asks_for_turn ? "turn" : name;
     }
     return name;
 }

@@ -158,7 +158,8 @@ class scripted_master
     std::optional<clock::time_point> expiry(const std::string& key);
     void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
     void remove(const std::string& key) { keys_.remove(key); }
-    std::size_t key_count() { return keys_.size(); }
+    /// Lines aside: nobody has to give them back, they lapse.
+    std::size_t key_count();
 
     // ---- What came.
     const std::vector<received>& log() const noexcept { return log_; }
@@ -200,6 +201,7 @@ class scripted_master
     std::string inspect(const client_state& from, const std::string& key);
     std::string release(const script_arguments& given);
     std::string extend(const script_arguments& given, const std::string& digest);
+    std::string turn(const script_arguments& given);
     bool lets_in(client_state& who, std::string_view user, std::string_view given) const;
 
     virtual_world& world_;

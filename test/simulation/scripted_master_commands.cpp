@@ -11,6 +11,9 @@
 
 #include <algorithm>
 #include <map>
+#include <regex>
+#include <string>
+#include <tuple>
 
 namespace redlock::test
 {
@@ -48,9 +51,32 @@ std::string digest_of(const std::string& script)
 {
     static const std::map<std::string_view, std::string> known{
         {net::extend_script.text, sha1_hex(net::extend_script.text)},
-        {net::release_script.text, sha1_hex(net::release_script.text)}};
+        {net::release_script.text, sha1_hex(net::release_script.text)},
+        {net::turn_script.text, sha1_hex(net::turn_script.text)}};
     const auto found = known.find(script);
     return found != known.end() ? found->second : sha1_hex(script);
+}
+
+constexpr const char* line_suffix = ":redlock-line";
+
+/// What a line holds.
+struct line_parts
+{
+    std::string whose;
+    std::int64_t since;
+    std::int64_t turn; // Of the last one in it.
+    std::string last;
+};
+
+std::optional<line_parts> line_in(const std::string& value)
+{
+    static const std::regex form{"line ([0-9a-fA-F]+) ([0-9]+) ([0-9]+) ([^ ]+)"};
+    std::smatch parts;
+    if (!std::regex_match(value, parts, form))
+    {
+        return std::nullopt;
+    }
+    return line_parts{parts[1], std::stoll(parts[2]), std::stoll(parts[3]), parts[4]};
 }
 
 } // namespace
@@ -278,6 +304,7 @@ std::string scripted_master::script(const client_state& from, const command& wor
     return of == net::inspect_script        ? inspect(from, given.keys.front())
            : of == net::release_script.text ? release(given)
            : of == net::extend_script.text  ? extend(given, digest)
+           : of == net::turn_script.text    ? turn(given)
                                             : "-ERR this script is not simulated\r\n";
 }
 
@@ -299,8 +326,10 @@ std::string scripted_master::release(const script_arguments& given)
     {
         return integer(0);
     }
+    const master_store::entry* const line = keys_.find(given.keys.front() + line_suffix);
+    const bool waits = line != nullptr && line->expires_at && keys_.left(*line).count() > 0;
     remove(given.keys.front());
-    return integer(1);
+    return integer(waits ? 3 : 1);
 }
 
 std::string scripted_master::extend(const script_arguments& given, const std::string& digest)
@@ -331,6 +360,66 @@ std::string scripted_master::extend(const script_arguments& given, const std::st
         keys_.expire_in(given.keys.front(), std::chrono::milliseconds{*ttl});
     }
     return integer(1);
+}
+
+/// Only with whole numbers for numbers, as the library sends it.
+std::string scripted_master::turn(const script_arguments& given)
+{
+    constexpr std::size_t all = 5;
+    constexpr std::int64_t hour = 3'600'000;
+    std::vector<std::int64_t> numbers;
+    for (std::size_t at = 1; at < given.arguments.size(); ++at)
+    {
+        if (const std::optional<std::int64_t> number = integer_in(given.arguments[at]))
+        {
+            numbers.push_back(*number);
+        }
+    }
+    if (given.arguments.size() != all || numbers.size() != all - 1)
+    {
+        return "-ERR these arguments are not simulated\r\n";
+    }
+    const std::string& owner = given.arguments.front();
+    const auto& [ttl, in_line, waited_for, widest] = std::tie(numbers[0], numbers[1], numbers[2], numbers[3]);
+    const std::string& key = given.keys.front();
+    const std::string line_key = key + line_suffix;
+
+    const master_store::entry* const held = keys_.find(key);
+    const master_store::entry* const line = keys_.find(line_key);
+    const std::optional<line_parts> known = line != nullptr ? line_in(line->value) : std::nullopt;
+    if (line != nullptr && !known)
+    {
+        return "-ERR the key of the line is no line\r\n";
+    }
+    if (held == nullptr && (in_line == 1 || !known))
+    {
+        keys_.put(key, owner, std::chrono::milliseconds{ttl});
+        if (known && known->last != owner)
+        {
+            return integer(-1);
+        }
+        remove(line_key);
+        return integer(0);
+    }
+    const std::int64_t now =
+        std::chrono::floor<std::chrono::milliseconds>(keys_.now().time_since_epoch()).count();
+    const std::string whose = sha1_hex(held != nullptr ? held->value : "");
+    const bool same = known && known->whose == whose && known->since <= now;
+    const std::int64_t since = same ? known->since : now;
+    const bool in_front = known && known->turn >= now && known->turn <= now + hour;
+    const std::int64_t place = std::min(std::max<std::int64_t>((now - since) / 4, 1), widest);
+    const std::int64_t turn = std::min((in_front ? known->turn : now) + place + 1 - in_line, now + hour);
+    keys_.put(
+        line_key, fmt::format("line {} {} {} {}", whose, since, turn, owner),
+        std::chrono::milliseconds{turn - now + waited_for});
+    return integer(turn - now);
+}
+
+std::size_t scripted_master::key_count()
+{
+    const auto all = keys_.contents();
+    return static_cast<std::size_t>(std::count_if(
+        all.begin(), all.end(), [](const auto& each) { return !each.first.ends_with(line_suffix); }));
 }
 
 std::optional<std::string> scripted_master::value(const std::string& key)

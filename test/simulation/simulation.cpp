@@ -317,6 +317,14 @@ bool simulation::run_until_no_keys(clock::duration bound)
     return run_until([this] { return keys() == 0; }, bound);
 }
 
+void simulation::forbid_lines()
+{
+    for (const auto& each : masters_)
+    {
+        each->refuse("turn", "-ERR this master knows no line\r\n");
+    }
+}
+
 std::size_t simulation::count(std::string_view what) const
 {
     std::size_t count = 0;

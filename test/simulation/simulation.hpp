@@ -112,6 +112,8 @@ class simulation
     /// The execution context goes, with everything in it.
     void destroy_context() { io_.reset(); }
 
+    /// Nothing but the random delay is between two rounds of an acquire.
+    void forbid_lines();
     /// How often the masters got such a command, all of them together.
     std::size_t count(std::string_view what) const;
     /// How many keys there are on all masters that are up.

@@ -139,7 +139,7 @@ TEST_CASE("a quorum without enough validity is released on all and tried again",
         each->network = {.there = 800ms, .back = 0ms};
     }
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 1s, .min_validity = 200ms});
-    all.run_for(810ms);
+    all.run_for(790ms);
     CHECK_FALSE(got->done);
     for (const auto& each : all.masters())
     {

@@ -92,7 +92,8 @@ std::string honest_master::set_command(const client& who, const command& words)
 }
 
 /// EVALSHA sha1 1 key owner [ttl], and EVAL. A script with PEXPIRE in it extends, one with DEL or UNLINK
-/// releases, both only where the owner matches and never to an earlier expiry; any other answers 1.
+/// releases, both only where the owner matches and never to an earlier expiry. One with TIME in it asks for the turn; any
+/// other answers 1.
 std::string honest_master::eval(const command& words, bool by_name)
 {
     std::string script = words[1];
@@ -110,6 +111,10 @@ std::string honest_master::eval(const command& words, bool by_name)
         scripts_[sha1_hex(script)] = script;
     }
     script = in_capitals(script);
+    if (script.find("\"TIME\"") != std::string::npos && words.size() > 5)
+    {
+        return turn(words);
+    }
     const bool extends = script.find("PEXPIRE") != std::string::npos;
     const bool releases =
         script.find("DEL") != std::string::npos || script.find("UNLINK") != std::string::npos;
@@ -132,6 +137,20 @@ std::string honest_master::eval(const command& words, bool by_name)
         held->expires_at = std::max(*held->expires_at, clock::now() + ttl);
     }
     return number(1);
+}
+
+/// Whose turn it is: whoever comes first, since nobody's place is kept. Others may ask again in a moment.
+std::string honest_master::turn(const command& words)
+{
+    constexpr std::int64_t moment = 5;
+    const entry* const held = find(words[3]);
+    if (held != nullptr)
+    {
+        return number(held->value == words[4] ? 0 : moment);
+    }
+    const std::chrono::milliseconds ttl{integer_in(words[5]).value_or(0)};
+    keys_[words[3]] = {.value = words[4], .expires_at = clock::now() + ttl};
+    return number(0);
 }
 
 /// GET, PTTL and DEL of one key.

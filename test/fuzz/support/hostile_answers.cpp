@@ -203,6 +203,14 @@ std::string hostile_master::script_answer(const command& words)
     {
         return held == nullptr ? "*2\r\n_\r\n:-2\r\n" : "*2\r\n" + bulk(held->owner_id) + ":1000\r\n";
     }
+    if (words[1] == net::turn_script.sha1 || words[1] == net::turn_script.text)
+    {
+        if (held == nullptr)
+        {
+            keys_[words[3]] = {words[4], world_.now() + std::chrono::milliseconds{number_in(words[5])}};
+        }
+        return held == nullptr || held->owner_id == words[4] ? ":0\r\n" : ":3\r\n";
+    }
     if (held == nullptr || held->owner_id != words[4])
     {
         return ":0\r\n";

@@ -43,8 +43,9 @@ constexpr std::array<std::string_view, 24> replies{
 
 constexpr std::array<std::size_t, 4> limits_of_debts{3, 1, 8, 64};
 constexpr std::array<std::size_t, 3> limits_of_bytes{100'000, 500, 1500};
-constexpr std::size_t longest_probe = 20;   // A sign of life needs no room.
-constexpr std::size_t script_in_full = 300; // And the key: the room that a script needs behind NOSCRIPT.
+constexpr std::size_t longest_probe = 20; // A sign of life needs no room.
+constexpr std::size_t script_in_full =
+    net::turn_script.text.size() + 200; // And the key: the room that a script needs behind NOSCRIPT.
 
 /// What a reply means: the table of replies, once more.
 vote meaning(asked what, const resp::reply& reply)
@@ -55,8 +56,18 @@ vote meaning(asked what, const resp::reply& reply)
         const bool ok = kind == resp::kind::simple_string && reply.text() == "OK";
         return ok ? vote::granted : reply.is_null() ? vote::held : vote::failed;
     }
-    const bool number = kind == resp::kind::integer && (reply.integer() == 0 || reply.integer() == 1);
-    return !number ? vote::failed : reply.integer() == 1 ? vote::granted : vote::held;
+    if (kind != resp::kind::integer)
+    {
+        return vote::failed;
+    }
+    const std::int64_t number = reply.integer();
+    if (what == asked::turn)
+    {
+        constexpr std::int64_t hour = 3'600'000;
+        return number < -1 || number > hour ? vote::failed : number > 0 ? vote::held : vote::granted;
+    }
+    const bool known = number >= 0 && number <= (what == asked::release ? 3 : 1);
+    return !known ? vote::failed : number % 2 == 1 ? vote::granted : vote::held;
 }
 
 resp::parser& shared_parser()
@@ -66,6 +77,19 @@ resp::parser& shared_parser()
 }
 
 } // namespace
+
+bool listener::append_in_full(std::string& out) const
+{
+    if (wants && what == asked::turn)
+    {
+        net::append_turn(out, *of, turn_request, net::script_form::text);
+    }
+    else if (wants)
+    {
+        net::append_extend(out, *of, ttl, net::script_form::text);
+    }
+    return wants;
+}
 
 counted_claim::counted_claim(std::size_t index) : claim{1}
 {
@@ -100,10 +124,13 @@ void model_pipeline::require_asked(const place& first, const command& words) con
         require(
             name == "SET" && words[1] == first.of->key() && words[2] == first.of->owner_id(), "not the SET");
         break;
+    case asked::turn:
     case asked::extend:
     case asked::release:
     {
-        const net::script& which = first.what == asked::extend ? net::extend_script : net::release_script;
+        const net::script& which = first.what == asked::extend ? net::extend_script
+                                   : first.what == asked::turn ? net::turn_script
+                                                               : net::release_script;
         require(name == (first.in_full ? "EVAL" : "EVALSHA"), "not the script's form");
         require(words[1] == (first.in_full ? which.text : which.sha1), "not the script");
         require(
@@ -181,13 +208,21 @@ void model_pipeline::take(const resp::reply& reply)
     }
     place first = std::move(queue_.front());
     queue_.pop_front();
-    const bool script = first.what == asked::extend || first.what == asked::release;
+    const bool script =
+        first.what == asked::turn || first.what == asked::extend || first.what == asked::release;
     const bool unknown = script && reply.is_error() && reply.text().starts_with("NOSCRIPT");
-    const bool repeated = unknown && !first.in_full && (first.what == asked::release || first.who->wants) &&
-                          pipeline_->has_room(first.of->key().size() + script_in_full);
+    const bool wanted = first.what == asked::release ||
+                        (first.who->wants &&
+                         (first.what == asked::extend || first.of->at(0).state == net::debt_state::incurred));
+    const bool repeated =
+        unknown && !first.in_full && wanted && pipeline_->has_room(first.of->key().size() + script_in_full);
     if (first.what == asked::set)
     {
         first.of->maybe_there = true;
+    }
+    else if (first.what == asked::turn)
+    {
+        first.of->maybe_there = meaning(asked::turn, reply) != vote::held;
     }
     else if (first.what == asked::release && !unknown)
     {
@@ -216,7 +251,7 @@ void model_pipeline::break_off()
     bool ghosts = false;
     for (std::size_t at = 0; at < written; ++at)
     {
-        const bool set = queue_[at].what == asked::set;
+        const bool set = queue_[at].what == asked::set || queue_[at].what == asked::turn;
         ghosts = ghosts || set;
         if (set)
         {

@@ -23,6 +23,7 @@ namespace redlock::test
 enum class asked : std::uint8_t
 {
     set,
+    turn,
     extend,
     release,
     question,
@@ -30,6 +31,8 @@ enum class asked : std::uint8_t
 };
 
 constexpr std::chrono::milliseconds ttl{1000};
+constexpr net::turn_request turn_request{
+    ttl, true, std::chrono::milliseconds{50}, std::chrono::milliseconds{500}};
 
 /// Who waits for one answer, and how it came.
 struct listener final : net::voter
@@ -44,15 +47,14 @@ struct listener final : net::voter
         ++heard;
         last = vote::granted;
     }
-    std::optional<std::chrono::milliseconds> wants_script() const noexcept override
-    {
-        return wants ? std::optional{ttl} : std::nullopt;
-    }
+    bool append_in_full(std::string& out) const override;
     void recycle() noexcept override { delete this; }
 
     std::size_t heard = 0;
     vote last = vote::pending;
     bool wants = true;
+    asked what = asked::question;
+    const net::claim* of = nullptr;
 };
 
 /// A claim that says when nobody refers to it any more.
@@ -87,7 +89,7 @@ class model_pipeline
         bool in_full = false;
     };
 
-    void push_set(counted_claim& of);
+    void push_set(counted_claim& of, asked what);
     void push_extend(counted_claim& of);
     void push_release(counted_claim& of);
     void push_question();

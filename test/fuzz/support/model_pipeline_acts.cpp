@@ -14,6 +14,14 @@ namespace redlock::test
 namespace
 {
 
+boost::intrusive_ptr<listener> listener_for(asked what, const net::claim& of)
+{
+    boost::intrusive_ptr<listener> who{new listener};
+    who->what = what;
+    who->of = &of;
+    return who;
+}
+
 } // namespace
 
 void model_pipeline::act()
@@ -24,8 +32,10 @@ void model_pipeline::act()
     switch (what % 16)
     {
     case 0:
+        push_set(one, asked::set);
+        break;
     case 1:
-        push_set(one);
+        push_set(one, asked::turn);
         break;
     case 2:
         push_extend(one);
@@ -62,13 +72,18 @@ void model_pipeline::act()
     check();
 }
 
-void model_pipeline::push_set(counted_claim& of)
+/// A SET, or the question for the turn, which is the first thing that is asked for a claim.
+void model_pipeline::push_set(counted_claim& of, asked what)
 {
     // Nothing is asked for behind a release; once that is done with, it may be another lease's claim.
     const bool in_flight =
         std::any_of(queue_.begin(), queue_.end(), [&](const place& each) { return each.of == &of; });
     of.given_back = of.given_back && (in_flight || of.at(0).state != net::debt_state::none);
-    if (of.given_back)
+    const bool first = !in_flight && of.at(0).state == net::debt_state::none;
+    const bool behind_turn = std::any_of(
+        queue_.begin(), queue_.end(),
+        [&](const place& each) { return each.of == &of && each.what == asked::turn; });
+    if (of.given_back || behind_turn || (what == asked::turn && !first))
     {
         return;
     }
@@ -77,21 +92,36 @@ void model_pipeline::push_set(counted_claim& of)
         require(owed_->count() >= most_owed_, "a SET is refused though there is room");
         return;
     }
-    boost::intrusive_ptr<listener> who{new listener};
+    boost::intrusive_ptr<listener> who = listener_for(what, of);
     std::string text;
-    net::append_set(text, of, ttl);
+    if (what == asked::turn)
+    {
+        who->wants = input_.below(2) == 0;
+        net::append_turn(text, of, turn_request, net::script_form::digest);
+    }
+    else
+    {
+        net::append_set(text, of, ttl);
+    }
     if (!pipeline_->has_room(text.size()))
     {
         return;
     }
-    pipeline_->push_set(of, text, who.get(), now_);
-    queue_.push_back({asked::set, std::move(who), &of});
+    if (what == asked::turn)
+    {
+        pipeline_->push_turn(of, text, *who, now_);
+    }
+    else
+    {
+        pipeline_->push_set(of, text, who.get(), now_);
+    }
+    queue_.push_back({what, std::move(who), &of});
     ++unwritten_;
 }
 
 void model_pipeline::push_extend(counted_claim& of)
 {
-    boost::intrusive_ptr<listener> who{new listener};
+    boost::intrusive_ptr<listener> who = listener_for(asked::extend, of);
     who->wants = input_.below(2) == 0;
     std::string text;
     net::append_extend(text, of, ttl, net::script_form::digest);

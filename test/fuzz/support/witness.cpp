@@ -18,6 +18,7 @@ namespace
 
 constexpr std::string_view nobody = "9223372036854775807"; // The id that a handshake asks about.
 constexpr std::size_t owner_id_length = 32;
+constexpr std::int64_t hour = 3'600'000; // In milliseconds: no turn is so far away.
 
 std::chrono::milliseconds milliseconds_in(const std::string& word)
 {
@@ -54,7 +55,13 @@ written read(const command& words)
         require(words.size() >= 5, "a script without an owner id");
         result.owner_id = words[4];
         result.in_full = name == "EVAL";
-        if (is(net::release_script, words))
+        if (is(net::turn_script, words))
+        {
+            require(words.size() == 9, "a turn with too few or too many arguments");
+            result.what = purpose::turn;
+            result.ttl = milliseconds_in(words[5]);
+        }
+        else if (is(net::release_script, words))
         {
             require(words.size() == 5, "a release with too many arguments");
             result.what = purpose::release;
@@ -108,7 +115,7 @@ written witness::on_command(std::size_t master, const command& words, clock::tim
         return result;
     }
     require(!here.release, "something is asked for behind the release");
-    here.set = here.set || result.what == purpose::set;
+    here.set = here.set || result.what == purpose::set || result.what == purpose::turn;
     result.rejoins = result.what == purpose::set && about.handed_out;
     return result;
 }
@@ -130,7 +137,9 @@ void witness::on_answer(std::size_t master, const written& to, const resp::reply
     const bool ok = reply.root().kind == resp::kind::simple_string && reply.text() == "OK";
     const bool number = reply.root().kind == resp::kind::integer;
     const bool one = number && reply.integer() == 1;
-    if ((to.what == purpose::set && ok && !to.rejoins) || (to.what == purpose::extend && one))
+    const bool has_turn = number && (reply.integer() == 0 || reply.integer() == -1);
+    if ((to.what == purpose::set && ok && !to.rejoins) || (to.what == purpose::turn && has_turn) ||
+        (to.what == purpose::extend && one))
     {
         // What the documentation promises: ttl - elapsed - drift, with drift = ttl x factor + 2 ms.
         const double milliseconds = static_cast<double>(to.ttl.count()) * drift_factor_ + 2.0;
@@ -141,6 +150,10 @@ void witness::on_answer(std::size_t master, const written& to, const resp::reply
     if (to.what == purpose::extend && one)
     {
         here.extended = std::max(here.extended, to.at);
+    }
+    if (to.what == purpose::turn && number && reply.integer() > 0 && reply.integer() <= hour)
+    {
+        here.set = false;
     }
     here.gone = here.gone || (to.what == purpose::release && number);
 }

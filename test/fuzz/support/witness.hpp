@@ -28,6 +28,7 @@ enum class purpose : std::uint8_t
     other,    // Of the handshake, a question, or a sign of life.
     greeting, // It is answered with our client id.
     set,
+    turn, // In a line: it sets the key, or doesn't.
     extend,
     release
 };
@@ -78,7 +79,7 @@ class witness
     /// Of one owner id at one master.
     struct share
     {
-        bool set = false;             // A SET was written.
+        bool set = false;             // A SET was written, or a turn that wasn't refused.
         bool release = false;         // A release was written.
         bool gone = false;            // A release was answered with a number.
         clock::time_point good{};     // Until when its answers carry the lease.

@@ -148,6 +148,8 @@ void universe::check_backoff()
     {
         each->network = near();
         each->network.jitter = {};
+        each->refuse(
+            "turn", "-ERR this master knows no line\r\n"); // Nothing but the delay is left between rounds.
     }
     process& holder = add_process();
     process& rival = add_process();

@@ -4,6 +4,8 @@
 
 #include "universe.hpp"
 
+#include <array>
+
 namespace redlock::test
 {
 
@@ -73,15 +75,17 @@ void run_out_of_memory(universe& all, chance& draws)
 {
     scripted_master& master = any_master(all, draws, "OOM").master;
     const char* const said = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
-    master.refuse("SET", said);
-    master.refuse("extend", said);
+    for (const char* each : {"SET", "turn", "extend"})
+    {
+        master.refuse(each, said);
+    }
     refuse_for_a_while(all, draws, master);
 }
 
 void refuse_writes(universe& all, chance& draws, const char* fault, const char* said)
 {
     scripted_master& master = any_master(all, draws, fault).master;
-    for (const char* each : {"SET", "extend", "release"})
+    for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, said);
     }
@@ -93,7 +97,7 @@ void become_replica(universe& all, chance& draws)
 {
     all.allow_leftovers();
     scripted_master& master = any_master(all, draws, "READONLY").master;
-    for (const char* each : {"SET", "extend", "release"})
+    for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, "-READONLY You can't write against a read only replica.\r\n");
     }
@@ -151,7 +155,8 @@ void forbid_kills(universe& all, chance& draws)
 void garble(universe& all, chance& draws)
 {
     scripted_master& master = any_master(all, draws, "garbled").master;
-    const char* const what = draws.one_in(2) ? "SET" : draws.one_in(2) ? "extend" : "release";
+    constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "turn", "extend", "release"};
+    const char* const what = kinds.at(draws.below(kinds.size()));
     const char* const said = draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
     master.answer(what, {.bytes = said, .runs = draws.one_in(2), .nonsense = true});
     refuse_for_a_while(all, draws, master);

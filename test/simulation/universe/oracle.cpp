@@ -193,7 +193,7 @@ void oracle::on_command(
     told.add(reply);
     if (told.printing())
     {
-        const bool is_script = what == "extend" || what == "release";
+        const bool is_script = what == "extend" || what == "release" || what == "turn";
         const std::string asked =
             is_script ? what + " " + shown(command{words.begin() + 3, words.end()}) : shown(words);
         const process* const by = all_.process_of(from.origin);
@@ -207,10 +207,17 @@ void oracle::on_command(
     {
         check(false, broken->first, broken->second);
     }
-    if (what == "SET" && words.size() > 2)
+    const bool asks_for_turn = what == "turn" && words.size() > 4;
+    if ((what == "SET" && words.size() > 2) || asks_for_turn)
     {
-        owners_.try_emplace(words[2], from.origin);
-        if (reply == "+OK\r\n" && ++grants_[words[2]] == quorum_of(all_.masters().size()))
+        const std::string& owner_id = words[asks_for_turn ? 4 : 2];
+        const bool has_turn = reply == ":0\r\n" || reply == ":-1\r\n";
+        owners_.try_emplace(owner_id, from.origin);
+        if (has_turn)
+        {
+            had_turn_.insert(from.origin);
+        }
+        if ((reply == "+OK\r\n" || has_turn) && ++grants_[owner_id] == quorum_of(all_.masters().size()))
         {
             const auto& by = all_.processes().at(static_cast<std::size_t>(from.origin) - 1);
             all_.masters()[master]->link(from.id).behind_replies([by] { by->granted(); });
@@ -220,7 +227,9 @@ void oracle::on_command(
     {
         expect_left(master, from, {"nonsense", "that it can't understand"});
     }
-    else if ((what == "SET" || what == "extend" || what == "release") && reply.starts_with("-READONLY "))
+    else if (
+        (what == "SET" || asks_for_turn || what == "extend" || what == "release") &&
+        reply.starts_with("-READONLY "))
     {
         expect_left(master, from, {"replica", "whose end is a replica"});
     }
@@ -332,7 +341,9 @@ void oracle::check_round(const process& by, const report& told, error_code error
     check(
         error || told.validity > clock::duration{0}, "verdict",
         fmt::format("{} gets a lease without validity", by.name()));
-    const auto patience = told.node_timeout + std::chrono::milliseconds{1};
+    // The leading master alone was asked before, where that said that it was the client's turn.
+    const auto patience =
+        (had_turn_.contains(by.number()) ? 2 : 1) * told.node_timeout + std::chrono::milliseconds{1};
     check(
         paused || error == boost::asio::error::operation_aborted || told.elapsed <= patience, "in time",
         fmt::format(

@@ -165,6 +165,7 @@ class oracle
     std::map<std::string, int, std::less<>> owners_; // Of each owner id that was sent: which process.
     std::map<int, bool> closed_;
     std::map<std::string, std::size_t, std::less<>> grants_; // Of each owner id.
+    std::set<int> had_turn_;                                 // The numbers of processes.
     std::vector<std::pair<std::weak_ptr<virtual_link>, useless>>
         useless_; // Connections that have to be left.
     std::size_t doubles_ = 0;

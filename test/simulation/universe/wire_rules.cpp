@@ -44,7 +44,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
         return std::nullopt;
     }
     const bool sets = what == "SET" && words.size() > 2;
-    const bool calls_script = (what == "extend" || what == "release") && words.size() > 4;
+    const bool calls_script = (what == "extend" || what == "release" || what == "turn") && words.size() > 4;
     if (!sets && !calls_script)
     {
         return std::nullopt;
@@ -75,18 +75,24 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
         }
         return std::nullopt;
     }
+    // Whoever has to wait for the turn has no key there: the script says so itself. One that isn't known does nothing.
+    const bool waits = reply.starts_with(':') && number_in(reply.substr(1)) > 0;
+    if (what == "turn" && (waits || reply.starts_with("-NOSCRIPT ")))
+    {
+        return std::nullopt;
+    }
     const bool again = !seen.set_at.insert(master).second;
     if (again && !seen.asked_to_extend)
     {
         return std::pair{
-            std::string{"owner id"}, fmt::format("master {} gets SET of {} twice", master, owner_id)};
+            std::string{"owner id"}, fmt::format("master {} gets {} of {} twice", master, what, owner_id)};
     }
     if (again && seen.extended_at.size() < quorum_)
     {
         return std::pair{
             std::string{"rejoin"}, fmt::format(
-                                       "master {} gets SET of {} again, which {} masters have extended",
-                                       master, owner_id, seen.extended_at.size())};
+                                       "master {} gets {} of {} again, which {} masters have extended",
+                                       master, what, owner_id, seen.extended_at.size())};
     }
     return std::nullopt;
 }

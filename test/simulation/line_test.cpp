@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of those who stand in line for a resource at the master that leads for it.
+#include "simulation.hpp"
+
+#include "core/leader.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// Takes the resource, holds it for a while, gives it back, and wants it again after a pause.
+class taker
+{
+  public:
+    taker(simulation& all, lock_manager& locks, clock::duration longest_pause)
+        : all_{all}, locks_{locks}, longest_pause_{longest_pause}
+    {
+    }
+
+    std::size_t grants() const noexcept { return grants_; }
+    clock::duration longest_wait() const noexcept { return longest_wait_; }
+
+    /// Does what is to be done now.
+    void act()
+    {
+        if (waits_for_ ? !waits_for_->done : all_.now() < next_)
+        {
+            return;
+        }
+        if (!waits_for_ && !held_)
+        {
+            asked_ = all_.now();
+            waits_for_ = all_.acquire(locks_, "r", {.ttl = 10s, .wait = no_limit});
+        }
+        else if (!waits_for_)
+        {
+            waits_for_ = all_.release(held_);
+        }
+        else if (held_)
+        {
+            waits_for_.reset();
+            held_ = {};
+            pause(clock::duration{0}, longest_pause_);
+        }
+        else
+        {
+            held_ = std::move(waits_for_->lease);
+            waits_for_.reset();
+            ++grants_;
+            longest_wait_ = std::max(longest_wait_, all_.now() - asked_);
+            pause(3ms, 7ms);
+        }
+    }
+
+  private:
+    void pause(clock::duration least, clock::duration most)
+    {
+        const auto width = static_cast<std::size_t>((most - least).count()) + 1;
+        next_ = all_.now() + least + clock::duration{all_.world().random_below(width)};
+        all_.world().at(next_, event_kind::timer, [] {});
+    }
+
+    simulation& all_;
+    lock_manager& locks_;
+    clock::duration longest_pause_;
+    lease held_;
+    outcome_ptr waits_for_;
+    clock::time_point asked_{};
+    clock::time_point next_{};
+    clock::duration longest_wait_{0};
+    std::size_t grants_ = 0;
+};
+
+/// Which master leads for a resource.
+scripted_master& leader_of(simulation& all, const std::string& resource)
+{
+    const std::uint64_t key = core::stable_hash("lock:" + resource);
+    const config known = all.options();
+    std::size_t leader = 0;
+    const auto claim = [&](std::size_t index)
+    { return core::claim_to_lead(core::stable_hash(known.masters[index].name()), key); };
+    for (std::size_t index = 1; index < known.masters.size(); ++index)
+    {
+        leader = claim(index) > claim(leader) ? index : leader;
+    }
+    return all.master(leader);
+}
+
+config with_long_pauses(const simulation& all)
+{
+    config options = all.options();
+    options.retry_delay_min = options.retry_delay_max = 10s;
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("who wants a resource again at once leaves it to those who wait")
+{
+    simulation all{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    for (const auto& each : all.masters())
+    {
+        each->network.jitter = 200us;
+    }
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager();
+    taker greedy{all, one, 0ms};
+    taker polite{all, two, 5ms};
+    const clock::time_point end = all.now() + 10s;
+    while (all.step(end))
+    {
+        greedy.act();
+        polite.act();
+    }
+    const std::size_t grants = greedy.grants() + polite.grants();
+    CHECK(grants > 1000);
+    CHECK(100 * greedy.grants() / grants < 60);
+    CHECK(polite.longest_wait() < 100ms);
+}
+
+TEST_CASE("who stands in line has the resource as soon as it is free, and asks one master for it")
+{
+    simulation all{5};
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager(with_long_pauses(all));
+    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
+    REQUIRE(all.finish(first));
+    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    all.run_for(1s);
+    REQUIRE_FALSE(second->done);
+    for (const auto& each : all.masters())
+    {
+        CHECK(each->count("SET") == 2);
+        CHECK(each->count("release") == 1); // Of its only round. A turn that is refused leaves nothing.
+        CHECK((each->count("turn") > 0) == (each.get() == &leader_of(all, "r")));
+    }
+    const clock::time_point freed = all.now();
+    const outcome_ptr released = all.release(first->lease);
+    REQUIRE(all.finish(second));
+    CHECK(!second->error);
+    CHECK(second->report.rounds == 2);
+    CHECK(second->at - freed < 300ms); // A quarter of the second for which it was held.
+    CHECK(leader_of(all, "r").count("SET") == 2);
+    all.run_until_idle();
+    for (const auto& each : all.masters())
+    {
+        CHECK(each->value("lock:r") == second->lease.owner_id());
+    }
+}
+
+TEST_CASE("a resource that nobody stands in line for costs no turn")
+{
+    simulation all{5};
+    lock_manager locks = all.make_connected_manager();
+    for (int times = 0; times < 3; ++times)
+    {
+        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
+        REQUIRE(all.finish(got));
+        REQUIRE(all.finish(all.release(got->lease)));
+    }
+    CHECK(all.count("turn") == 0);
+}
+
+TEST_CASE("a try has its one round, whoever stands in line")
+{
+    simulation all{3};
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager(with_long_pauses(all));
+    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
+    REQUIRE(all.finish(first));
+    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    all.run_for(100ms);
+    REQUIRE(all.finish(all.release(first->lease)));
+    REQUIRE(all.finish(second));
+    REQUIRE(all.finish(all.release(second->lease)));
+    const std::size_t turns = all.count("turn");
+    const outcome_ptr tried = all.try_acquire(one, "r", {.ttl = 10s});
+    REQUIRE(all.finish(tried));
+    CHECK(!tried->error);
+    CHECK(tried->report.rounds == 1);
+    CHECK(all.count("turn") == turns);
+}
+
+TEST_CASE("a leading master that doesn't answer is left out of it", "[scenario-36]")
+{
+    simulation all{3};
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager();
+    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
+    REQUIRE(all.finish(first));
+    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    all.run_for(100ms);
+    leader_of(all, "r").hang();
+    const clock::time_point freed = all.now();
+    const outcome_ptr released = all.release(first->lease);
+    REQUIRE(all.finish(second));
+    CHECK(!second->error);
+    CHECK(second->at - freed <= 600ms); // retry_delay_max, and a turn or two that nobody answers.
+    leader_of(all, "r").resume();
+    REQUIRE(all.finish(all.release(second->lease)));
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE("a leading master that lost the key makes nobody ask the others more often")
+{
+    simulation all{5};
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager();
+    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
+    REQUIRE(all.finish(first));
+    leader_of(all, "r").flush_all();
+    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = 10s});
+    REQUIRE(all.finish(second));
+    CHECK(second->error == errc::held_by_other);
+    // Each pause is half a second at most, and a quarter on average; it may follow a round that a turn began.
+    CHECK(second->report.rounds < 200);
+    CHECK(first->lease.valid());
+    REQUIRE(all.finish(all.release(first->lease)));
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE("a leading master that forgot the script is sent it in full, but not behind the release")
+{
+    simulation all{3};
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager(with_long_pauses(all));
+    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
+    REQUIRE(all.finish(first));
+    scripted_master& leader = leader_of(all, "r");
+    leader.flush_scripts();
+    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    REQUIRE(all.run_until([&] { return leader.count("turn") == 1; }, 1s));
+    SECTION("while it is wanted")
+    {
+        REQUIRE(all.run_until([&] { return leader.count("turn") == 2; }, 1s));
+        CHECK(leader.last("turn").words.front() == "EVAL");
+        const outcome_ptr released = all.release(first->lease);
+        REQUIRE(all.finish(second));
+        CHECK(!second->error);
+    }
+    SECTION("not once it is over")
+    {
+        second->cancel.emit(asio::cancellation_type::terminal);
+        REQUIRE(all.finish(second));
+        CHECK(second->error == asio::error::operation_aborted);
+        REQUIRE(all.finish(all.release(first->lease)));
+        CHECK(all.run_until_no_keys());
+        CHECK(leader.last("turn").words.front() == "EVALSHA");
+    }
+}
+
+TEST_CASE("a key that others have where the line would be stays as it is", "[scenario-19]")
+{
+    simulation all{3};
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager();
+    const outcome_ptr other = all.acquire(one, "r:redlock-line", {.ttl = 60s});
+    REQUIRE(all.finish(other));
+    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
+    REQUIRE(all.finish(first));
+    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    all.run_for(2s);
+    REQUIRE(leader_of(all, "r").count("turn") > 0);
+    for (const auto& each : all.masters())
+    {
+        CHECK(each->value("lock:r:redlock-line") == other->lease.owner_id());
+    }
+    const outcome_ptr released = all.release(first->lease);
+    REQUIRE(all.finish(second));
+    CHECK(!second->error);
+    CHECK(all.master(0).value("lock:r:redlock-line") == other->lease.owner_id());
+}
+
+TEST_CASE("a line at the only master")
+{
+    simulation all{1};
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager(with_long_pauses(all));
+    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
+    REQUIRE(all.finish(first));
+    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    all.run_for(100ms);
+    const outcome_ptr released = all.release(first->lease);
+    REQUIRE(all.finish(second));
+    CHECK(!second->error);
+    CHECK(all.count("SET") == 2);
+    REQUIRE(all.finish(all.release(second->lease)));
+    CHECK(all.run_until_no_keys());
+}
+
+} // namespace redlock::test
