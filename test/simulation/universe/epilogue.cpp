@@ -3,9 +3,12 @@
 // sure only then.
 #include "universe.hpp"
 
+#include "core/leader.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 
@@ -194,8 +197,117 @@ void universe::check_backoff()
     *has = {};
     for (const auto& each : masters_)
     {
+        each->answer_as_usual();
         each->network = calm();
     }
+    run_until(world_->now() + 100ms);
+}
+
+/// An acquire without a limit in time.
+struct universe::attempt
+{
+    lease has{};
+    report told{};
+    clock::duration took{0};
+    bool ended = false;
+};
+
+std::shared_ptr<universe::attempt>
+universe::begin_attempt(process& by, const char* resource, std::optional<std::uint32_t> rounds)
+{
+    const auto one = std::make_shared<attempt>();
+    auto done = [this, one, began = world_->now()](error_code, lease won)
+    {
+        one->has = std::move(won);
+        one->took = world_->now() - began;
+        one->ended = true;
+    };
+    by.locks().async_acquire(
+        resource, {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, one->told, std::move(done));
+    return one;
+}
+
+/// Those who stand in line, where nothing else is in their way.
+void universe::check_line()
+{
+    constexpr std::size_t seldom = 20; // As for the back-off.
+    if (oracle_.found() || !births_.one_in(seldom))
+    {
+        return;
+    }
+    for (const auto& each : masters_)
+    {
+        each->network.there = each->network.back = 50us;
+        each->network.jitter = {};
+    }
+    process& one = add_process();
+    process& another = add_process();
+    one.open();
+    another.open();
+    check_one_round({one.shared_from_this(), another.shared_from_this()});
+    check_turn(one, another);
+    check_wrong_leader(one, another);
+    for (const auto& each : masters_)
+    {
+        each->network = calm();
+    }
+    run_until(world_->now() + 100ms);
+}
+
+/// Whoever takes a resource again as soon as it is released leaves it to who waits.
+void universe::check_turn(process& greedy, process& patient)
+{
+    constexpr std::chrono::milliseconds tenure = 20ms;
+    // Its turn comes after one or two; by bad luck it loses a round, and its place, and then the longest delay passes.
+    const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / tenure);
+    auto taken = begin_attempt(greedy, "crowded", {});
+    run_until(world_->now() + 1s, [&] { return taken->ended; });
+    const auto waits = begin_attempt(patient, "crowded", {});
+    for (std::size_t times = 0; times < most && taken->has && !waits->ended; ++times)
+    {
+        run_until(world_->now() + tenure);
+        const auto released = std::make_shared<bool>(false);
+        taken->has.async_release([released](error_code) { *released = true; });
+        run_until(world_->now() + 1s, [&] { return *released; });
+        taken = begin_attempt(greedy, "crowded", {});
+        run_until(world_->now() + 1s, [&] { return taken->ended || waits->ended; });
+    }
+    oracle_.check(
+        waits->ended, "line",
+        fmt::format("{} takes it {} times, and {} waits", greedy.name(), most, patient.name()));
+    waits->has = {};
+    run_until(world_->now() + 1s, [&] { return taken->ended && waits->ended; });
+    taken->has = {};
+    run_until(world_->now() + 100ms);
+}
+
+/// Where the leading master alone doesn't have what is held, its word doesn't spare anybody the delay between two rounds.
+void universe::check_wrong_leader(process& holder, process& rival)
+{
+    constexpr std::uint32_t rounds = 40;
+    const auto taken = begin_attempt(holder, "contested", 1);
+    run_until(world_->now() + 1s, [&] { return taken->ended; });
+    if (!taken->has || masters_.size() < 3)
+    {
+        return;
+    }
+    const config mine = options();
+    const std::uint64_t key = core::stable_hash(key_of("contested"));
+    const auto claim = [key](const master& of)
+    { return core::claim_to_lead(core::stable_hash(of.name()), key); };
+    const auto leader = std::max_element(
+        mine.masters.begin(), mine.masters.end(),
+        [&](const master& left, const master& right) { return claim(left) < claim(right); });
+    masters_[static_cast<std::size_t>(leader - mine.masters.begin())]->remove(key_of("contested"));
+
+    const auto tries = begin_attempt(rival, "contested", rounds);
+    run_until(world_->now() + 10s, [&] { return tries->ended; });
+    // The delay is half of the longest one in the mean, and at least every other round has one.
+    oracle_.check(
+        tries->ended && tries->took >= rounds * mine.retry_delay_max / 16, "line",
+        fmt::format(
+            "{} tries {} times in {} us", rival.name(), tries->told.rounds, tries->took.count() / 1000));
+    taken->has = {};
     run_until(world_->now() + 100ms);
 }
 

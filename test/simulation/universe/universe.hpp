@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -85,6 +86,12 @@ class universe
     void check_one_round(const std::vector<std::shared_ptr<process>>& these);
     void check_kept();
     void check_backoff();
+    struct attempt;
+    std::shared_ptr<attempt>
+    begin_attempt(process& by, const char* resource, std::optional<std::uint32_t> rounds);
+    void check_line();
+    void check_turn(process& greedy, process& patient);
+    void check_wrong_leader(process& holder, process& rival);
     void take_for_shutdown();
     void check_shutdown(const std::vector<std::shared_ptr<process>>& these);
     bool answers_in_time(std::chrono::milliseconds ttl) const;
