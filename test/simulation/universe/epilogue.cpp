@@ -21,6 +21,7 @@ namespace
 {
 
 constexpr std::chrono::milliseconds long_ttl = 60s;
+constexpr std::chrono::milliseconds held_for = 20ms;
 
 std::string own_resource(const process& of)
 {
@@ -227,11 +228,11 @@ universe::begin_attempt(process& by, const char* resource, std::optional<std::ui
     return one;
 }
 
-/// Those who stand in line, where nothing else is in their way.
+/// Those who stand in line, where nothing else is in their way, and their patience doesn't end before a release.
 void universe::check_line()
 {
-    constexpr std::size_t seldom = 20; // As for the back-off.
-    if (oracle_.found() || !births_.one_in(seldom))
+    constexpr std::size_t seldom = 8; // Of a third of all seeds.
+    if (oracle_.found() || plan_.retry_delay_max < 5 * held_for || !births_.one_in(seldom))
     {
         return;
     }
@@ -254,23 +255,27 @@ void universe::check_line()
     run_until(world_->now() + 100ms);
 }
 
-/// Whoever takes a resource again as soon as it is released leaves it to who waits.
+/// Whoever takes a resource again as soon as it is released leaves it to who waits, who takes it soon.
 void universe::check_turn(process& greedy, process& patient)
 {
-    constexpr std::chrono::milliseconds tenure = 20ms;
     // Its turn comes after one or two; by bad luck it loses a round, and its place, and then the longest delay passes.
-    const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / tenure);
+    const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / held_for);
     auto taken = begin_attempt(greedy, "crowded", {});
     run_until(world_->now() + 1s, [&] { return taken->ended; });
     const auto waits = begin_attempt(patient, "crowded", {});
     for (std::size_t times = 0; times < most && taken->has && !waits->ended; ++times)
     {
-        run_until(world_->now() + tenure);
+        run_until(world_->now() + held_for);
         const auto released = std::make_shared<bool>(false);
+        const clock::time_point began = world_->now();
         taken->has.async_release([released](error_code) { *released = true; });
         run_until(world_->now() + 1s, [&] { return *released; });
         taken = begin_attempt(greedy, "crowded", {});
         run_until(world_->now() + 1s, [&] { return taken->ended || waits->ended; });
+        const clock::duration idle = world_->now() - began;
+        oracle_.check(
+            idle <= plan_.retry_delay_max / 3, "line",
+            fmt::format("nobody has for {} us what {} waits for", idle.count() / 1000, patient.name()));
     }
     oracle_.check(
         waits->ended, "line",

@@ -213,10 +213,6 @@ void oracle::on_command(
         const std::string& owner_id = words[asks_for_turn ? 4 : 2];
         const bool has_turn = reply == ":0\r\n" || reply == ":-1\r\n";
         owners_.try_emplace(owner_id, from.origin);
-        if (has_turn)
-        {
-            had_turn_.insert(from.origin);
-        }
         if ((reply == "+OK\r\n" || has_turn) && ++grants_[owner_id] == quorum_of(all_.masters().size()))
         {
             const auto& by = all_.processes().at(static_cast<std::size_t>(from.origin) - 1);
@@ -341,9 +337,7 @@ void oracle::check_round(const process& by, const report& told, error_code error
     check(
         error || told.validity > clock::duration{0}, "verdict",
         fmt::format("{} gets a lease without validity", by.name()));
-    // The leading master alone was asked before, where that said that it was the client's turn.
-    const auto patience =
-        (had_turn_.contains(by.number()) ? 2 : 1) * told.node_timeout + std::chrono::milliseconds{1};
+    const auto patience = told.node_timeout + std::chrono::milliseconds{1};
     check(
         paused || error == boost::asio::error::operation_aborted || told.elapsed <= patience, "in time",
         fmt::format(
@@ -360,6 +354,20 @@ void oracle::check_back_off(const process& by, const report& told, clock::durati
         took >= pauses, "back-off",
         fmt::format(
             "{}: {} rounds in {} us", by.name(), told.rounds,
+            std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
+}
+
+void oracle::check_wait(
+    const process& by, std::chrono::milliseconds wait, std::chrono::milliseconds node_timeout,
+    clock::duration took, bool paused)
+{
+    // Until it is connected; for the turn of the last round, where the leading master alone is asked; and for the others.
+    const clock::duration patience =
+        wait + all_.drawn().connect_timeout + 2 * node_timeout + std::chrono::milliseconds{1};
+    check(
+        paused || took <= patience, "in time",
+        fmt::format(
+            "{}: an acquire that may wait for {} ms took {} us", by.name(), wait.count(),
             std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
 }
 

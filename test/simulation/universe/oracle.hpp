@@ -104,6 +104,10 @@ class oracle
     void check_round(const process& by, const report& told, error_code error, bool paused);
     /// What an acquire was told of that took so long.
     void check_back_off(const process& by, const report& told, clock::duration took);
+    /// The same acquire, cancelled or not: a cancellation only makes it shorter. The process was paused meanwhile, or not.
+    void check_wait(
+        const process& by, std::chrono::milliseconds wait, std::chrono::milliseconds node_timeout,
+        clock::duration took, bool paused);
     /// A release has ended; nothing else has been done with the lease.
     void check_release(
         const process& by, const lease& released, const std::string& owner_id, const std::string& resource,
@@ -165,7 +169,6 @@ class oracle
     std::map<std::string, int, std::less<>> owners_; // Of each owner id that was sent: which process.
     std::map<int, bool> closed_;
     std::map<std::string, std::size_t, std::less<>> grants_; // Of each owner id.
-    std::set<int> had_turn_;                                 // The numbers of processes.
     std::vector<std::pair<std::weak_ptr<virtual_link>, useless>>
         useless_; // Connections that have to be left.
     std::size_t doubles_ = 0;

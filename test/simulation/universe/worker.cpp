@@ -131,14 +131,19 @@ void worker::acquire(std::string resource, std::chrono::milliseconds ttl)
     under_way_ = home_.begin("acquire", resource);
     const auto told = std::make_shared<report>();
     const clock::time_point began = home_.now();
-    auto done = [this, self = under_way_, ttl, told, began](error_code error, redlock::lease won)
+    const std::size_t pauses = home_.pauses();
+    const std::chrono::milliseconds wait{draws_.below(100)};
+    auto done =
+        [this, self = under_way_, ttl, told, began, pauses, wait](error_code error, redlock::lease won)
     {
+        const clock::duration took = home_.now() - began;
         home_.end(self, error);
         home_.read(*told);
-        home_.all().watch().check_back_off(home_, *told, home_.now() - began);
+        home_.all().watch().check_back_off(home_, *told, took);
+        home_.all().watch().check_wait(
+            home_, wait, home_.all().node_timeout_of(ttl), took, home_.pauses() > pauses);
         on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
     };
-    const std::chrono::milliseconds wait{draws_.below(100)};
     home_.locks().async_acquire(
         std::move(resource), {.ttl = ttl, .wait = wait}, *told, cancellable(under_way_, std::move(done)));
 }
