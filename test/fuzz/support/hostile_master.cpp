@@ -180,7 +180,8 @@ void hostile_master::on_command_bytes(std::string_view bytes)
     while (std::optional<command> next = requests_.next())
     {
         unanswered_.push_back(seen_.on_command(index_, *next, world_.now()));
-        votes_ = votes_ || unanswered_.back().what == purpose::set;
+        const purpose what = unanswered_.back().what;
+        votes_ = votes_ || what == purpose::set || what == purpose::turn;
         if (unanswered_.back().in_full)
         {
             require(unknown_scripts_ > 0, "a script is sent in full though its digest is known");
@@ -309,8 +310,9 @@ void hostile_master::match()
         }
         const written& first = unanswered_.front();
         seen_.on_answer(index_, first, *reply);
-        const bool by_digest =
-            (first.what == purpose::extend || first.what == purpose::release) && !first.in_full;
+        const bool by_digest = (first.what == purpose::turn || first.what == purpose::extend ||
+                                first.what == purpose::release) &&
+                               !first.in_full;
         const bool unknown = by_digest && reply->is_error() && reply->text().starts_with("NOSCRIPT");
         last_answer_ = world_.now();
         unknown_scripts_ += unknown ? 1U : 0U;
