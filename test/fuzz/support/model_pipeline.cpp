@@ -211,11 +211,12 @@ void model_pipeline::take(const resp::reply& reply)
     const bool script =
         first.what == asked::turn || first.what == asked::extend || first.what == asked::release;
     const bool unknown = script && reply.is_error() && reply.text().starts_with("NOSCRIPT");
-    const bool wanted = first.what == asked::release ||
-                        (first.who->wants &&
-                         (first.what == asked::extend || first.of->at(0).state == net::debt_state::incurred));
+    const bool wanted =
+        unknown && (first.what == asked::release ||
+                    (first.who->wants &&
+                     (first.what == asked::extend || first.of->at(0).state == net::debt_state::incurred)));
     const bool repeated =
-        unknown && !first.in_full && wanted && pipeline_->has_room(first.of->key().size() + script_in_full);
+        wanted && !first.in_full && pipeline_->has_room(first.of->key().size() + script_in_full);
     if (first.what == asked::set)
     {
         first.of->maybe_there = true;
