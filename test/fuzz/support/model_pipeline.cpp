@@ -221,7 +221,7 @@ void model_pipeline::take(const resp::reply& reply)
     {
         first.of->maybe_there = true;
     }
-    else if (first.what == asked::turn)
+    else if (first.what == asked::turn && !unknown)
     {
         first.of->maybe_there = meaning(asked::turn, reply) != vote::held;
     }
