@@ -37,7 +37,7 @@ void round::await_votes()
 void round::await_turn(bool in_line)
 {
     in_line_ = in_line;
-    awaits_turn_ = ballot_.count(vote::pending) == ballot_.masters();
+    awaits_turn_ = true;
     await_votes();
 }
 

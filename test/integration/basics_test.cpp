@@ -270,6 +270,18 @@ TEST_CASE("an acquire waits for a resource until it is given back")
     CHECK(theirs.lease.valid());
 }
 
+TEST_CASE("a lock of others whose value is empty is theirs, to a real server as well")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    REQUIRE(servers[0].command({"SET", "lock:r", ""}) == "OK");
+    const acquired refused = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 3});
+    INFO(refused.report);
+    CHECK(refused.error == errc::held_by_other);
+    CHECK(servers[0].command({"GET", "lock:r"}) == "");
+}
+
 TEST_CASE("an acquire that may try n rounds tries n, each with an owner id of its own", "[scenario-19]")
 {
     std::vector<server> servers = start_servers(1);

@@ -105,6 +105,38 @@ config with_long_pauses(const simulation& all)
     return options;
 }
 
+/// One who has the resource, and another one who waits for it.
+struct rivals
+{
+    rivals(simulation& on, const config& of_the_second)
+        : all{on}, one{on.make_connected_manager()}, two{on.make_connected_manager(of_the_second)}
+    {
+        first = all.acquire(one, "r", {.ttl = 60s});
+        REQUIRE(all.finish(first));
+    }
+
+    void wait(time_limit at_most = no_limit)
+    {
+        second = all.acquire(two, "r", {.ttl = 60s, .wait = at_most});
+    }
+    /// The first one gives it back, and the second one gets it.
+    void hand_over()
+    {
+        freed = all.now();
+        released = all.release(first->lease);
+        REQUIRE(all.finish(second));
+        CHECK(!second->error);
+    }
+
+    simulation& all;
+    lock_manager one;
+    lock_manager two;
+    outcome_ptr first{};
+    outcome_ptr second{};
+    outcome_ptr released{};
+    clock::time_point freed{};
+};
+
 } // namespace
 
 TEST_CASE("who wants a resource again at once leaves it to those who wait")
@@ -133,30 +165,24 @@ TEST_CASE("who wants a resource again at once leaves it to those who wait")
 TEST_CASE("who stands in line has the resource as soon as it is free, and asks one master for it")
 {
     simulation all{5};
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager(with_long_pauses(all));
-    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
-    REQUIRE(all.finish(first));
-    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    rivals of{all, with_long_pauses(all)};
+    of.wait();
     all.run_for(1s);
-    REQUIRE_FALSE(second->done);
+    REQUIRE_FALSE(of.second->done);
     for (const auto& each : all.masters())
     {
         CHECK(each->count("SET") == 2);
         CHECK(each->count("release") == 1); // Of its only round. A turn that is refused leaves nothing.
         CHECK((each->count("turn") > 0) == (each.get() == &leader_of(all, "r")));
     }
-    const clock::time_point freed = all.now();
-    const outcome_ptr released = all.release(first->lease);
-    REQUIRE(all.finish(second));
-    CHECK(!second->error);
-    CHECK(second->report.rounds == 2);
-    CHECK(second->at - freed < 300ms); // A quarter of the second for which it was held.
+    of.hand_over();
+    CHECK(of.second->report.rounds == 2);
+    CHECK(of.second->at - of.freed < 300ms); // A quarter of the second for which it was held.
     CHECK(leader_of(all, "r").count("SET") == 2);
     all.run_until_idle();
     for (const auto& each : all.masters())
     {
-        CHECK(each->value("lock:r") == second->lease.owner_id());
+        CHECK(each->value("lock:r") == of.second->lease.owner_id());
     }
 }
 
@@ -176,17 +202,13 @@ TEST_CASE("a resource that nobody stands in line for costs no turn")
 TEST_CASE("a try has its one round, whoever stands in line")
 {
     simulation all{3};
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager(with_long_pauses(all));
-    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
-    REQUIRE(all.finish(first));
-    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    rivals of{all, with_long_pauses(all)};
+    of.wait();
     all.run_for(100ms);
-    REQUIRE(all.finish(all.release(first->lease)));
-    REQUIRE(all.finish(second));
-    REQUIRE(all.finish(all.release(second->lease)));
+    of.hand_over();
+    REQUIRE(all.finish(all.release(of.second->lease)));
     const std::size_t turns = all.count("turn");
-    const outcome_ptr tried = all.try_acquire(one, "r", {.ttl = 10s});
+    const outcome_ptr tried = all.try_acquire(of.one, "r", {.ttl = 10s});
     REQUIRE(all.finish(tried));
     CHECK(!tried->error);
     CHECK(tried->report.rounds == 1);
@@ -196,66 +218,52 @@ TEST_CASE("a try has its one round, whoever stands in line")
 TEST_CASE("a leading master that doesn't answer is left out of it", "[scenario-36]")
 {
     simulation all{3};
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager();
-    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
-    REQUIRE(all.finish(first));
-    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    rivals of{all, all.options()};
+    of.wait();
     all.run_for(100ms);
     leader_of(all, "r").hang();
-    const clock::time_point freed = all.now();
-    const outcome_ptr released = all.release(first->lease);
-    REQUIRE(all.finish(second));
-    CHECK(!second->error);
-    CHECK(second->at - freed <= 600ms); // retry_delay_max, and a turn or two that nobody answers.
+    of.hand_over();
+    CHECK(of.second->at - of.freed <= 600ms); // retry_delay_max, and a turn or two that nobody answers.
     leader_of(all, "r").resume();
-    REQUIRE(all.finish(all.release(second->lease)));
+    REQUIRE(all.finish(all.release(of.second->lease)));
     CHECK(all.run_until_no_keys());
 }
 
 TEST_CASE("a leading master that lost the key makes nobody ask the others more often")
 {
     simulation all{5};
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager();
-    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
-    REQUIRE(all.finish(first));
+    rivals of{all, all.options()};
     leader_of(all, "r").flush_all();
-    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = 10s});
-    REQUIRE(all.finish(second));
-    CHECK(second->error == errc::held_by_other);
+    of.wait(10s);
+    REQUIRE(all.finish(of.second));
+    CHECK(of.second->error == errc::held_by_other);
     // Each pause is half a second at most, and a quarter on average; it may follow a round that a turn began.
-    CHECK(second->report.rounds < 200);
-    CHECK(first->lease.valid());
-    REQUIRE(all.finish(all.release(first->lease)));
+    CHECK(of.second->report.rounds < 200);
+    CHECK(of.first->lease.valid());
+    REQUIRE(all.finish(all.release(of.first->lease)));
     CHECK(all.run_until_no_keys());
 }
 
 TEST_CASE("a leading master that forgot the script is sent it in full, but not behind the release")
 {
     simulation all{3};
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager(with_long_pauses(all));
-    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
-    REQUIRE(all.finish(first));
+    rivals of{all, with_long_pauses(all)};
     scripted_master& leader = leader_of(all, "r");
     leader.flush_scripts();
-    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    of.wait();
     REQUIRE(all.run_until([&] { return leader.count("turn") == 1; }, 1s));
     SECTION("while it is wanted")
     {
         REQUIRE(all.run_until([&] { return leader.count("turn") == 2; }, 1s));
         CHECK(leader.last("turn").words.front() == "EVAL");
-        const outcome_ptr released = all.release(first->lease);
-        REQUIRE(all.finish(second));
-        CHECK(!second->error);
+        of.hand_over();
     }
     SECTION("not once it is over")
     {
-        second->cancel.emit(asio::cancellation_type::terminal);
-        REQUIRE(all.finish(second));
-        CHECK(second->error == asio::error::operation_aborted);
-        REQUIRE(all.finish(all.release(first->lease)));
+        of.second->cancel.emit(asio::cancellation_type::terminal);
+        REQUIRE(all.finish(of.second));
+        CHECK(of.second->error == asio::error::operation_aborted);
+        REQUIRE(all.finish(all.release(of.first->lease)));
         CHECK(all.run_until_no_keys());
         CHECK(leader.last("turn").words.front() == "EVALSHA");
     }
@@ -264,39 +272,47 @@ TEST_CASE("a leading master that forgot the script is sent it in full, but not b
 TEST_CASE("a key that others have where the line would be stays as it is", "[scenario-19]")
 {
     simulation all{3};
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager();
-    const outcome_ptr other = all.acquire(one, "r:redlock-line", {.ttl = 60s});
+    rivals of{all, all.options()};
+    const outcome_ptr other = all.acquire(of.one, "r:redlock-line", {.ttl = 60s});
     REQUIRE(all.finish(other));
-    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
-    REQUIRE(all.finish(first));
-    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    of.wait();
     all.run_for(2s);
     REQUIRE(leader_of(all, "r").count("turn") > 0);
     for (const auto& each : all.masters())
     {
         CHECK(each->value("lock:r:redlock-line") == other->lease.owner_id());
     }
-    const outcome_ptr released = all.release(first->lease);
-    REQUIRE(all.finish(second));
-    CHECK(!second->error);
+    of.hand_over();
     CHECK(all.master(0).value("lock:r:redlock-line") == other->lease.owner_id());
+}
+
+TEST_CASE("a lock of others whose value is empty is theirs all the same")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    for (const auto& each : all.masters())
+    {
+        each->set("lock:r", "");
+    }
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    CHECK(all.count("turn") > 0);
+    for (const auto& each : all.masters())
+    {
+        CHECK(each->value("lock:r") == "");
+    }
 }
 
 TEST_CASE("a line at the only master")
 {
     simulation all{1};
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager(with_long_pauses(all));
-    const outcome_ptr first = all.acquire(one, "r", {.ttl = 60s});
-    REQUIRE(all.finish(first));
-    const outcome_ptr second = all.acquire(two, "r", {.ttl = 60s, .wait = no_limit});
+    rivals of{all, with_long_pauses(all)};
+    of.wait();
     all.run_for(100ms);
-    const outcome_ptr released = all.release(first->lease);
-    REQUIRE(all.finish(second));
-    CHECK(!second->error);
+    of.hand_over();
     CHECK(all.count("SET") == 2);
-    REQUIRE(all.finish(all.release(second->lease)));
+    REQUIRE(all.finish(all.release(of.second->lease)));
     CHECK(all.run_until_no_keys());
 }
 
