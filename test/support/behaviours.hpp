@@ -62,7 +62,7 @@ huge_bulk_length(applies when = applies::from_the_start, std::shared_ptr<honest_
 /// Sends a simple string of at least this many bytes without a line end.
 behaviour endless_line(
     std::size_t bytes, applies when = applies::from_the_start, std::shared_ptr<honest_master> master = {});
-/// Sends every answer twice.
+/// Sends every answer twice, at once.
 behaviour answers_twice(applies when = applies::from_the_start, std::shared_ptr<honest_master> master = {});
 /// Sends half of the answer and closes.
 behaviour
