@@ -155,7 +155,7 @@ void gate::collect(lock_service& service)
     }
 }
 
-holding* gate::take_holding(std::size_t masters)
+holding* gate::take_holding()
 {
     {
         const std::lock_guard lock{mutex_};
@@ -167,7 +167,7 @@ holding* gate::take_holding(std::size_t masters)
             return &pooled;
         }
     }
-    return new holding{masters};
+    return new holding;
 }
 
 void gate::recycle(holding& unused) noexcept

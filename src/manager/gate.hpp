@@ -57,7 +57,7 @@ class gate : public std::enable_shared_from_this<gate>
     void hand_back(holding& held) noexcept;
 
     /// A holding from the pool, or a new one.
-    holding* take_holding(std::size_t masters);
+    holding* take_holding();
     void recycle(holding& unused) noexcept;
 
   private:

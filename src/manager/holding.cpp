@@ -15,7 +15,7 @@
 namespace redlock::manager
 {
 
-holding::holding(std::size_t masters) : claim{masters} {}
+holding::holding() = default;
 
 holding::~holding() = default;
 

@@ -46,8 +46,14 @@ using lease_hook = boost::intrusive::list_base_hook<
 /// strand's.
 class holding final : public net::claim, public gate_hook, public lease_hook
 {
+    // First, so that they are close together: what everybody asks for.
+    std::atomic<holding_state> state_{holding_state::asked};
+    std::atomic<bool> release_asked_{false};
+    std::atomic<clock::rep> valid_until_{0};
+    clock::time_point confirmed_{};
+
   public:
-    explicit holding(std::size_t masters);
+    holding();
     ~holding() override;
 
     /// Makes it fresh: a new owner id for a resource.
@@ -95,10 +101,6 @@ class holding final : public net::claim, public gate_hook, public lease_hook
 
     std::shared_ptr<manager::gate> way_;
     std::size_t prefix_length_ = 0;
-    std::atomic<holding_state> state_{holding_state::asked};
-    std::atomic<bool> release_asked_{false};
-    std::atomic<clock::rep> valid_until_{0};
-    clock::time_point confirmed_{};
     error_code lost_because_;
 };
 

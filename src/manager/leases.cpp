@@ -65,6 +65,7 @@ bool lock_service::begin_release(holding& held) noexcept
         return false;
     }
     static_cast<lease_hook&>(held).unlink();
+    intrusive_ptr_release(&held); // Whoever releases it keeps it.
     if (held.kept)
     {
         held.kept.reset();

@@ -78,11 +78,16 @@ lock_service::lock_service(
 
 lock_service::~lock_service()
 {
-    // First of all: what is suspended refers to everything else.
     closer_ = nullptr;
+    // A lease may outlive this, its keeper may not.
+    leases_.clear_and_dispose(
+        [](holding* held)
+        {
+            held->kept.reset();
+            intrusive_ptr_release(held);
+        });
+    // Before all members: what is suspended refers to them.
     strand_.destroy_flows();
-    // While their debts still keep them: a lease may outlive this, its keeper may not.
-    leases_.clear_and_dispose([](holding* held) { held->kept.reset(); });
 }
 
 void lock_service::open()

@@ -207,8 +207,12 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// The end of a lease: it isn't valid any more, and nothing extends it. False if it had ended before.
     bool begin_release(holding& held) noexcept;
 
-    /// A lease of it was handed out.
-    void keep(holding& held) noexcept { leases_.push_back(held); }
+    /// A lease of it was handed out: until its release begins this keeps it, whoever drops the lease, and wherever.
+    void keep(holding& held) noexcept
+    {
+        intrusive_ptr_add_ref(&held);
+        leases_.push_back(held);
+    }
     /// From now on it is extended in the background.
     void start_keeping(holding& held, const core::lease_schedule& schedule, time_limit max_hold);
     /// It can't be shown to be valid any more, or not for long enough. For good; nothing is released before whoever

@@ -30,7 +30,7 @@ void round::await_votes()
 {
     if (ballot_.count(vote::pending) > 0)
     {
-        service_.strand().arm(*this, service_.strand().now() + node_timeout_);
+        service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
     }
 }
 
@@ -91,7 +91,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     book(master, at - started_, said);
     if (ballot_.count(vote::pending) == 0)
     {
-        disarm();
+        deadline_.disarm();
     }
     if (what_ == redlock::operation::extend)
     {
@@ -107,7 +107,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
         if (said.time_left)
         {
             turn_ = at + *said.time_left;
-            disarm(); // Nobody else is asked.
+            deadline_.disarm(); // Nobody else is asked.
         }
         tell();
     }
@@ -159,7 +159,7 @@ bool round::append_in_full(std::string& out) const
     return wanted;
 }
 
-void round::on_deadline()
+void round::on_node_timeout()
 {
     timed_out_ = true;
     awaits_turn_ = false;
@@ -188,7 +188,7 @@ void round::tell() noexcept
 
 void round::recycle() noexcept
 {
-    disarm();
+    deadline_.disarm();
     about_ = {};
     service_.recycle(*this);
 }

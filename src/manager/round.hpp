@@ -23,7 +23,7 @@ namespace redlock::manager
 class lock_service;
 
 /// A round in flight. It outlives its operation by as long as commands of it are unanswered.
-class round final : public net::voter, private env::deadline
+class alignas(64) round final : public net::voter
 {
   public:
     round(lock_service& service, std::size_t masters);
@@ -75,28 +75,40 @@ class round final : public net::voter, private env::deadline
         short_text said;
     };
 
+    class node_deadline final : public env::deadline
+    {
+      public:
+        explicit node_deadline(round& of) noexcept : of_{of} {}
+
+      private:
+        void on_deadline() override { of_.on_node_timeout(); }
+
+        round& of_;
+    };
+
     void book(std::size_t master, clock::duration elapsed, const net::answer& said);
-    void on_deadline() override;
+    void on_node_timeout();
     void recycle() noexcept override;
     bool is_worth_telling() const noexcept;
     void tell() noexcept;
 
-    // What each vote needs first, close together.
+    // What each vote needs, in the first two lines of the processor's cache.
     core::ballot ballot_;
     redlock::operation what_ = redlock::operation::acquire;
     bool timed_out_ = false;
     bool awaits_turn_ = false;
     bool others_wait_ = false;
+    bool in_line_ = false;
     env::wake* listener_ = nullptr;
     clock::time_point started_{};
+    boost::intrusive_ptr<holding> about_;
     std::array<clock::duration, max_masters> elapsed_{}; // Of each vote that was cast.
-    std::vector<failing> failed_; // Of each master; empty while all that voted answered.
 
     lock_service& service_;
-    boost::intrusive_ptr<holding> about_;
     std::chrono::milliseconds ttl_{0};
     std::chrono::milliseconds node_timeout_{0};
-    bool in_line_ = false;
+    node_deadline deadline_{*this};
+    std::vector<failing> failed_; // Of each master; empty while all that voted answered.
     std::optional<clock::time_point> turn_{};
 };
 

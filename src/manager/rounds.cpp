@@ -9,7 +9,7 @@ namespace redlock::manager
 
 detail::holding_ptr lock_service::make_holding(std::string_view resource)
 {
-    detail::holding_ptr fresh{way_->take_holding(connections_.size())};
+    detail::holding_ptr fresh{way_->take_holding()};
     fresh->assign(way_, *outside_, options_.key_prefix, resource);
     return fresh;
 }
@@ -86,13 +86,14 @@ std::optional<std::size_t> lock_service::leader_of(const holding& about) const n
 {
     const std::uint64_t key = core::stable_hash(about.key());
     std::optional<std::size_t> leader;
+    std::uint64_t highest = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const bool leads = !leader || core::claim_to_lead(master_hashes_[master], key) >
-                                          core::claim_to_lead(master_hashes_[*leader], key);
-        if (connections_[master]->ready() && leads)
+        const std::uint64_t claim = core::claim_to_lead(master_hashes_[master], key);
+        if (connections_[master]->ready() && (!leader || claim > highest))
         {
             leader = master;
+            highest = claim;
         }
     }
     return leader;
@@ -129,9 +130,15 @@ awaited_round lock_service::send_releases(holding& about, env::wake& listener)
     awaited_round votes = begin_round(operation::release, about, about.ttl, &listener);
     command_.clear();
     net::append_release(command_, about, net::script_form::digest);
-    for (const auto& each : connections_)
+    const std::size_t plain = command_.size();
+    net::append_release_at_leader(command_, about);
+    const std::string_view commands = command_;
+    const std::optional<std::size_t> leader = leader_of(about);
+    for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        each->send_release(about, command_, &*votes, votes->started());
+        const std::string_view command =
+            master == leader ? commands.substr(plain) : commands.substr(0, plain);
+        connections_[master]->send_release(about, command, &*votes, votes->started());
     }
     votes->await_votes();
     return votes;

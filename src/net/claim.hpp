@@ -2,23 +2,19 @@
 // One owner id's stake in one resource, and what each master may still have of it.
 #pragma once
 
-#include <boost/intrusive/list.hpp>
+#include <redlock/vote.hpp>
+
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
 namespace redlock::net
 {
-
-namespace intrusive = boost::intrusive;
-
-class claim;
 
 /// Where a claim stands with one master.
 enum class debt_state : std::uint8_t
@@ -30,35 +26,29 @@ enum class debt_state : std::uint8_t
 };
 
 /// What one master may still have of a claim: a key that nobody has seen deleted.
-struct debt : intrusive::list_base_hook<>
+struct debt
 {
-    claim* of = nullptr;
     debt_state state = debt_state::none;
     bool maybe_there =
         false; // A SET may have reached the server; before that, a break leaves nothing behind.
 };
 
-/// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the operations
-/// and every debt keep it alive. What the strand has of it is counted on the strand, and counts as one among those who keep
-/// it, of whom a lease may be dropped on any thread.
-class claim
+/// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the operations, the commands in
+/// flight and what is due keep it alive. What the strand has of it is counted on the strand, and counts as one among those
+/// who keep it, of whom a lease may be dropped on any thread.
+class alignas(64) claim
 {
   public:
     static constexpr std::size_t owner_id_length = 32; // 128 bits in hexadecimal digits.
 
-    explicit claim(std::size_t masters) : debts_{std::make_unique<debt[]>(masters)}
-    {
-        for (std::size_t master = 0; master < masters; ++master)
-        {
-            debts_[master].of = this;
-        }
-    }
+    claim() = default;
     claim(const claim&) = delete;
     claim& operator=(const claim&) = delete;
 
     std::string_view key() const noexcept { return key_; }
     std::string_view owner_id() const noexcept { return {owner_id_.data(), owner_id_.size()}; }
     debt& at(std::size_t master) noexcept { return debts_[master]; }
+    const debt& at(std::size_t master) const noexcept { return debts_[master]; }
 
     /// On any thread.
     void keep() noexcept { keepers_.fetch_add(1, std::memory_order_relaxed); }
@@ -91,13 +81,15 @@ class claim
     /// Nobody keeps it any more. On the thread of the last one.
     virtual void recycle() noexcept = 0;
 
-    std::string key_;
-    std::array<char, owner_id_length> owner_id_{};
-
   private:
-    std::unique_ptr<debt[]> debts_;
+    // What each reply needs, in one line of the processor's cache.
     std::uint32_t uses_ = 0;
     std::atomic<std::uint32_t> keepers_{0};
+    std::array<debt, max_masters> debts_{};
+
+  protected:
+    std::string key_;
+    std::array<char, owner_id_length> owner_id_{};
 };
 
 using claim_ptr = boost::intrusive_ptr<claim>;

@@ -95,6 +95,12 @@ void append_release(std::string& out, const claim& of, script_form form)
     resp::append_command(out, {eval(form), body(release_script, form), "1", of.key(), of.owner_id()});
 }
 
+void append_release_at_leader(std::string& out, const claim& of)
+{
+    resp::append_command(
+        out, {eval(script_form::digest), release_script.sha1, "1", of.key(), of.owner_id(), "line"});
+}
+
 void append_turn(std::string& out, const claim& of, const turn_request& asked, script_form form)
 {
     const decimal ttl{asked.ttl};

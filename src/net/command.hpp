@@ -35,13 +35,15 @@ if redis.call("pttl", KEYS[1]) < tonumber(ARGV[2]) then redis.call("pexpire", KE
 return 1)lua",
     "0fb1b4f8c33500117953de4d978566ebb71567c7"};
 
-/// Deletes the key if it is ours. Tells as well whether somebody stands in line for it here.
+/// Deletes the key if it is ours. With a second argument, for the leading master, it tells as well whether somebody stands in
+/// line for it.
 inline constexpr script release_script{
     R"lua(if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("del", KEYS[1])
+if not ARGV[2] then return 1 end
 local left = redis.pcall("pttl", KEYS[1] .. ":redlock-line")
 return type(left) == "number" and left > 0 and 3 or 1)lua",
-    "ef2304a48585a80a58252306ed90a6efa24c984e"};
+    "ca1baee226d65423e373fb66b6da6d2579a7f6b3"};
 
 /// Somebody who was refused, or knows that others were, asks the leading master whose turn it is. The key is set if nobody has
 /// it, and either it is the asker's turn or nobody stands in line. Else the asker gets the place behind the last one: the
@@ -95,6 +97,8 @@ enum class script_form : std::uint8_t
 void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl);
 void append_extend(std::string& out, const claim& of, std::chrono::milliseconds ttl, script_form form);
 void append_release(std::string& out, const claim& of, script_form form);
+/// For the leading master: its answer tells of the line.
+void append_release_at_leader(std::string& out, const claim& of);
 
 /// What somebody in line asks for.
 struct turn_request

@@ -31,7 +31,7 @@ connection::connection(
       owner_{owner},
       clock_watch_{options.drift_factor},
       wake_{strand},
-      owed_{options.max_owed},
+      owed_{index, options.max_owed},
       commands_{index, owed_, options.max_owed * optional_for_each_debt, options.max_waiting_bytes}
 {
 }
@@ -296,11 +296,11 @@ void connection::break_off(const failure& why)
 void connection::release_what_is_due(clock::time_point now)
 {
     std::string command;
-    while (debt* item = owed_.next_due())
+    while (claim* next = owed_.next_due())
     {
         command.clear();
-        append_release(command, *item->of, script_form::digest);
-        if (!commands_.push_release(*item->of, command, nullptr, now))
+        append_release(command, *next, script_form::digest);
+        if (!commands_.push_release(*next, command, nullptr, now))
         {
             backlog_ = true;
             break;
@@ -370,7 +370,7 @@ bool connection::may_claim(claim& of, std::string_view command, voter& votes, cl
         return false;
     }
     const bool fits = commands_.has_room(command.size());
-    if (!fits || !owed_.has_room(of.at(index_)))
+    if (!fits || !owed_.has_room(of))
     {
         const error_code why = fits ? master_errc::too_many_owed : master_errc::too_many_waiting;
         votes.on_vote(index_, no_answer(vote::unsent, why), now);
@@ -434,7 +434,7 @@ void connection::send_release(claim& of, std::string_view command, voter* votes,
         strand_.at_end_of_turn(*this);
         return;
     }
-    owed_.demand(of.at(index_));
+    owed_.demand(of);
     backlog_ = ready();
     if (votes != nullptr)
     {
@@ -445,7 +445,7 @@ void connection::send_release(claim& of, std::string_view command, voter* votes,
 
 void connection::rejoin(claim& of, std::string_view command, clock::time_point now)
 {
-    if (ready() && owed_.has_room(of.at(index_)) && commands_.has_room(command.size()))
+    if (ready() && owed_.has_room(of) && commands_.has_room(command.size()))
     {
         commands_.push_set(of, command, nullptr, now);
         strand_.at_end_of_turn(*this);

@@ -7,76 +7,56 @@
 namespace redlock::net
 {
 
-ledger::~ledger()
+void ledger::incur(claim& of) noexcept
 {
-    while (!standing_.empty())
+    debt& item = of.at(master_);
+    if (item.state == debt_state::none)
     {
-        settle(standing_.front());
-    }
-    while (!due_.empty())
-    {
-        settle(due_.front());
+        item = {debt_state::incurred, false};
+        ++count_;
     }
 }
 
-ledger::debt_list& ledger::list_of(debt_state state) noexcept
+void ledger::demand(claim& of)
 {
-    return state == debt_state::due ? due_ : standing_;
-}
-
-void ledger::move(debt& item, debt_state to)
-{
-    debt_list& from = list_of(item.state);
-    debt_list& into = list_of(to);
-    item.state = to;
-    if (&from != &into)
-    {
-        into.splice(into.end(), from, debt_list::s_iterator_to(item));
-    }
-}
-
-void ledger::incur(debt& item)
-{
-    if (item.state != debt_state::none)
-    {
-        return;
-    }
-    intrusive_ptr_add_ref(item.of);
-    item.state = debt_state::incurred;
-    item.maybe_there = false;
-    standing_.push_back(item);
-    ++count_;
-}
-
-void ledger::demand(debt& item)
-{
+    debt& item = of.at(master_);
     if (item.state == debt_state::incurred)
     {
-        move(item, debt_state::due);
+        item.state = debt_state::due;
+        due_.emplace_back(&of);
     }
 }
 
-void ledger::ask(debt& item)
+claim* ledger::next_due() noexcept
 {
+    while (!due_.empty() && due_.front()->at(master_).state != debt_state::due)
+    {
+        due_.pop_front();
+    }
+    return due_.empty() ? nullptr : due_.front().get();
+}
+
+void ledger::ask(claim& of) noexcept
+{
+    debt& item = of.at(master_);
     assert(item.state == debt_state::due || item.state == debt_state::incurred);
-    move(item, debt_state::asked);
+    item.state = debt_state::asked;
 }
 
-void ledger::ask_again(debt& item)
+void ledger::ask_again(claim& of)
 {
+    debt& item = of.at(master_);
     assert(item.state == debt_state::asked);
-    move(item, debt_state::due);
+    item.state = debt_state::due;
+    due_.emplace_back(&of);
 }
 
-void ledger::settle(debt& item) noexcept
+void ledger::settle(claim& of) noexcept
 {
+    debt& item = of.at(master_);
     assert(item.state != debt_state::none);
-    debt_list& list = list_of(item.state);
-    list.erase(debt_list::s_iterator_to(item));
     item.state = debt_state::none;
     --count_;
-    // The last one to know of the claim may have been this debt.
-    intrusive_ptr_release(item.of);
 }
 
 } // namespace redlock::net

@@ -5,50 +5,48 @@
 #include "net/claim.hpp"
 
 #include <cstddef>
+#include <deque>
 
 namespace redlock::net
 {
 
 /// The debts of one master. Nothing is struck off by the clock: a key's ttl starts when its SET runs, which
 /// may be long after it was sent. There is a bound: at it no further SET is sent.
+///
+/// It keeps the claims that are due. One whose release was asked for is kept by that command, and before that by whoever
+/// will ask for it.
 class ledger
 {
   public:
-    explicit ledger(std::size_t most) noexcept : most_{most} {}
+    ledger(std::size_t master, std::size_t most) noexcept : master_{master}, most_{most} {}
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
-    ~ledger();
 
     /// Whether a debt more may be made. One that exists already needs no room.
-    bool has_room(const debt& item) const noexcept
+    bool has_room(const claim& of) const noexcept
     {
-        return item.state != debt_state::none || count_ < most_;
+        return of.at(master_).state != debt_state::none || count_ < most_;
     }
     std::size_t count() const noexcept { return count_; }
 
     /// A SET goes out.
-    void incur(debt& item);
+    void incur(claim& of) noexcept;
     /// The key is to be released. Does nothing for what isn't there.
-    void demand(debt& item);
-    /// The next one to be released, or none.
-    debt* next_due() noexcept { return due_.empty() ? nullptr : &due_.front(); }
+    void demand(claim& of);
+    /// The next one to be released, or null.
+    claim* next_due() noexcept;
     /// Its release goes out. One that was incurred isn't demanded before.
-    void ask(debt& item);
+    void ask(claim& of) noexcept;
     /// The release was answered, or its SET never went out: nothing is left.
-    void settle(debt& item) noexcept;
+    void settle(claim& of) noexcept;
     /// The release was lost with its connection, or is to be tried again.
-    void ask_again(debt& item);
+    void ask_again(claim& of);
 
   private:
-    using debt_list = intrusive::list<debt>;
-
-    void move(debt& item, debt_state to);
-    debt_list& list_of(debt_state state) noexcept;
-
+    std::size_t master_;
     std::size_t most_;
     std::size_t count_ = 0;
-    debt_list standing_; // Incurred or asked.
-    debt_list due_;
+    std::deque<claim_ptr> due_; // And some that aren't any more.
 };
 
 } // namespace redlock::net

@@ -36,10 +36,10 @@ void pipeline::push(slot next, clock::time_point now)
 
 void pipeline::push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now)
 {
-    assert(owed_.has_room(of.at(master_)));
-    owed_.incur(of.at(master_));
+    assert(owed_.has_room(of));
+    owed_.incur(of);
     waiting_.append(command);
-    push({claim_ptr{&of}, voter_ptr{votes}, what}, now);
+    push({claim_ptr{&of}, what, false, voter_ptr{votes}}, now);
 }
 
 void pipeline::push_set(claim& of, std::string_view command, voter* votes, clock::time_point now)
@@ -59,7 +59,7 @@ bool pipeline::push_extend(claim& of, std::string_view command, voter& votes, cl
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{&of}, voter_ptr{&votes}, verb::extend}, now);
+    push({claim_ptr{&of}, verb::extend, false, voter_ptr{&votes}}, now);
     return true;
 }
 
@@ -70,7 +70,7 @@ bool pipeline::push_question(std::string_view command, voter& asker, clock::time
         return false;
     }
     waiting_.append(command);
-    push({{}, voter_ptr{&asker}, verb::question}, now);
+    push({{}, verb::question, false, voter_ptr{&asker}}, now);
     return true;
 }
 
@@ -80,24 +80,24 @@ bool pipeline::push_release(claim& of, std::string_view command, voter* votes, c
     {
         return false;
     }
-    debt& item = of.at(master_);
-    if (item.state == debt_state::due || item.state == debt_state::incurred)
+    const debt_state state = of.at(master_).state;
+    if (state == debt_state::due || state == debt_state::incurred)
     {
-        owed_.ask(item);
+        owed_.ask(of);
     }
     else if (slots_.size() >= most_optional_)
     {
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{&of}, voter_ptr{votes}, verb::release}, now);
+    push({claim_ptr{&of}, verb::release, false, voter_ptr{votes}}, now);
     return true;
 }
 
 void pipeline::push_probe(clock::time_point now)
 {
     waiting_.append(probe_command);
-    push({{}, {}, verb::probe}, now);
+    push({{}, verb::probe, false, {}}, now);
     probing_ = true;
     probed_ = now;
 }
@@ -142,12 +142,13 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
 }
 
 /// Refused in its turn, unlike by a SET that may have run before: the key is another's, the script has compared.
-void pipeline::book_turn(debt& item, const answer& said)
+void pipeline::book_turn(claim& of, const answer& said)
 {
+    debt& item = of.at(master_);
     item.maybe_there = true;
     if (said.vote == vote::held && item.state == debt_state::incurred)
     {
-        owed_.settle(item);
+        owed_.settle(of);
     }
 }
 
@@ -166,19 +167,19 @@ answer pipeline::read(verb what, const resp::reply& reply) noexcept
     }
 }
 
-void pipeline::book_release(debt& item, const answer& said)
+void pipeline::book_release(claim& of, const answer& said)
 {
-    if (item.state != debt_state::asked)
+    if (of.at(master_).state != debt_state::asked)
     {
         return;
     }
     if (said.vote == vote::failed && said.release == core::release_after::again)
     {
-        owed_.ask_again(item);
+        owed_.ask_again(of);
     }
     else
     {
-        owed_.settle(item);
+        owed_.settle(of);
     }
 }
 
@@ -186,17 +187,17 @@ void pipeline::book_release(debt& item, const answer& said)
 /// next replies while it works on this one.
 void pipeline::fetch_ahead() const noexcept
 {
-    constexpr std::size_t soon = 2;
-    constexpr std::size_t later = 4;
-    if (slots_.size() <= later)
+    constexpr std::size_t soon = 4;
+    constexpr std::ptrdiff_t line = 64;
+    if (slots_.size() > soon)
     {
-        return;
-    }
-    __builtin_prefetch(slots_[later].of.get());
-    __builtin_prefetch(slots_[later].votes.get());
-    if (claim* const next = slots_[soon].of.get())
-    {
-        __builtin_prefetch(&next->at(master_));
+        const slot& next = slots_[soon];
+        __builtin_prefetch(next.of.get());
+        if (const voter* const votes = next.votes.get())
+        {
+            __builtin_prefetch(votes);
+            __builtin_prefetch(reinterpret_cast<const char*>(votes) + line);
+        }
     }
 }
 
@@ -236,11 +237,11 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     }
     else if (current.what == verb::turn)
     {
-        book_turn(current.of->at(master_), said);
+        book_turn(*current.of, said);
     }
     else if (current.what == verb::release)
     {
-        book_release(current.of->at(master_), said);
+        book_release(*current.of, said);
     }
     if (current.votes)
     {
@@ -263,12 +264,12 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
         item.maybe_there = item.maybe_there || written;
         if (!item.maybe_there && item.state != debt_state::none)
         {
-            owed_.settle(item);
+            owed_.settle(*lost.of);
         }
     }
     else if (lost.what == verb::release && lost.of->at(master_).state == debt_state::asked)
     {
-        owed_.ask_again(lost.of->at(master_));
+        owed_.ask_again(*lost.of);
     }
     if (lost.votes)
     {

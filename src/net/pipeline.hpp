@@ -91,10 +91,12 @@ class pipeline
 
     struct slot
     {
+        // Not beside each other: both would be moved in one go, which has to wait until what was just written of them has got
+        // to the cache.
         claim_ptr of; // Empty for a question and a probe.
-        voter_ptr votes;
         verb what;
         bool in_full = false; // The script was sent in full, after NOSCRIPT.
+        voter_ptr votes;
     };
 
     /// Whether it may leave a key behind.
@@ -105,8 +107,8 @@ class pipeline
     void push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
-    void book_turn(debt& item, const answer& said);
-    void book_release(debt& item, const answer& said);
+    void book_turn(claim& of, const answer& said);
+    void book_release(claim& of, const answer& said);
     void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 
     std::size_t master_;

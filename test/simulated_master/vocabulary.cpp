@@ -84,6 +84,10 @@ command script_command(chance& from)
     {
         words.push_back(ttl_of(from));
     }
+    else if (from.in_percent(50))
+    {
+        words.push_back("line");
+    }
     return words;
 }
 

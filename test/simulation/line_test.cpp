@@ -199,6 +199,23 @@ TEST_CASE("a resource that nobody stands in line for costs no turn")
     CHECK(all.count("turn") == 0);
 }
 
+TEST_CASE("of all releases only the one at the leading master asks about the line")
+{
+    simulation all{5};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s});
+    REQUIRE(all.finish(got));
+    REQUIRE(all.finish(all.release(got->lease)));
+    all.run_until_idle();
+    std::size_t asked = 0;
+    for (const auto& each : all.masters())
+    {
+        REQUIRE(each->count("release") == 1);
+        asked += each->last("release").words.back() == "line" ? 1 : 0;
+    }
+    CHECK(asked == 1);
+}
+
 TEST_CASE("a try has its one round, whoever stands in line")
 {
     simulation all{3};

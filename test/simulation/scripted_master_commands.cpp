@@ -327,7 +327,8 @@ std::string scripted_master::release(const script_arguments& given)
         return integer(0);
     }
     const master_store::entry* const line = keys_.find(given.keys.front() + line_suffix);
-    const bool waits = line != nullptr && line->expires_at && keys_.left(*line).count() > 0;
+    const bool asked = given.arguments.size() > 1;
+    const bool waits = asked && line != nullptr && line->expires_at && keys_.left(*line).count() > 0;
     remove(given.keys.front());
     return integer(waits ? 3 : 1);
 }

@@ -215,7 +215,7 @@ std::string hostile_master::script_answer(const command& words)
     {
         return ":0\r\n";
     }
-    if (words.size() == 5)
+    if (words[1] == net::release_script.sha1 || words[1] == net::release_script.text)
     {
         keys_.erase(words[3]);
         return ":1\r\n";

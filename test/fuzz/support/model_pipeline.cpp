@@ -91,7 +91,7 @@ bool listener::append_in_full(std::string& out) const
     return wants;
 }
 
-counted_claim::counted_claim(std::size_t index) : claim{1}
+counted_claim::counted_claim(std::size_t index)
 {
     key_ = "lock:" + std::to_string(index);
     owner_id_.fill(static_cast<char>('a' + index));
@@ -101,7 +101,7 @@ model_pipeline::model_pipeline(fuzz_input& input)
     : input_{input},
       most_owed_{input.one_of(limits_of_debts)},
       most_bytes_{input.one_of(limits_of_bytes)},
-      owed_{std::make_unique<net::ledger>(most_owed_)},
+      owed_{std::make_unique<net::ledger>(0, most_owed_)},
       pipeline_{std::make_unique<net::pipeline>(0, *owed_, 2 * most_owed_, most_bytes_)},
       parser_{shared_parser()}
 {

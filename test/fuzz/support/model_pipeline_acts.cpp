@@ -87,7 +87,7 @@ void model_pipeline::push_set(counted_claim& of, asked what)
     {
         return;
     }
-    if (!owed_->has_room(of.at(0)))
+    if (!owed_->has_room(of))
     {
         require(owed_->count() >= most_owed_, "a SET is refused though there is room");
         return;
@@ -139,7 +139,7 @@ void model_pipeline::push_extend(counted_claim& of)
 void model_pipeline::push_release(counted_claim& of)
 {
     of.given_back = true;
-    owed_->demand(of.at(0));
+    owed_->demand(of);
     const bool due = of.at(0).state == net::debt_state::due;
     boost::intrusive_ptr<listener> who{new listener};
     std::string text;
@@ -174,10 +174,10 @@ void model_pipeline::push_question()
 
 void model_pipeline::release_what_is_due()
 {
-    for (std::size_t left = most_claims; net::debt* item = owed_->next_due(); --left)
+    for (std::size_t left = most_claims; net::claim* next = owed_->next_due(); --left)
     {
         require(left > 0, "there is always something due");
-        auto& of = static_cast<counted_claim&>(*item->of);
+        auto& of = static_cast<counted_claim&>(*next);
         std::string text;
         net::append_release(text, of, net::script_form::digest);
         if (!pipeline_->push_release(of, text, nullptr, now_))

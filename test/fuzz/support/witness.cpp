@@ -63,7 +63,9 @@ written read(const command& words)
         }
         else if (is(net::release_script, words))
         {
-            require(words.size() == 5, "a release with too many arguments");
+            require(
+                words.size() == 5 || (words.size() == 6 && words[5] == "line"),
+                "a release with too many arguments");
             result.what = purpose::release;
         }
         else
