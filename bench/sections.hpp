@@ -72,11 +72,11 @@ inline constexpr std::array sections{
     section{"transports", cpus::one, measure_transports},
     section{"faults", cpus::one, measure_faults, 3},
     section{"memory", cpus::one, measure_memory, 3},
-    section{"kept", cpus::one, measure_kept},
-    section{"trials", cpus::one, run_trials, 3},
     section{"peers", cpus::one, measure_peers},
     section{"throughput", cpus::all, measure_throughput},
     section{"contention", cpus::all, measure_contention},
+    section{"kept", cpus::all, measure_kept},
+    section{"trials", cpus::all, run_trials, 3},
 };
 
 } // namespace redlock::bench
