@@ -23,6 +23,7 @@ void holding::assign(
     std::shared_ptr<gate> way, const env::environment& outside, std::string_view prefix,
     std::string_view resource)
 {
+    assert(is_settled());
     way_ = std::move(way);
     key_.assign(prefix).append(resource);
     prefix_length_ = prefix.size();

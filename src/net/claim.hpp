@@ -6,6 +6,7 @@
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -33,9 +34,9 @@ struct debt
         false; // A SET may have reached the server; before that, a break leaves nothing behind.
 };
 
-/// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the operations, the commands in
-/// flight and what is due keep it alive. What the strand has of it is counted on the strand, and counts as one among those
-/// who keep it, of whom a lease may be dropped on any thread.
+/// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the manager's list of those,
+/// the operations, the commands in flight and what is due keep it alive. What the strand has of it is counted on the strand,
+/// and counts as one among those who keep it, of whom a lease may be dropped on any thread.
 class alignas(64) claim
 {
   public:
@@ -47,6 +48,12 @@ class alignas(64) claim
 
     std::string_view key() const noexcept { return key_; }
     std::string_view owner_id() const noexcept { return {owner_id_.data(), owner_id_.size()}; }
+    /// No master may have anything of it.
+    bool is_settled() const noexcept
+    {
+        return std::all_of(
+            debts_.begin(), debts_.end(), [](const debt& each) { return each.state == debt_state::none; });
+    }
     debt& at(std::size_t master) noexcept { return debts_[master]; }
     const debt& at(std::size_t master) const noexcept { return debts_[master]; }
 
