@@ -26,6 +26,16 @@ void round::begin(redlock::operation what, holding& about, std::chrono::millisec
     started_ = service_.strand().now();
 }
 
+void round::ignore() noexcept
+{
+    listener_ = nullptr;
+    // A timer costs more than an acquire. An extension goes on by itself, and in its time only.
+    if (what_ != redlock::operation::extend)
+    {
+        deadline_.disarm();
+    }
+}
+
 void round::await_votes()
 {
     if (ballot_.count(vote::pending) > 0)

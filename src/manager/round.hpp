@@ -31,7 +31,7 @@ class alignas(64) round final : public net::voter
     /// Makes it fresh. What comes in wakes `listener`, until `ignore`.
     void begin(redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener);
     /// Nobody listens any more.
-    void ignore() noexcept { listener_ = nullptr; }
+    void ignore() noexcept;
     /// Sets the deadline of the masters, once everything is sent.
     void await_votes();
     /// One master alone was asked, whether it is our turn: its answer wakes the listener, whatever it is.

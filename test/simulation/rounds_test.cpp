@@ -71,6 +71,29 @@ TEST_CASE("a lease comes with the third of five grants, and not later")
     CHECK(all.environment().late_alarms() == 0);
 }
 
+TEST_CASE("a master that hangs costs no alarm for each round that was decided without it", "[scenario-36]")
+{
+    simulation all{5};
+    config options = all.options();
+    options.node_timeout = 10ms;
+    lock_manager locks = all.make_connected_manager(options);
+    all.master(0).hang();
+    const std::size_t before = all.environment().alarms_set();
+    const clock::time_point began = all.now();
+    std::size_t rounds = 0;
+    while (all.now() - began < 300ms)
+    {
+        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
+        REQUIRE(all.finish(got));
+        REQUIRE(!got->error);
+        REQUIRE(all.finish(all.release(got->lease)));
+        rounds += 2;
+    }
+    // One for each node timeout that has passed, and for signs of life: not for each round.
+    CHECK(rounds > 500);
+    CHECK(all.environment().alarms_set() - before < 100);
+}
+
 TEST_CASE("masters that hang cost a lease nothing", "[scenario-36]")
 {
     simulation all{5};

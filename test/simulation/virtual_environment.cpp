@@ -17,12 +17,12 @@ class virtual_alarm final : public env::alarm
 {
   public:
     virtual_alarm(
-        env::scheduler& strand, virtual_world& world, const process_clock& by, std::size_t& late,
+        env::scheduler& strand, virtual_world& world, const process_clock& by, alarm_count& counted,
         std::vector<virtual_alarm*>& all)
         : strand_{strand},
           world_{world},
           clock_{by},
-          late_{late},
+          counted_{counted},
           all_{all},
           state_{std::make_shared<state>(pending_handlers::of(strand))}
     {
@@ -36,7 +36,8 @@ class virtual_alarm final : public env::alarm
 
     void set(clock::time_point at) override
     {
-        late_ += at < clock_.shown_at(world_.now()) ? 1U : 0U;
+        ++counted_.all;
+        counted_.late += at < clock_.shown_at(world_.now()) ? 1U : 0U;
         if (state_->waiting == 0)
         {
             env::scheduler& strand = strand_;
@@ -91,7 +92,7 @@ class virtual_alarm final : public env::alarm
     env::scheduler& strand_;
     virtual_world& world_;
     const process_clock& clock_;
-    std::size_t& late_;
+    alarm_count& counted_;
     std::vector<virtual_alarm*>& all_;
     clock::time_point at_{};
     std::shared_ptr<state> state_;
@@ -130,7 +131,7 @@ std::unique_ptr<env::stream> virtual_environment::make_stream(env::scheduler& st
 
 std::unique_ptr<env::alarm> virtual_environment::make_alarm(env::scheduler& strand) const
 {
-    return std::make_unique<virtual_alarm>(strand, *world_, clock_, late_alarms_, alarms_);
+    return std::make_unique<virtual_alarm>(strand, *world_, clock_, alarms_set_, alarms_);
 }
 
 } // namespace redlock::test

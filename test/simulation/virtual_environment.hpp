@@ -20,6 +20,13 @@ namespace redlock::test
 class scripted_master;
 class virtual_alarm;
 
+/// How often alarms were set.
+struct alarm_count
+{
+    std::size_t all = 0;
+    std::size_t late = 0;
+};
+
 /// Leads every stream to the scripted master that was put in the place of its host.
 ///
 /// It may outlive the simulation, as the real one does, in a lease: only `now` is asked for then.
@@ -44,8 +51,10 @@ class virtual_environment final : public env::environment
     /// How many there are, of those that were made here.
     std::size_t alarms() const noexcept { return alarms_.size(); }
     std::size_t streams() const noexcept { return streams_; }
-    /// How often an alarm was set for a time that was over: each costs the real one a system call and a turn.
-    std::size_t late_alarms() const noexcept { return late_alarms_; }
+    /// How often an alarm was set: each costs the real one a system call, and once it is due a turn.
+    std::size_t alarms_set() const noexcept { return alarms_set_.all; }
+    /// For a time that was over.
+    std::size_t late_alarms() const noexcept { return alarms_set_.late; }
 
     /// The clock of the process. That of the world, unless it is changed here.
     const process_clock& clock_of_its_own() const noexcept { return clock_; }
@@ -66,7 +75,7 @@ class virtual_environment final : public env::environment
     mutable std::vector<virtual_alarm*> alarms_;
     std::map<std::string, scripted_master*> masters_;
     mutable std::size_t streams_ = 0;
-    mutable std::size_t late_alarms_ = 0;
+    mutable alarm_count alarms_set_;
 };
 
 } // namespace redlock::test
