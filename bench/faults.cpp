@@ -5,8 +5,13 @@
 
 #include "proxied_masters.hpp"
 #include "redlock_client.hpp"
+#include "rounds.hpp"
 
 #include <chrono>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,24 +26,13 @@ constexpr std::chrono::milliseconds while_connected{800};
 constexpr std::size_t most_faulty = 2;
 constexpr std::chrono::milliseconds slow_by{5};
 
-/// The p50 of one kind of round, beside the healthy round before it.
-struct comparison
+/// Rounds with a fault, and the healthy one before each.
+struct faulty_rounds
 {
-    std::vector<double> healthy;
-    std::vector<double> faulty;
-
-    void add(double healthy_us, double faulty_us)
-    {
-        healthy.push_back(healthy_us);
-        faulty.push_back(faulty_us);
-    }
-
-    figure result(std::string name) const
-    {
-        const double reference = spread_of(healthy).median;
-        const double measured = spread_of(faulty).median;
-        return {std::move(name), "us", reference, measured, ratios(faulty, healthy), 1.1};
-    }
+    std::string name;
+    bool is_drawn = true;
+    rounds healthy{};
+    rounds faulty{};
 };
 
 class fault_section
@@ -52,67 +46,68 @@ class fault_section
     }
 
     /// SIGSTOP: first while their connections are open, then once the client has given them up.
-    void hang(std::size_t count, std::vector<figure>& out)
+    void hang(std::size_t count, std::vector<faulty_rounds>& out)
     {
-        comparison connected;
-        comparison given_up;
+        faulty_rounds connected{fmt::format("{} hung", count)};
+        faulty_rounds given_up{fmt::format("{} hung and given up", count), false};
         for (std::size_t round = 0; round < asked_.rounds; ++round)
         {
             show(count, "hung", round);
-            const double healthy = healthy_p50();
+            run_healthy(connected);
+            given_up.healthy.push_back(connected.healthy.back());
             for (test::server& master : masters_.first(count))
             {
                 master.stop();
             }
-            connected.add(healthy, p50(while_connected));
+            connected.faulty.push_back(run(while_connected));
             client_.await_unconnected(count);
-            given_up.add(healthy, p50());
+            given_up.faulty.push_back(run());
             for (test::server& master : masters_.first(count))
             {
                 master.resume();
             }
             client_.await_unconnected(0);
         }
-        out.push_back(connected.result(fmt::format("acquire p50, {} hung", count)));
-        out.push_back(given_up.result(fmt::format("acquire p50, {} hung and given up", count)));
+        out.push_back(std::move(connected));
+        out.push_back(std::move(given_up));
     }
 
     /// SIGKILL.
-    void kill(std::size_t count, std::vector<figure>& out)
+    void kill(std::size_t count, std::vector<faulty_rounds>& out)
     {
-        comparison dead;
+        faulty_rounds dead{fmt::format("{} dead", count)};
         for (std::size_t round = 0; round < asked_.rounds; ++round)
         {
             show(count, "dead", round);
-            const double healthy = healthy_p50();
+            run_healthy(dead);
             for (test::server& master : masters_.first(count))
             {
                 master.kill();
             }
             client_.await_unconnected(count);
-            dead.add(healthy, p50());
+            dead.faulty.push_back(run());
             for (test::server& master : masters_.first(count))
             {
                 master.restart();
             }
             client_.await_unconnected(0);
         }
-        out.push_back(dead.result(fmt::format("acquire p50, {} dead", count)));
+        out.push_back(std::move(dead));
     }
 
     /// They answer late, but in time.
-    void slow_down(proxied_masters& distant, std::size_t count, std::vector<figure>& out)
+    void slow_down(proxied_masters& distant, std::size_t count, std::vector<faulty_rounds>& out)
     {
-        comparison slow;
+        faulty_rounds slow{fmt::format("{} slow by {} ms", count, slow_by.count())};
         for (std::size_t round = 0; round < asked_.rounds; ++round)
         {
             show(count, "slow", round);
-            const double healthy = healthy_p50();
+            run_healthy(slow);
             distant.set_delay(slow_by, count);
-            slow.add(healthy, p50());
+            slow.faulty.push_back(run());
             distant.set_delay({}, count);
         }
-        out.push_back(slow.result(fmt::format("acquire p50, {} slow by {} ms", count, slow_by.count())));
+        out.push_back(std::move(slow));
     }
 
   private:
@@ -122,16 +117,15 @@ class fault_section
             "{} of {} {}: round {} of {}", count, masters_.size(), how, round + 1, asked_.rounds));
     }
 
-    double p50(std::chrono::nanoseconds at_most = std::chrono::minutes{5})
+    stretch run(std::chrono::nanoseconds at_most = std::chrono::minutes{5})
     {
-        const work what{asked_.pairs, at_most};
-        return percentile_us(sorted(client_.run(what).acquires), 0.5);
+        return measured({client_, {}}, {asked_.pairs, at_most}); // Dead masters show no CPU time.
     }
 
-    double healthy_p50()
+    void run_healthy(faulty_rounds& into)
     {
-        p50(); // Warms up what went cold in the last fault.
-        return p50();
+        run(); // Warms up what went cold in the last fault.
+        into.healthy.push_back(run());
     }
 
     std::span<test::server> masters_;
@@ -140,19 +134,41 @@ class fault_section
     redlock_client client_;
 };
 
+constexpr std::string_view reference = "all healthy";
+
+/// Their figures, and a picture of all of them.
+void add(std::string name, std::string title, const std::vector<faulty_rounds>& seen, figure_group& to)
+{
+    rounds healthy;
+    std::vector<series> lines;
+    for (const faulty_rounds& each : seen)
+    {
+        healthy.insert(healthy.end(), each.healthy.begin(), each.healthy.end());
+        if (each.is_drawn)
+        {
+            lines.push_back(distribution(each.name, each.faulty));
+        }
+        add({compared(acquire_p50, each.healthy, each.faulty, 1.1)}, "", ", " + each.name, to.figures);
+    }
+    lines.insert(lines.begin(), distribution(std::string{reference}, healthy));
+    to.plots.push_back(distribution_plot(std::move(name), std::move(title), std::move(lines)));
+}
+
 } // namespace
 
 figure_group measure_faults(std::span<test::server> masters, const options& asked, progress& shown)
 {
-    figure_group group{"One client, some of the masters out of order", "all healthy", {}};
+    figure_group group{"One client, some of the masters out of order", std::string{reference}, {}};
     const std::size_t minority = masters.size() - quorum_of(masters.size());
     const std::size_t most = std::min(minority, most_faulty);
     fault_section near{masters, config_for(masters), asked, shown};
+    std::vector<faulty_rounds> gone;
     for (std::size_t count = 1; count <= most; ++count)
     {
-        near.hang(count, group.figures);
-        near.kill(count, group.figures);
+        near.hang(count, gone);
+        near.kill(count, gone);
     }
+    add("faults", "Acquire latency of one client, some masters hung or dead", gone, group);
     // Those that will be slow are behind proxies also when they are healthy. It is the others who decide, both times.
     proxied_masters distant{masters.first(most)};
     config with_distant = distant.options();
@@ -161,10 +177,13 @@ figure_group measure_faults(std::span<test::server> masters, const options& aske
         with_distant.masters.emplace_back(master.url());
     }
     fault_section with_proxies{masters, with_distant, asked, shown};
+    std::vector<faulty_rounds> slow;
     for (std::size_t count = 1; count <= most; ++count)
     {
-        with_proxies.slow_down(distant, count, group.figures);
+        with_proxies.slow_down(distant, count, slow);
     }
+    add("faults_slow", "Acquire latency of one client, some masters slow, all of these behind proxies", slow,
+        group);
     return group;
 }
 
