@@ -22,14 +22,14 @@ Measures how long it takes one client to acquire a lock, next to the least that 
 commands formatted once; asio: the same on bare Boost.Asio), on masters that it starts itself. Client and masters run on
 one CPU. The same with masters that are a millisecond away, with 1, 3, 5 and 7 of them, over unix sockets and TLS, with
 some that are out of order, and what memory that takes.
-Then what leases cost that are kept, and what they go through: masters that are killed and hang, by turns.
-Then, on all CPUs, how many pairs a second there are with 1, 10, 100 and 1000 workers at the same time.
-Last, with 2, 10 and 100 clients that want the same resource, how soon and how evenly it goes round.
+Then, on all CPUs, how many pairs a second there are with 1, 10, 100 and 1000 workers at the same time; with 2, 10 and 100
+clients that want the same resource, how soon and how evenly it goes round; what leases cost that are kept, and what they
+go through: masters that are killed and hang, by turns.
 
   --quick          a first look in two to three minutes: 5 rounds of 500 pairs, 100000 kept leases for 12 s, short
                    trials and contests; what is asked for beside it counts
-  --only SECTION   latency, distance, scaling, transports, faults, memory, kept, trials, peers, throughput or
-                   contention, and not the others; may be given again
+  --only SECTION   latency, distance, scaling, transports, faults, memory, peers, throughput, contention, kept or
+                   trials, and not the others; may be given again
   --peers          the section peers as well, which only comes when it is asked for: redlock beside node-redlock and
                    redis-semaphore on the same masters, etcd and PostgreSQL. bench/run installs what they need, and
                    what isn't there is left out and said

@@ -29,7 +29,7 @@ void round::begin(redlock::operation what, holding& about, std::chrono::millisec
 void round::ignore() noexcept
 {
     listener_ = nullptr;
-    // A timer costs more than an acquire. An extension goes on by itself, and in its time only.
+    // It would only wake us up for nothing. An extension goes on by itself, and in its time only.
     if (what_ != redlock::operation::extend)
     {
         deadline_.disarm();
