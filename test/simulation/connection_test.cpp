@@ -286,6 +286,15 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
         CHECK(master.count("extend") == 1);
         all.master(1).resume();
     }
+    SECTION("the node timeout is over, and a quorum has matched long before: nobody waits any more")
+    {
+        master.network.back = 60ms;
+        const outcome_ptr extended = all.extend(got->lease, 60s);
+        REQUIRE(all.finish(extended));
+        CHECK(!extended->error);
+        all.run_until_idle();
+        CHECK(master.count("extend") == 1);
+    }
     SECTION("it is released")
     {
         all.master(1).hang();
