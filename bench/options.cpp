@@ -30,9 +30,9 @@ go through: masters that are killed and hang, by turns.
                    trials and contests; what is asked for beside it counts
   --only SECTION   latency, distance, scaling, transports, faults, memory, peers, throughput, contention, kept or
                    trials, and not the others; may be given again
-  --peers          the section peers as well, which only comes when it is asked for: redlock beside node-redlock and
-                   redis-semaphore on the same masters, etcd and PostgreSQL. bench/run installs what they need, and
-                   what isn't there is left out and said
+  --peers          the section peers as well, which only comes when it is asked for: redlock beside node-redlock,
+                   redis-semaphore and redis++ on the same masters, etcd and PostgreSQL. bench/run installs what they
+                   need, but not redis++, which takes part where CMake finds it; what isn't there is left out and said
   --masters N      how many masters, 1 to 31 (5)
   --rounds N       how many rounds of each client, by turns, 5 to 1000 (7)
   --pairs N        how many pairs of acquire and release in a round, 100 to 1000000 (2000)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Talks to peers/peer.js, line by line.
+// Talks to the programs below peers/, line by line.
 #include "peer_client.hpp"
 
 #include "peer_servers.hpp"
@@ -26,6 +26,27 @@ namespace
 
 constexpr std::chrono::minutes to_get_ready{2}; // Longer than its own patience with a server.
 constexpr std::string_view runtime = "node";
+constexpr std::string_view redis_plus_plus = REDLOCK_REDIS_PLUS_PLUS_PEER; // Empty where there is none.
+
+/// The program that drives this kind, with what it is told before the addresses. Throws when it isn't there.
+std::vector<std::string> driver_of(const std::string& kind)
+{
+    if (kind == "redis++")
+    {
+        if (redis_plus_plus.empty())
+        {
+            throw std::runtime_error{
+                "CMake found no redis++ 1.3.6 or newer together with hiredis when it configured this build; "
+                "CMAKE_PREFIX_PATH says where they are installed"};
+        }
+        return {std::string{redis_plus_plus}};
+    }
+    if (test::find_program(std::string{runtime}).empty())
+    {
+        throw std::runtime_error{fmt::format("there is no program {} to drive it", runtime)};
+    }
+    return {std::string{runtime}, REDLOCK_PEERS_DIRECTORY "/peer.js", kind};
+}
 
 /// Cuts off the text before `end`, and `end` itself.
 std::string_view take_until(std::string_view& text, std::string_view end)
@@ -65,14 +86,10 @@ std::string_view expect(std::string_view word, std::string_view answer)
 
 } // namespace
 
-peer_client::peer_client(const std::vector<std::string>& arguments)
+peer_client::peer_client(const std::string& kind, const std::vector<std::string>& addresses)
 {
-    if (test::find_program(std::string{runtime}).empty())
-    {
-        throw std::runtime_error{fmt::format("there is no program {} to drive it", runtime)};
-    }
-    std::vector<std::string> words{std::string{runtime}, REDLOCK_PEERS_DIRECTORY "/peer.js"};
-    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> words = driver_of(kind);
+    words.insert(words.end(), addresses.begin(), addresses.end());
     program_ = test::child_process{words, output(), conversation_};
     const std::string line = read_line(to_get_ready);
     std::string_view answer = expect("ready", line);

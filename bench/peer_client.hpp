@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Another way to lock than redlock, as a client to be measured: a node program of its own (peers/peer.js).
+// Another way to lock than redlock, as a client to be measured: a program of its own, below peers/.
 #pragma once
 
 #include "client.hpp"
@@ -20,8 +20,9 @@ namespace redlock::bench
 class peer_client final : public client
 {
   public:
-    /// Starts it as `peers/peer.js` says and waits until it is connected. Throws with what it says when it can't.
-    explicit peer_client(const std::vector<std::string>& arguments);
+    /// Starts the program for this kind of peer and waits until it is connected; `peers/peer.js` says which kinds there
+    /// are and what is said, and `redis++` has a program of its own. Throws with the reason when it can't.
+    peer_client(const std::string& kind, const std::vector<std::string>& addresses);
 
     /// Name and version of what it locks with.
     const std::string& name() const { return name_; }

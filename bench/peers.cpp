@@ -31,11 +31,10 @@ namespace
 constexpr std::size_t pairs_to_wake_up = 100;
 constexpr std::string_view what_the_ratio_is = "A ratio is peer to redlock: above 1 the peer takes longer to "
                                                "acquire, below 1 it makes fewer pairs a second.";
-constexpr std::string_view what_they_promise = "They don't promise the same: redlock, node-redlock and "
-                                               "redis-semaphore hold a majority of independent masters for a "
-                                               "ttl; etcd is a single node here, so that no change waits for "
-                                               "a network; PostgreSQL is a single server, whose lock "
-                                               "ends with the connection.";
+constexpr std::string_view what_they_promise =
+    "They don't promise the same: redlock, node-redlock, redis-semaphore and redis++ hold a majority of "
+    "independent masters for a ttl; etcd is a single node here, so that no change waits for a network; "
+    "PostgreSQL is a single server, whose lock ends with the connection.";
 constexpr std::string_view what_node_takes =
     "Node.js compiles and collects garbage on threads of its own: here "
     "they share the one CPU with the servers.";
@@ -60,6 +59,7 @@ class peer_section
         }
         add("node-redlock", [&] { return ports; });
         add("redis-semaphore", [&] { return ports; });
+        add("redis++", [&] { return ports; });
         add("etcd", [&] { return etcd_.emplace().address(); });
         add("postgresql", [&] { return postgres_.emplace().address(); });
     }
@@ -120,9 +120,7 @@ class peer_section
         shown_.show(fmt::format("starting {}", kind));
         try
         {
-            std::vector<std::string> arguments = start();
-            arguments.insert(arguments.begin(), kind);
-            auto driver = std::make_unique<peer_client>(arguments);
+            auto driver = std::make_unique<peer_client>(kind, start());
             notes_.push_back(fmt::format("{}: {}", driver->name(), driver->about()));
             peers_.push_back({driver->name(), std::move(driver)});
         }
