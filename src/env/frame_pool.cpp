@@ -2,6 +2,8 @@
 // Memory for coroutine frames.
 #include "env/frame_pool.hpp"
 
+#include "env/cache.hpp"
+
 #include <new>
 
 // A frame that went back to the pool must look freed to the sanitizer, or it never finds a pointer into one.
@@ -61,6 +63,7 @@ void* frame_pool::take(std::size_t bytes)
     {
         free_block* block = free_[size_class];
         free_[size_class] = block->next;
+        fetch_soon(block->next, sizeof(free_block));
         memory = block;
         mark_used(memory, (size_class + 1) * step);
     }

@@ -2,6 +2,7 @@
 // What a manager does, one turn after the other.
 #include "env/scheduler.hpp"
 
+#include "env/cache.hpp"
 #include "env/environment.hpp"
 
 #include <boost/asio/execution/outstanding_work.hpp>
@@ -178,11 +179,10 @@ void scheduler::take_turns()
     {
         const std::lock_guard lock{mutex_};
         called_ = false;
-        if (in_turn_ || waiting_.empty())
+        if (waiting_.empty() || (turn_.fetch_or(taken, std::memory_order_acquire) & taken) != 0)
         {
             return;
         }
-        in_turn_ = true;
     }
     end_turn(begun_by::context);
 }
@@ -190,6 +190,12 @@ void scheduler::take_turns()
 /// Makes the turns that wait, leaves the turn to others, and tells what there is to be told.
 void scheduler::end_turn(begun_by whom)
 {
+    std::uint8_t undisturbed = taken;
+    if (told_.empty() &&
+        turn_.compare_exchange_strong(undisturbed, 0, std::memory_order_release, std::memory_order_relaxed))
+    {
+        return;
+    }
     // One of those that wait may be the last that keeps it.
     const std::shared_ptr<void> keep = owner_.lock();
     bool rest = false;
@@ -201,8 +207,13 @@ void scheduler::end_turn(begun_by whom)
             const std::lock_guard lock{mutex_};
             if (waiting_.empty() || left == 0)
             {
-                to_tell = leave_to_tell();
-                rest = in_turn_ = !waiting_.empty();
+                untold_.splice(untold_.end(), told_);
+                to_tell = !untold_.empty();
+                rest = !waiting_.empty();
+                if (!rest)
+                {
+                    turn_.store(0, std::memory_order_release);
+                }
                 break;
             }
             next.reset(&waiting_.front());
@@ -226,12 +237,16 @@ void scheduler::end_turn(begun_by whom)
     }
 }
 
-/// What this turn has to tell goes to what is told by anybody. Whether there is anything of that. The lock is held.
-bool scheduler::leave_to_tell()
+void scheduler::make_room_to_tell()
 {
-    untold_.splice(untold_.end(), told_);
-    unused_.splice(unused_.end(), told_again_);
-    return !untold_.empty();
+    {
+        const std::lock_guard lock{mutex_};
+        unused_.swap(told_again_);
+    }
+    if (unused_.empty())
+    {
+        unused_.push_front(*new told_outside);
+    }
 }
 
 /// The lock is held.
@@ -275,6 +290,10 @@ void scheduler::tell()
             }
             next.reset(&untold_.front());
             untold_.pop_front();
+            if (!untold_.empty())
+            {
+                fetch_soon(&untold_.front(), sizeof(told_outside));
+            }
             call_for_telling();
         }
         next->tell();

@@ -16,8 +16,10 @@
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/slist.hpp>
 
+#include <atomic>
 #include <concepts>
 #include <coroutine>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -163,7 +165,8 @@ class scheduler
     {
         auto next = std::make_unique<waiting_function<Function>>(std::move(function));
         const std::lock_guard lock{mutex_};
-        if (!in_turn_ && !called_)
+        const bool busy = (turn_.fetch_or(wanted, std::memory_order_relaxed) & taken) != 0;
+        if (!busy && !called_)
         {
             asio::post(executor_, [this, keep = owner_.lock()] { take_turns(); });
             called_ = true;
@@ -191,7 +194,7 @@ class scheduler
     {
         if (unused_.empty())
         {
-            unused_.push_front(*new told_outside);
+            make_room_to_tell();
         }
         told_outside& place = unused_.front();
         place.hold(std::forward<Function>(what));
@@ -285,20 +288,20 @@ class scheduler
     template <class Function>
     bool begin_turn(Function&& function, begun_by whom)
     {
+        std::uint8_t free = 0;
+        if (turn_.compare_exchange_strong(free, taken, std::memory_order_acquire, std::memory_order_relaxed))
+        {
+            return true;
+        }
         {
             const std::lock_guard lock{mutex_};
-            const bool busy = std::exchange(in_turn_, true);
-            if (!busy && waiting_.empty())
-            {
-                return true;
-            }
             using kept = std::remove_cvref_t<Function>;
             [&]() noexcept
             {
                 auto next = std::make_unique<waiting_function<kept>>(std::forward<Function>(function));
                 waiting_.push_back(*next.release());
             }();
-            if (busy)
+            if ((turn_.fetch_or(taken | wanted, std::memory_order_acquire) & taken) != 0)
             {
                 return false;
             }
@@ -310,7 +313,7 @@ class scheduler
     void finish_turn() noexcept;
     bool put_off();
     void end_turn(begun_by whom);
-    bool leave_to_tell();
+    void make_room_to_tell();
     void call_for_telling() noexcept;
     void tell();
     void forget_turns() noexcept;
@@ -322,8 +325,12 @@ class scheduler
     void set_alarm();
 
     asio::any_io_executor executor_;
+    // Of the turn: a thread has it; others wait for it, which is noted and taken back with the lock held. One that nobody
+    // disturbs and that tells nothing begins and ends without the lock.
+    static constexpr std::uint8_t taken = 1;
+    static constexpr std::uint8_t wanted = 2;
+    std::atomic<std::uint8_t> turn_{0};
     std::mutex mutex_;
-    bool in_turn_ = false;
     bool called_ = false; // For take_turns, on one of the executor's threads.
     waiting_list waiting_;
     told_list untold_;     // Behind turns that have ended.

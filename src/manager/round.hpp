@@ -6,6 +6,7 @@
 #include <redlock/report.hpp>
 
 #include "core/ballot.hpp"
+#include "env/cache.hpp"
 #include "env/scheduler.hpp"
 #include "manager/holding.hpp"
 #include "net/voter.hpp"
@@ -23,7 +24,7 @@ namespace redlock::manager
 class lock_service;
 
 /// A round in flight. It outlives its operation by as long as commands of it are unanswered.
-class alignas(64) round final : public net::voter
+class alignas(env::cache_line) round final : public net::voter
 {
   public:
     round(lock_service& service, std::size_t masters);

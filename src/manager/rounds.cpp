@@ -26,6 +26,10 @@ awaited_round lock_service::begin_round(
     {
         fresh = std::move(unused_rounds_.back());
         unused_rounds_.pop_back();
+        if (!unused_rounds_.empty())
+        {
+            env::fetch_soon(unused_rounds_.back().get(), sizeof(round));
+        }
     }
     fresh->begin(what, about, ttl, listener);
     return awaited_round{round_ptr{fresh.release()}};

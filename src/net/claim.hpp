@@ -4,6 +4,8 @@
 
 #include <redlock/vote.hpp>
 
+#include "env/cache.hpp"
+
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
 #include <algorithm>
@@ -37,7 +39,7 @@ struct debt
 /// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the manager's list of those,
 /// the operations, the commands in flight and what is due keep it alive. What the strand has of it is counted on the strand,
 /// and counts as one among those who keep it, of whom a lease may be dropped on any thread.
-class alignas(64) claim
+class alignas(env::cache_line) claim
 {
   public:
     static constexpr std::size_t owner_id_length = 32; // 128 bits in hexadecimal digits.

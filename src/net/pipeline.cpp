@@ -2,6 +2,8 @@
 // The commands in flight on one connection.
 #include "net/pipeline.hpp"
 
+#include "env/cache.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <utility>
@@ -39,7 +41,7 @@ void pipeline::push_claim(verb what, claim& of, std::string_view command, voter*
     assert(owed_.has_room(of));
     owed_.incur(of);
     waiting_.append(command);
-    push({claim_ptr{&of}, what, false, voter_ptr{votes}}, now);
+    push({claim_ptr{&of}, what, voter_ptr{votes}}, now);
 }
 
 void pipeline::push_set(claim& of, std::string_view command, voter* votes, clock::time_point now)
@@ -59,7 +61,7 @@ bool pipeline::push_extend(claim& of, std::string_view command, voter& votes, cl
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{&of}, verb::extend, false, voter_ptr{&votes}}, now);
+    push({claim_ptr{&of}, verb::extend, voter_ptr{&votes}}, now);
     return true;
 }
 
@@ -70,7 +72,7 @@ bool pipeline::push_question(std::string_view command, voter& asker, clock::time
         return false;
     }
     waiting_.append(command);
-    push({{}, verb::question, false, voter_ptr{&asker}}, now);
+    push({{}, verb::question, voter_ptr{&asker}}, now);
     return true;
 }
 
@@ -90,14 +92,14 @@ bool pipeline::push_release(claim& of, std::string_view command, voter* votes, c
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{&of}, verb::release, false, voter_ptr{votes}}, now);
+    push({claim_ptr{&of}, verb::release, voter_ptr{votes}}, now);
     return true;
 }
 
 void pipeline::push_probe(clock::time_point now)
 {
     waiting_.append(probe_command);
-    push({{}, verb::probe, false, {}}, now);
+    push({{}, verb::probe, {}}, now);
     probing_ = true;
     probed_ = now;
 }
@@ -188,16 +190,11 @@ void pipeline::book_release(claim& of, const answer& said)
 void pipeline::fetch_ahead() const noexcept
 {
     constexpr std::size_t soon = 4;
-    constexpr std::ptrdiff_t line = 64;
     if (slots_.size() > soon)
     {
         const slot& next = slots_[soon];
-        __builtin_prefetch(next.of.get());
-        if (const voter* const votes = next.votes.get())
-        {
-            __builtin_prefetch(votes);
-            __builtin_prefetch(reinterpret_cast<const char*>(votes) + line);
-        }
+        env::fetch_soon(next.of.get(), env::cache_line);
+        env::fetch_soon(next.votes.get(), 2 * env::cache_line);
     }
 }
 

@@ -91,12 +91,12 @@ class pipeline
 
     struct slot
     {
-        // Not beside each other: both would be moved in one go, which has to wait until what was just written of them has got
-        // to the cache.
+        // None beside another of its size: they would be moved in one go, which has to wait until what was just written of
+        // them has got to the cache.
         claim_ptr of; // Empty for a question and a probe.
         verb what;
-        bool in_full = false; // The script was sent in full, after NOSCRIPT.
         voter_ptr votes;
+        bool in_full = false; // The script was sent in full, after NOSCRIPT.
     };
 
     /// Whether it may leave a key behind.
