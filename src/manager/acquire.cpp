@@ -2,6 +2,7 @@
 // Acquire and try_acquire: rounds until one holds, or until there may be no more. Between two of them an acquire stands in
 // line at the master that leads for the resource.
 #include "core/backoff.hpp"
+#include "manager/acquire_check.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
 
@@ -14,60 +15,6 @@ namespace redlock::manager
 
 namespace
 {
-
-struct refused_argument
-{
-    error_code error;
-    std::string complaint;
-};
-
-refused_argument check(const lock_service& service, const acquire_call& call)
-{
-    if (!has_lockable_length(call.resource))
-    {
-        return {
-            errc::invalid_resource, "a resource of " + std::to_string(call.resource.size()) +
-                                        " bytes can't be locked: its name must have from 1 to " +
-                                        std::to_string(longest_resource) + " bytes"};
-    }
-    const acquire_options& options = call.options;
-    const core::timing given = service.timing(options.ttl, options.min_validity);
-    if (std::string complaint = core::ttl_complaint(given); !complaint.empty())
-    {
-        return {errc::invalid_ttl, std::move(complaint)};
-    }
-    if (std::string complaint = core::min_validity_complaint(given); !complaint.empty())
-    {
-        return {errc::invalid_min_validity, std::move(complaint)};
-    }
-    if (options.wait.value() < std::chrono::milliseconds{0})
-    {
-        return {
-            errc::invalid_wait, "a wait of " + std::to_string(options.wait.value().count()) +
-                                    " ms can't be used: it must be 0 ms or more, or redlock::no_limit"};
-    }
-    if (options.max_rounds == 0U)
-    {
-        return {
-            errc::invalid_max_rounds,
-            "a max_rounds of 0 can't be used: it must be 1 or more, or be left empty"};
-    }
-    if (call.keep)
-    {
-        if (std::string complaint = core::schedule_complaint(call.keep->schedule); !complaint.empty())
-        {
-            return {errc::invalid_schedule, std::move(complaint)};
-        }
-        if (call.keep->max_hold.value() <= std::chrono::milliseconds{0})
-        {
-            return {
-                errc::invalid_max_hold,
-                "a max_hold of " + std::to_string(call.keep->max_hold.value().count()) +
-                    " ms can't be used: it must be 1 ms or more, or redlock::no_limit"};
-        }
-    }
-    return {};
-}
 
 /// The last round's error. It is lost, or won too late.
 error_code error_of(const round& last)

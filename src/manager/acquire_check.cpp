@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSL-1.0
+// Whether what an acquire was called with can be used.
+#include "manager/acquire_check.hpp"
+
+#include <utility>
+
+namespace redlock::manager
+{
+
+refused_argument check(const lock_service& service, const acquire_call& call)
+{
+    if (!has_lockable_length(call.resource))
+    {
+        return {
+            errc::invalid_resource, "a resource of " + std::to_string(call.resource.size()) +
+                                        " bytes can't be locked: its name must have from 1 to " +
+                                        std::to_string(longest_resource) + " bytes"};
+    }
+    const acquire_options& options = call.options;
+    const core::timing given = service.timing(options.ttl, options.min_validity);
+    if (std::string complaint = core::ttl_complaint(given); !complaint.empty())
+    {
+        return {errc::invalid_ttl, std::move(complaint)};
+    }
+    if (std::string complaint = core::min_validity_complaint(given); !complaint.empty())
+    {
+        return {errc::invalid_min_validity, std::move(complaint)};
+    }
+    if (options.wait.value() < std::chrono::milliseconds{0})
+    {
+        return {
+            errc::invalid_wait, "a wait of " + std::to_string(options.wait.value().count()) +
+                                    " ms can't be used: it must be 0 ms or more, or redlock::no_limit"};
+    }
+    if (options.max_rounds == 0U)
+    {
+        return {
+            errc::invalid_max_rounds,
+            "a max_rounds of 0 can't be used: it must be 1 or more, or be left empty"};
+    }
+    if (call.keep)
+    {
+        if (std::string complaint = core::schedule_complaint(call.keep->schedule); !complaint.empty())
+        {
+            return {errc::invalid_schedule, std::move(complaint)};
+        }
+        if (call.keep->max_hold.value() <= std::chrono::milliseconds{0})
+        {
+            return {
+                errc::invalid_max_hold,
+                "a max_hold of " + std::to_string(call.keep->max_hold.value().count()) +
+                    " ms can't be used: it must be 1 ms or more, or redlock::no_limit"};
+        }
+    }
+    return {};
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSL-1.0
+// The connection to one master: what it is given to send. What it can't send is a vote, at once.
+#include "net/connection.hpp"
+
+namespace redlock::net
+{
+
+namespace
+{
+
+constexpr std::size_t longest_command = 4096;
+
+} // namespace
+
+/// Why a command isn't taken that the ledger has room for.
+error_code connection::full(const error_code& otherwise) const noexcept
+{
+    return commands_.has_room(longest_command) ? otherwise : error_code{master_errc::too_many_waiting};
+}
+
+/// Whether what may leave a key behind can be sent; if not, that is the vote.
+bool connection::may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (!ready())
+    {
+        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
+        return false;
+    }
+    const bool fits = commands_.has_room(command.size());
+    if (!fits || !owed_.has_room(of))
+    {
+        const error_code why = fits ? master_errc::too_many_owed : master_errc::too_many_waiting;
+        votes.on_vote(index_, no_answer(vote::unsent, why), now);
+        return false;
+    }
+    strand_.at_end_of_turn(*this);
+    return true;
+}
+
+void connection::send_set(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (may_claim(of, command, votes, now))
+    {
+        commands_.push_set(of, command, &votes, now);
+    }
+}
+
+void connection::send_turn(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (may_claim(of, command, votes, now))
+    {
+        commands_.push_turn(of, command, votes, now);
+    }
+}
+
+void connection::send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now)
+{
+    if (!ready())
+    {
+        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
+        return;
+    }
+    if (!commands_.push_extend(of, command, votes, now))
+    {
+        votes.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)), now);
+        return;
+    }
+    strand_.at_end_of_turn(*this);
+}
+
+void connection::send_question(std::string_view command, voter& asker, clock::time_point now)
+{
+    if (!ready())
+    {
+        asker.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
+    }
+    else if (!commands_.push_question(command, asker, now))
+    {
+        asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)), now);
+    }
+    else
+    {
+        strand_.at_end_of_turn(*this);
+    }
+}
+
+void connection::send_release(claim& of, std::string_view command, voter* votes, clock::time_point now)
+{
+    if (ready() && commands_.push_release(of, command, votes, now))
+    {
+        strand_.at_end_of_turn(*this);
+        return;
+    }
+    owed_.demand(of);
+    backlog_ = ready();
+    if (votes != nullptr)
+    {
+        const error_code why = ready() ? full(master_errc::too_many_owed) : last_failure_.reason;
+        votes->on_vote(index_, no_answer(vote::unsent, why, last_failure_.detail), now);
+    }
+}
+
+void connection::rejoin(claim& of, std::string_view command, clock::time_point now)
+{
+    if (ready() && owed_.has_room(of) && commands_.has_room(command.size()))
+    {
+        commands_.push_set(of, command, nullptr, now);
+        strand_.at_end_of_turn(*this);
+    }
+}
+
+} // namespace redlock::net
