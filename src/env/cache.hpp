@@ -11,11 +11,12 @@ namespace redlock::env
 
 inline constexpr std::size_t cache_line = 64; // Bytes: x86-64 and most of ARM's.
 
-/// Has the processor fetch so many bytes while it goes on. It only looks: they needn't be there, nor anything.
+/// Has the processor fetch so many bytes while it goes on. It only looks: nothing need be there. Of null it fetches nothing.
 inline void fetch_soon(const void* first, std::size_t bytes) noexcept
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(first);
-    for (std::uintptr_t next = begin; next < begin + bytes; next += cache_line)
+    const std::uintptr_t end = begin + (first != nullptr ? bytes : 0);
+    for (std::uintptr_t next = begin; next < end; next += cache_line)
     {
         __builtin_prefetch(reinterpret_cast<const void*>(next));
     }

@@ -125,7 +125,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     {
         tell();
     }
-    else if (listener_ != nullptr)
+    else
     {
         // One of the next votes wakes it, and then its operation is needed: what it was called with, and where it stands.
         env::fetch_soon(listener_, 2 * env::cache_line);

@@ -112,7 +112,7 @@ TEST_CASE("turns come one after the other, however many threads bring them", "[t
     constexpr int turns = 20'000;
     asio::thread_pool threads{4};
     const auto here = started(threads.get_executor());
-    int count = 0; // Of one thread at a time.
+    int count = 0; // Of one thread at a time. Nothing but the turns puts the threads in order.
     std::atomic<int> at_once = 0;
     std::atomic<bool> alone = true;
     for (int each = 0; each < turns; ++each)
@@ -120,9 +120,13 @@ TEST_CASE("turns come one after the other, however many threads bring them", "[t
         auto bound = here->strand.bind(
             [&]
             {
-                alone = alone && ++at_once == 1;
+                constexpr auto unordered = std::memory_order_relaxed;
+                if (at_once.fetch_add(1, unordered) != 0)
+                {
+                    alone.store(false, unordered);
+                }
                 ++count;
-                --at_once;
+                at_once.fetch_sub(1, unordered);
             });
         asio::post(threads, std::move(bound));
     }
