@@ -126,6 +126,11 @@ void scheduler::close() noexcept
     closed_ = true;
 }
 
+bool scheduler::more_will_come() const noexcept
+{
+    return expects_more_ || more_to_tell_.load(std::memory_order_relaxed);
+}
+
 /// What is due at the end waits for a turn behind those that are ready. False if this is that turn.
 bool scheduler::put_off()
 {
@@ -156,7 +161,7 @@ void scheduler::finish_turn() noexcept
             ready_.pop_front();
             std::exchange(next.waiting_, {}).resume();
         }
-        else if (!ending_.empty() && expects_more_ && put_off())
+        else if (!ending_.empty() && more_will_come() && put_off())
         {
             return;
         }
@@ -290,6 +295,7 @@ void scheduler::tell()
             }
             next.reset(&untold_.front());
             untold_.pop_front();
+            more_to_tell_.store(!untold_.empty(), std::memory_order_relaxed);
             if (!untold_.empty())
             {
                 fetch_soon(&untold_.front(), sizeof(told_outside));

@@ -311,6 +311,7 @@ class scheduler
     }
     void take_turns();
     void finish_turn() noexcept;
+    bool more_will_come() const noexcept;
     bool put_off();
     void end_turn(begun_by whom);
     void make_room_to_tell();
@@ -336,6 +337,9 @@ class scheduler
     told_list untold_;     // Behind turns that have ended.
     told_list told_again_; // Their places, which can be used again.
     bool telling_ = false; // A thread was called for that tells.
+    // Behind what is told now, which leads to more turns. Read in a turn, without the lock: it may be wrong by then, and then
+    // something goes out too early or in a turn of its own.
+    std::atomic<bool> more_to_tell_{false};
     // Of the thread that is in a turn:
     bool expects_more_ = false;
     bool put_off_ = false; // What is due at the end has a turn of its own to come.

@@ -211,6 +211,26 @@ TEST_CASE("what is told to the outside is told behind the turn, when others may 
     CHECK(order == words{"turn", "told", "another turn", "went on"});
 }
 
+TEST_CASE("what is told together goes on together: what it leads to goes out at once")
+{
+    const int told = GENERATE(1, 2, 3);
+    CAPTURE(told);
+    asio::io_context io;
+    const auto here = started(io.get_executor());
+    writer link;
+    const auto begin_something_new = [&] { here->strand.enter([&] { here->strand.at_end_of_turn(link); }); };
+    auto all_come_to_their_end = [&]
+    {
+        for (int each = 0; each < told; ++each)
+        {
+            here->strand.after_turn(begin_something_new);
+        }
+    };
+    asio::post(io, here->strand.bind(all_come_to_their_end));
+    io.run();
+    CHECK(link.writes == 1);
+}
+
 TEST_CASE("what a call of the user's leads to at once is told later: not inside of the call")
 {
     asio::io_context io;
