@@ -127,7 +127,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     }
     else
     {
-        // One of the next votes wakes it, and then its operation is needed: what it was called with, and where it stands.
+        // One of the next votes wakes it, and then what lies behind it is needed: where its operation stands.
         env::fetch_soon(listener_, 2 * env::cache_line);
     }
 }

@@ -218,7 +218,13 @@ TEST_CASE("what is told together goes on together: what it leads to goes out at 
     asio::io_context io;
     const auto here = started(io.get_executor());
     writer link;
-    const auto begin_something_new = [&] { here->strand.enter([&] { here->strand.at_end_of_turn(link); }); };
+    int begun = 0;
+    const auto begin_something_new = [&]
+    {
+        here->strand.enter([&] { here->strand.at_end_of_turn(link); });
+        // Not before the last one, and then at once.
+        CHECK(link.writes == (++begun == told ? 1 : 0));
+    };
     auto all_come_to_their_end = [&]
     {
         for (int each = 0; each < told; ++each)
