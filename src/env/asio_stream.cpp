@@ -8,6 +8,7 @@
 #include <boost/asio/local/stream_protocol.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace redlock::env
 {
@@ -55,6 +56,8 @@ class tcp_stream final : public plain_stream<tcp::socket>
         connector_.close();
         plain_stream::close();
     }
+
+    std::string_view complaint() const noexcept override { return connector_.complaint(); }
 
   private:
     tcp_connector connector_;

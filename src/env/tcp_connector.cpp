@@ -5,13 +5,14 @@
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 namespace redlock::env
 {
 
 tcp_connector::tcp_connector(scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port)
-    : strand_{strand}, socket_{socket}, resolver_{strand.executor()}, host_{std::move(host)}, port_{port}
+    : strand_{strand}, socket_{socket}, host_{std::move(host)}, port_{port}, resolved_{strand.executor()}
 {
 }
 
@@ -39,27 +40,48 @@ void tcp_connector::connect_to(std::vector<tcp::endpoint> addresses, clock::time
 
 void tcp_connector::resolve()
 {
-    resolving_ = true;
-    auto resolved = [this, alive = std::weak_ptr<char>{alive_}](
-                        error_code error, const tcp::resolver::results_type& found)
+    error_code why;
+    lookup_ = name_lookup::join(host_, why);
+    if (why == asio::error::try_again)
     {
-        if (alive.expired() || !resolving_)
+        complaint_ = "too many names are being resolved";
+    }
+    const int descriptor = lookup_ ? lookup_->watch() : -1;
+    if (lookup_ && descriptor < 0)
+    {
+        why = {errno, boost::system::system_category()};
+    }
+    if (!why)
+    {
+        resolved_.assign(descriptor, why);
+    }
+    if (why)
+    {
+        strand_.post([this, why] { on_resolved(why); });
+        return;
+    }
+    complaint_ = "its name hasn't been resolved";
+    auto resolved = [this](error_code result) { on_resolved(result); };
+    resolved_.async_wait(asio::posix::stream_descriptor::wait_read, strand_.bind(resolved));
+}
+
+void tcp_connector::on_resolved(error_code result)
+{
+    last_error_ = result;
+    if (!result)
+    {
+        complaint_ = {};
+        const name_lookup::result found = lookup_->get();
+        last_error_ = found.error;
+        for (const asio::ip::address& each : found.addresses)
         {
-            return;
+            addresses_.emplace_back(each, port_);
         }
-        resolving_ = false;
-        last_error_ = error;
-        for (const auto& each : found)
-        {
-            if (addresses_.size() < most_addresses)
-            {
-                addresses_.push_back(each.endpoint());
-            }
-        }
-        try_next();
-    };
-    resolver_.async_resolve(
-        host_, std::to_string(port_), tcp::resolver::numeric_service, strand_.bind(std::move(resolved)));
+    }
+    lookup_.reset();
+    error_code ignored;
+    resolved_.close(ignored);
+    try_next();
 }
 
 void tcp_connector::try_next()
@@ -119,11 +141,8 @@ void tcp_connector::close() noexcept
 {
     closed_ = true;
     disarm();
-    if (std::exchange(resolving_, false))
-    {
-        resolver_.cancel();
-        finish(asio::error::operation_aborted);
-    }
+    error_code ignored;
+    resolved_.close(ignored);
 }
 
 } // namespace redlock::env

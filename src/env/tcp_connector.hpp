@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: BSL-1.0
-// Connects a socket to a host by its name: resolves it anew, and tries one address after the other.
+// Connects a socket to a host by its name: resolves it again, and tries one address after the other.
 #pragma once
 
+#include "env/name_lookup.hpp"
 #include "env/scheduler.hpp"
 
 #include <redlock/error.hpp>
 
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::env
@@ -24,9 +27,6 @@ class tcp_connector final : private deadline
     using tcp = asio::ip::tcp;
     using completion = std::function<void(error_code)>;
 
-    /// No name needs more; what is behind these isn't tried.
-    static constexpr std::size_t most_addresses = 16;
-
     tcp_connector(scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port);
 
     /// Calls `done` in a later turn, by `until` or a little after it. Once.
@@ -35,9 +35,12 @@ class tcp_connector final : private deadline
     void connect_to(std::vector<tcp::endpoint> addresses, clock::time_point until, completion done);
     /// `done` is called soon, with `operation_aborted`, if it wasn't. The caller closes the socket behind this.
     void close() noexcept;
+    /// What the error of a connect that isn't done doesn't say; often empty.
+    std::string_view complaint() const noexcept { return complaint_; }
 
   private:
     void resolve();
+    void on_resolved(error_code result);
     void try_next();
     void on_attempt(error_code result);
     void finish(error_code result);
@@ -45,19 +48,18 @@ class tcp_connector final : private deadline
 
     scheduler& strand_;
     tcp::socket& socket_;
-    tcp::resolver resolver_;
     std::string host_;
     std::uint16_t port_;
     clock::time_point until_{};
     completion done_;
     std::vector<tcp::endpoint> addresses_;
     std::size_t next_ = 0;
-    bool resolving_ = false;
+    std::shared_ptr<name_lookup> lookup_;     // While the name is being resolved.
+    asio::posix::stream_descriptor resolved_; // Becomes readable when it is.
+    std::string_view complaint_;
     bool overdue_ = false; // The attempt in flight has had its share of the time.
     bool closed_ = false;
     error_code last_error_;
-    // A name server that hangs holds the resolver's thread for longer than this lives.
-    std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 
 } // namespace redlock::env

@@ -54,7 +54,10 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
         channel_stream::close();
     }
 
-    std::string_view complaint() const noexcept override { return complaint_; }
+    std::string_view complaint() const noexcept override
+    {
+        return complaint_.empty() ? connector_.complaint() : complaint_;
+    }
 
   private:
     void on_connected(error_code result, io_operation& operation)

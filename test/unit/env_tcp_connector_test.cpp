@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Names with several addresses: one after the other is tried, and one that hangs costs its share of the time.
+// Names with several addresses: one after the other is tried, and one that hangs costs its share of the time. Names that
+// hang: each delays only itself.
 #include "env/asio_environment.hpp"
 #include "env/scheduler.hpp"
 #include "env/tcp_connector.hpp"
@@ -11,6 +12,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <arpa/inet.h>
+#include <condition_variable>
+#include <csignal>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <map>
@@ -19,34 +22,55 @@
 #include <netdb.h>
 #include <optional>
 #include <poll.h>
+#include <set>
 #include <string>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
 namespace
 {
 
-/// Names of the tests' own: what stands for a name is looked up in its place. The resolver's thread reads it.
-std::mutex names_mutex;
-std::map<std::string, std::string> names;
+/// What the tests' own resolver knows. Its threads outlive a test.
+struct fake_resolver
+{
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::map<std::string, std::string> leads_to; // A name, and what is looked up in its place.
+    std::set<std::string> hanging;
+    std::map<std::string, int> calls;
+    sigset_t mask{}; // Of the last thread that called.
+};
+
+fake_resolver& resolver()
+{
+    static auto* const only = new fake_resolver;
+    return *only;
+}
 
 void let_name_lead_to(const std::string& name, const std::string& other)
 {
-    const std::lock_guard lock{names_mutex};
-    names[name] = other;
+    const std::lock_guard lock{resolver().mutex};
+    resolver().leads_to[name] = other;
 }
 
 } // namespace
 
-/// Stands before the C library's: the one place where a test can say where a name leads.
+/// Stands before the C library's: the one place where a test can say where a name leads, and when.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
 {
     static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
     std::string name = node != nullptr ? node : "";
+    fake_resolver& fake = resolver();
     {
-        const std::lock_guard lock{names_mutex};
-        if (const auto other = names.find(name); other != names.end())
+        std::unique_lock lock{fake.mutex};
+        ++fake.calls[name];
+        pthread_sigmask(SIG_SETMASK, nullptr, &fake.mask);
+        fake.changed.notify_all();
+        fake.changed.wait(lock, [&] { return !fake.hanging.contains(name); });
+        if (const auto other = fake.leads_to.find(name); other != fake.leads_to.end())
         {
             name = other->second;
         }
@@ -70,6 +94,43 @@ tcp::endpoint endpoint_of(int port)
 {
     return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
 }
+
+/// A name that leads to 127.0.0.1, and hangs while this lives.
+class hanging_name
+{
+  public:
+    explicit hanging_name(std::string name) : name_{std::move(name)}
+    {
+        const std::lock_guard lock{resolver().mutex};
+        resolver().hanging.insert(name_);
+        resolver().leads_to[name_] = "127.0.0.1";
+        resolver().calls[name_] = 0;
+    }
+    hanging_name(const hanging_name&) = delete;
+    hanging_name& operator=(const hanging_name&) = delete;
+    ~hanging_name() { release(); }
+
+    const std::string& name() const { return name_; }
+    int calls() const
+    {
+        const std::lock_guard lock{resolver().mutex};
+        return resolver().calls[name_];
+    }
+    void wait_for_call()
+    {
+        std::unique_lock lock{resolver().mutex};
+        REQUIRE(resolver().changed.wait_for(lock, patience, [&] { return resolver().calls[name_] > 0; }));
+    }
+    void release()
+    {
+        const std::lock_guard lock{resolver().mutex};
+        resolver().hanging.erase(name_);
+        resolver().changed.notify_all();
+    }
+
+  private:
+    std::string name_;
+};
 
 /// A port where connecting hangs: its queue of connections is full, and nobody takes any.
 class hanging_port
@@ -152,14 +213,19 @@ class attempt
     /// What it ended with; fails the test if it doesn't end.
     error_code result()
     {
+        REQUIRE(ends());
+        return *result_;
+    }
+    bool ends()
+    {
         const clock::time_point end = clock::now() + patience;
         while (!result_ && clock::now() < end && io_.run_one_for(patience) != 0)
         {
         }
-        REQUIRE(result_);
-        return *result_;
+        return result_.has_value();
     }
     bool ended() const { return result_.has_value(); }
+    asio::io_context& io() { return io_; }
 
   private:
     asio::io_context io_;
@@ -235,14 +301,169 @@ TEST_CASE("a name without any address ends with the resolver's error")
     CHECK(one.result());
 }
 
-TEST_CASE("a name that is being resolved can be given up at once")
+TEST_CASE("a name that hangs delays no other", "[resolver][threads]")
 {
-    attempt one{"no-such-host.invalid", 6379};
-    one.begin_with_name(20s);
-    one.close();
-    // Told in the call, whenever the resolver returns.
-    CHECK(one.ended());
-    CHECK(one.result() == asio::error::operation_aborted);
+    const listener good = listen_on_loopback();
+    const hanging_name hung{"hung.invalid"};
+    attempt waiting{hung.name(), good.port};
+    waiting.begin_with_name(60s);
+    let_name_lead_to("healthy.invalid", "127.0.0.1");
+    attempt other{"healthy.invalid", good.port};
+    other.begin_with_name(60s);
+    CHECK_FALSE(other.result());
+    CHECK_FALSE(waiting.ended());
+    CHECK(waiting.connector().complaint() == "its name hasn't been resolved");
+}
+
+TEST_CASE(
+    "the application resolves while a master's name hangs in the same io_context", "[resolver][threads]")
+{
+    const listener good = listen_on_loopback();
+    const hanging_name hung{"hung.invalid"};
+    attempt waiting{hung.name(), good.port};
+    waiting.begin_with_name(60s);
+    let_name_lead_to("healthy.invalid", "127.0.0.1");
+    tcp::resolver own{waiting.io()};
+    std::optional<error_code> resolved;
+    own.async_resolve("healthy.invalid", "1", [&](error_code result, const auto&) { resolved = result; });
+    while (!resolved && waiting.io().run_one_for(patience) != 0)
+    {
+    }
+    CHECK(resolved == error_code{});
+}
+
+TEST_CASE("a name that hangs is asked for once, and all who want it share the answer", "[resolver][threads]")
+{
+    const listener good = listen_on_loopback();
+    hanging_name hung{"hung.invalid"};
+    {
+        attempt forgotten{hung.name(), good.port};
+        forgotten.begin_with_name(60s);
+        forgotten.close();
+        CHECK(forgotten.result() == asio::error::operation_aborted);
+    }
+    attempt first{hung.name(), good.port};
+    attempt second{hung.name(), good.port};
+    first.begin_with_name(60s);
+    second.begin_with_name(60s);
+    hung.wait_for_call();
+    CHECK(hung.calls() == 1);
+    hung.release();
+    CHECK_FALSE(first.result());
+    CHECK_FALSE(second.result());
+    CHECK(hung.calls() == 1);
+    // One that has ended isn't joined.
+    attempt later{hung.name(), good.port};
+    later.begin_with_name(60s);
+    CHECK_FALSE(later.result());
+    CHECK(hung.calls() == 2);
+}
+
+TEST_CASE("a name that hangs can be given up at once, and its io_context destroyed", "[resolver][threads]")
+{
+    hanging_name hung{"hung.invalid"};
+    {
+        attempt closed{hung.name(), 6379};
+        closed.begin_with_name(60s);
+        hung.wait_for_call();
+        closed.close();
+        CHECK(closed.result() == asio::error::operation_aborted);
+        // Nothing keeps run() from returning.
+        CHECK(closed.io().run_for(patience) == 0);
+        CHECK(closed.io().stopped());
+    }
+    {
+        attempt destroyed{hung.name(), 6379};
+        destroyed.begin_with_name(60s);
+    }
+    // The answer comes when nothing is left that it could be given to.
+    hung.release();
+}
+
+TEST_CASE("run() doesn't return while a name is being resolved", "[resolver][threads]")
+{
+    const listener good = listen_on_loopback();
+    hanging_name hung{"hung.invalid"};
+    attempt one{hung.name(), good.port};
+    one.begin_with_name(60s);
+    hung.wait_for_call();
+    one.io().run_for(10ms);
+    CHECK_FALSE(one.io().stopped());
+    hung.release();
+    CHECK_FALSE(one.result());
+}
+
+TEST_CASE("a resolver's thread takes no signal of the application", "[resolver]")
+{
+    const listener good = listen_on_loopback();
+    let_name_lead_to("healthy.invalid", "127.0.0.1");
+    attempt one{"healthy.invalid", good.port};
+    one.begin_with_name(60s);
+    CHECK_FALSE(one.result());
+    const std::lock_guard lock{resolver().mutex};
+    for (const int signal : {SIGTERM, SIGINT, SIGCHLD, SIGALRM, SIGUSR1})
+    {
+        CHECK(sigismember(&resolver().mask, signal) == 1);
+    }
+    sigset_t own{};
+    pthread_sigmask(SIG_SETMASK, nullptr, &own);
+    CHECK(sigismember(&own, SIGTERM) == 0);
+}
+
+TEST_CASE("as many names hang at once as are allowed, and a further one is refused", "[resolver][threads]")
+{
+    std::vector<std::unique_ptr<hanging_name>> hung;
+    std::vector<std::unique_ptr<attempt>> waiting;
+    for (std::size_t count = 0; count < env::name_lookup::max_in_progress; ++count)
+    {
+        hung.push_back(std::make_unique<hanging_name>("hung" + std::to_string(count) + ".invalid"));
+        waiting.push_back(std::make_unique<attempt>(hung.back()->name(), 6379));
+        waiting.back()->begin_with_name(60s);
+    }
+    attempt refused{"one-more.invalid", 6379};
+    refused.begin_with_name(60s);
+    CHECK(refused.result() == asio::error::try_again);
+    CHECK(refused.connector().complaint() == "too many names are being resolved");
+    // An address needs no thread.
+    const listener good = listen_on_loopback();
+    attempt numeric{"127.0.0.1", good.port};
+    numeric.begin_with_name(60s);
+    CHECK_FALSE(numeric.result());
+    for (std::size_t count = 0; count < hung.size(); ++count)
+    {
+        hung[count]->wait_for_call();
+        hung[count]->release();
+        waiting[count]->result();
+    }
+    let_name_lead_to("one-more.invalid", "127.0.0.1");
+    attempt accepted{"one-more.invalid", good.port};
+    accepted.begin_with_name(60s);
+    CHECK_FALSE(accepted.result());
+}
+
+TEST_CASE("a forked process looks up again what hangs in its parent", "[resolver]")
+{
+    const listener good = listen_on_loopback();
+    hanging_name hung{"hung.invalid"};
+    attempt in_parent{hung.name(), good.port};
+    in_parent.begin_with_name(60s);
+    hung.wait_for_call();
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0)
+    {
+        hung.release();
+        attempt in_child{hung.name(), good.port};
+        in_child.begin_with_name(60s);
+        const bool connected = in_child.ends() && !in_child.result();
+        ::_exit(connected ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK_FALSE(in_parent.ended());
+    hung.release();
+    CHECK_FALSE(in_parent.result());
 }
 
 } // namespace redlock::test

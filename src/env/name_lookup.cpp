@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: BSL-1.0
+// Resolves a host name on a detached thread, so that a name that hangs delays nothing else.
+#include "env/name_lookup.hpp"
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <list>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <new>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace redlock::env
+{
+
+namespace
+{
+
+namespace asio = boost::asio;
+using addresses = std::vector<asio::ip::address>;
+
+/// A thread inherits the mask: the application's signals must not arrive on one that it doesn't know.
+class all_signals_blocked
+{
+  public:
+    all_signals_blocked() noexcept
+    {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    all_signals_blocked(const all_signals_blocked&) = delete;
+    all_signals_blocked& operator=(const all_signals_blocked&) = delete;
+    ~all_signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  private:
+    sigset_t before_{};
+};
+
+error_code resolver_error(int failed, int system_error) noexcept
+{
+    switch (failed)
+    {
+    case 0:
+        return {};
+    case EAI_AGAIN:
+        return asio::error::host_not_found_try_again;
+    case EAI_FAIL:
+        return asio::error::no_recovery;
+    case EAI_MEMORY:
+        return asio::error::no_memory;
+    case EAI_SYSTEM:
+        return {system_error, boost::system::system_category()};
+    default:
+        return asio::error::host_not_found;
+    }
+}
+
+void append(addresses& out, const sockaddr& address)
+{
+    if (address.sa_family == AF_INET)
+    {
+        sockaddr_in four{};
+        std::memcpy(&four, &address, sizeof four);
+        out.push_back(asio::ip::address_v4{ntohl(four.sin_addr.s_addr)});
+    }
+    else if (address.sa_family == AF_INET6)
+    {
+        sockaddr_in6 six{};
+        std::memcpy(&six, &address, sizeof six);
+        asio::ip::address_v6::bytes_type bytes{};
+        std::copy(std::begin(six.sin6_addr.s6_addr), std::end(six.sin6_addr.s6_addr), bytes.begin());
+        out.push_back(asio::ip::address_v6{bytes, six.sin6_scope_id});
+    }
+}
+
+} // namespace
+
+/// The lookups in progress. It is never destroyed: their threads outlive `main`.
+struct name_lookup::registry
+{
+    static registry& instance()
+    {
+        static registry* const only = new registry;
+        return *only;
+    }
+
+    registry()
+    {
+        // A child process has none of the threads: it must not wait for them, nor find the mutex locked.
+        ::pthread_atfork(
+            [] { instance().mutex.lock(); }, [] { instance().mutex.unlock(); },
+            []
+            {
+                registry& self = instance();
+                self.lost_at_fork.splice(self.lost_at_fork.end(), self.in_progress);
+                self.mutex.unlock();
+            });
+    }
+
+    std::mutex mutex;
+    std::list<std::shared_ptr<name_lookup>> in_progress;
+    std::list<std::shared_ptr<name_lookup>> lost_at_fork; // Kept, so that no leak is found.
+};
+
+name_lookup::name_lookup(const std::string& name)
+    : name_{name}, done_event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}
+{
+}
+
+name_lookup::~name_lookup()
+{
+    if (done_event_ >= 0)
+    {
+        ::close(done_event_);
+    }
+}
+
+std::shared_ptr<name_lookup> name_lookup::join(const std::string& name, error_code& why)
+{
+    registry& all = registry::instance();
+    const std::lock_guard lock{all.mutex};
+    const auto known = std::find_if(
+        all.in_progress.begin(), all.in_progress.end(),
+        [&name](const auto& each) { return each->name_ == name; });
+    if (known != all.in_progress.end())
+    {
+        return *known;
+    }
+    if (all.in_progress.size() == max_in_progress)
+    {
+        why = asio::error::try_again;
+        return nullptr;
+    }
+    const std::shared_ptr<name_lookup> made{new name_lookup{name}};
+    if (made->done_event_ < 0)
+    {
+        why = {errno, boost::system::system_category()};
+        return nullptr;
+    }
+    all.in_progress.push_back(made);
+    try
+    {
+        start(made);
+    }
+    catch (const std::system_error& no_thread)
+    {
+        all.in_progress.pop_back();
+        why = {no_thread.code().value(), boost::system::system_category()};
+        return nullptr;
+    }
+    return made;
+}
+
+void name_lookup::start(std::shared_ptr<name_lookup> lookup)
+{
+    const all_signals_blocked until_it_runs;
+    std::thread thread{[lookup = std::move(lookup)] { lookup->resolve(); }};
+    ::pthread_setname_np(thread.native_handle(), "redlock-resolve");
+    thread.detach();
+}
+
+/// On the thread. It may be the last of the process that runs: nothing here needs a static object that `exit` destroys.
+void name_lookup::resolve() noexcept
+{
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_protocol = IPPROTO_TCP;
+    addrinfo* found = nullptr;
+    int failed = ::getaddrinfo(name_.c_str(), nullptr, &hints, &found);
+    const int system_error = errno;
+    addresses list;
+    try
+    {
+        for (const addrinfo* each = found; each != nullptr && list.size() < max_addresses;
+             each = each->ai_next)
+        {
+            append(list, *each->ai_addr);
+        }
+    }
+    catch (const std::bad_alloc&)
+    {
+        failed = EAI_MEMORY;
+    }
+    if (found != nullptr)
+    {
+        ::freeaddrinfo(found);
+    }
+    if (failed == 0 && list.empty())
+    {
+        failed = EAI_NONAME;
+    }
+    finish(failed, system_error, std::move(list));
+}
+
+void name_lookup::finish(int failed, int system_error, addresses found) noexcept
+{
+    {
+        // First, so that whoever is notified finds no lookup of this name that has ended.
+        registry& all = registry::instance();
+        const std::lock_guard lock{all.mutex};
+        all.in_progress.remove_if([this](const auto& each) { return each.get() == this; });
+    }
+    {
+        const std::lock_guard lock{mutex_};
+        failed_ = failed;
+        system_error_ = system_error;
+        addresses_ = std::move(found);
+        done_ = true;
+    }
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written =
+        ::write(done_event_, &one, sizeof one); // Never full: it is the only one.
+}
+
+int name_lookup::watch() const noexcept
+{
+    return ::fcntl(done_event_, F_DUPFD_CLOEXEC, 0);
+}
+
+name_lookup::result name_lookup::get() const
+{
+    const std::lock_guard lock{mutex_};
+    if (!done_)
+    {
+        // The descriptor is shared with the process from which this one was forked: that one has the result.
+        return {asio::error::host_not_found_try_again, {}};
+    }
+    return {resolver_error(failed_, system_error_), addresses_};
+}
+
+} // namespace redlock::env
