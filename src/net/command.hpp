@@ -48,7 +48,7 @@ return type(left) == "number" and left > 0 and 3 or 1)lua",
 /// Somebody who was refused, or knows that others were, asks the leading master whose turn it is. The key is set if nobody has
 /// it, and either it is the asker's turn or nobody stands in line. Else the asker gets the place behind the last one: the
 /// milliseconds until its turn. A place is as wide as a quarter of the time for which whoever has the key has been seen to
-/// have it.
+/// have it; the time in which nobody has it doesn't count.
 ///
 /// The line is a key of its own, which lapses when the last one's turn is over. It holds by whom the key was held (a digest:
 /// others may keep anything there), since when, the last one's turn, and who that is: whoever doesn't come back is missed
@@ -75,13 +75,13 @@ local time = redis.call("time")
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local whose = redis.sha1hex(holder or "")
 since, before = tonumber(since) or now, tonumber(before) or now
-if known ~= whose or since > now then since = now end
+if not holder or known ~= whose or since > now then since = now end
 if before < now or before > now + 3600000 then before = now end
 local place = math.min(math.max(math.floor((now - since) / 4), 1), tonumber(ARGV[5]))
 local turn = math.min(before + place + 1 - ARGV[3], now + 3600000)
 redis.call("set", line, "line " .. whose .. " " .. since .. " " .. turn .. " " .. ARGV[1], "PX", turn - now + ARGV[4])
 return turn - now)lua",
-    "57019a79db0de93e9c9468fe35c27bc0c163d044"};
+    "f74a54abf2623c62e009162145bc8472d000b3c4"};
 
 /// Tells whose the key is and when it expires. Always sent in full: it is rare, and is told apart from no other.
 inline constexpr std::string_view inspect_script =

@@ -24,8 +24,14 @@ namespace
 class taker
 {
   public:
-    taker(simulation& all, lock_manager& locks, clock::duration longest_pause)
-        : all_{all}, locks_{locks}, longest_pause_{longest_pause}
+    taker(
+        simulation& all, lock_manager& locks, clock::duration longest_pause, clock::duration holds = 3ms,
+        clock::duration holds_at_most = 7ms)
+        : all_{all},
+          locks_{locks},
+          longest_pause_{longest_pause},
+          holds_{holds},
+          holds_at_most_{holds_at_most}
     {
     }
 
@@ -60,7 +66,7 @@ class taker
             waits_for_.reset();
             ++grants_;
             longest_wait_ = std::max(longest_wait_, all_.now() - asked_);
-            pause(3ms, 7ms);
+            pause(holds_, holds_at_most_);
         }
     }
 
@@ -75,6 +81,8 @@ class taker
     simulation& all_;
     lock_manager& locks_;
     clock::duration longest_pause_;
+    clock::duration holds_;
+    clock::duration holds_at_most_;
     lease held_;
     outcome_ptr waits_for_;
     clock::time_point asked_{};
@@ -160,6 +168,29 @@ TEST_CASE("who wants a resource again at once leaves it to those who wait")
     CHECK(grants > 1000);
     CHECK(100 * greedy.grants() / grants < 60);
     CHECK(polite.longest_wait() < 100ms);
+}
+
+TEST_CASE("time in which nobody holds a resource makes nobody wait longer")
+{
+    simulation all{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    for (const auto& each : all.masters())
+    {
+        each->network.jitter = 200us;
+    }
+    lock_manager one = all.make_connected_manager();
+    lock_manager two = all.make_connected_manager();
+    taker first{all, one, 0ms, 200us, 400us};
+    taker second{all, two, 0ms, 200us, 400us};
+    const clock::time_point end = all.now() + 5s;
+    while (all.step(end))
+    {
+        first.act();
+        second.act();
+    }
+    // A grant takes four round trips and a hold: two milliseconds at most, and one more for the next turn.
+    CHECK(first.grants() + second.grants() > 1500);
+    CHECK(first.longest_wait() < 100ms);
+    CHECK(second.longest_wait() < 100ms);
 }
 
 TEST_CASE("who stands in line has the resource as soon as it is free, and asks one master for it")

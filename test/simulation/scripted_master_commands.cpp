@@ -405,7 +405,7 @@ std::string scripted_master::turn(const script_arguments& given)
     const std::int64_t now =
         std::chrono::floor<std::chrono::milliseconds>(keys_.now().time_since_epoch()).count();
     const std::string whose = sha1_hex(held != nullptr ? held->value : "");
-    const bool same = known && known->whose == whose && known->since <= now;
+    const bool same = held != nullptr && known && known->whose == whose && known->since <= now;
     const std::int64_t since = same ? known->since : now;
     const bool in_front = known && known->turn >= now && known->turn <= now + hour;
     const std::int64_t place = std::min(std::max<std::int64_t>((now - since) / 4, 1), widest);
