@@ -34,8 +34,8 @@ struct config
     /// The part of the ttl by which clocks may drift apart in its time. 0 to 0.5.
     double drift_factor = 0.01;
 
-    /// For connecting with handshake, and for how long a first round waits for a quorum of masters to be
-    /// ready.
+    /// For connecting with handshake, and for how long at most a first round waits for a quorum of masters to be
+    /// ready. It doesn't wait for masters that have refused or failed their first attempt.
     std::chrono::milliseconds connect_timeout{1000};
     /// The bound of the first delay before a reconnect; it doubles with each failure. The delay itself is
     /// drawn at random below it.

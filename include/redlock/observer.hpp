@@ -58,11 +58,16 @@ struct master_at_risk
     std::string detail; ///< What was seen, escaped: "maxmemory-policy is volatile-lru".
 };
 
-/// A round was decided. Late answers don't come in here.
+/// A round of an acquire, an extension or a release was decided; `report.operation` says which. Sent once for each round, with
+/// success or failure, as soon as the result is known: of a lost round at its node timeout at the latest, which may be
+/// after the next one has begun. Answers that come later are not in it. An extension that fails is reported before the
+/// `lease_lost` that it leads to. A round that is given up undecided (cancelled, or an extension overtaken by the release)
+/// is not reported.
 struct round_decided
 {
     std::string resource;
     redlock::report report;
+    std::string owner_id; ///< Of the attempt, or of the lease.
 };
 
 /// A lease was extended; `valid_until` is what now holds.
@@ -73,7 +78,7 @@ struct lease_extended
     clock::time_point valid_until;
 };
 
-/// A lease can no longer be shown to be valid.
+/// A lease can no longer be shown to be valid, kept or not. Not sent for one that is released before.
 struct lease_lost
 {
     std::string resource;
@@ -81,7 +86,8 @@ struct lease_lost
     error_code reason;
 };
 
-/// A lease was given back; `result` is empty, or `errc::unconfirmed`.
+/// A lease was released, and a quorum has confirmed it (`result` is empty) or hasn't within the node timeout
+/// (`errc::unconfirmed`). The round's report precedes it.
 struct lease_released
 {
     std::string resource;

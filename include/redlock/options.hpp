@@ -39,7 +39,10 @@ struct acquire_options
 {
     /// Lifetime of the key, as sent in `PX`. Required. It must leave a validity after drift and node timeout.
     std::chrono::milliseconds ttl{};
-    /// For how long from the call on a new round may start. 0 or more; a round that has started is finished.
+    /// The bound of the operation. 0 or more. No round begins after it, and the operation ends one node timeout after it at
+    /// the latest, which is the time that the masters have to answer the last round. Connecting and the wait queue are part
+    /// of it: a manager that was just made is connected to no master, so that 0 ms ends with `errc::no_quorum`. For a
+    /// single round that waits for the connections, use `async_try_acquire`.
     time_limit wait = std::chrono::seconds{10};
     /// A round that leaves no more validity than this is given back. 0 or more.
     std::chrono::milliseconds min_validity{0};
@@ -47,7 +50,8 @@ struct acquire_options
     std::optional<std::uint32_t> max_rounds{};
 };
 
-/// How a resource is tried once: one round.
+/// How a resource is tried once: one round. The first one of a manager waits until a quorum of masters is connected, or none is
+/// possible because too many have refused or failed their first attempt, or `config::connect_timeout` is over.
 struct try_options
 {
     /// As in `acquire_options`.

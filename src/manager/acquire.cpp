@@ -16,16 +16,6 @@ namespace redlock::manager
 namespace
 {
 
-/// The last round's error. It is lost, or won too late.
-error_code error_of(const round& last)
-{
-    if (last.outcome() == core::verdict::won)
-    {
-        return errc::validity_exhausted;
-    }
-    return last.ballot().why_lost() == core::refusal::held ? errc::held_by_other : errc::no_quorum;
-}
-
 /// A place among the acquires that pause between two rounds, if there is one.
 class pausing
 {
@@ -70,11 +60,25 @@ class acquisition
     }
 
     bool undecided() const { return votes_->outcome() == core::verdict::undecided && !operation.stopped(); }
-    /// It is decided that the round is lost, but not yet why.
-    bool unexplained() const
+    /// For the report: how long the last round took.
+    void note_decision() { took_ = service_.strand().now() - votes_->started(); }
+    /// The error to end with. The reason of the last round is known at its node timeout at the latest. The acquire doesn't
+    /// end without it, or a lock that is simply held would be reported as masters that are missing.
+    env::task<error_code> reason()
     {
-        return votes_->outcome() == core::verdict::lost &&
-               votes_->ballot().why_lost() == core::refusal::unknown && !operation.stopped();
+        const bool had_one = static_cast<bool>(votes_);
+        while (had_one && !votes_->has_result() && !operation.stopped())
+        {
+            co_await operation.wake;
+            note_decision();
+        }
+        co_return operation.stopped() ? operation.stopped() : votes_->result();
+    }
+
+    /// Until when the first round waits for a quorum of masters.
+    clock::time_point warm_at_latest() const
+    {
+        return call_.once ? service_.warm_at_latest() : std::min(service_.warm_at_latest(), wait_ends());
     }
 
     /// Hands out the lease if the round was won and leaves validity. What is left is looked at last of all:
@@ -98,7 +102,14 @@ class acquisition
         {
             service_.start_keeping(*held_, call_.keep->schedule, call_.keep->max_hold);
         }
-        tell_decision({}, left);
+        else if (service_.observed())
+        {
+            service_.watch_expiry(*held_);
+        }
+        if (service_.observed())
+        {
+            service_.notify_round(*votes_, {}, rounds_, left);
+        }
         finish({}, left);
         return true;
     }
@@ -166,14 +177,13 @@ class acquisition
     /// However long this process slept: the time in which a round may start. The first one always may.
     bool may_start() const { return !had_round() || service_.strand().now() <= wait_ends(); }
 
-    void fail(error_code why = {})
+    void fail(error_code why)
     {
-        why = operation.stopped() ? operation.stopped() : why;
         if (call_.out != nullptr && !votes_)
         {
             *call_.out = report{};
         }
-        finish(why ? why : error_of(*votes_), {});
+        finish(operation.stopped() ? operation.stopped() : why, {});
     }
 
     /// Before the first round.
@@ -187,12 +197,15 @@ class acquisition
         finish(why, {});
     }
 
-    /// Tells the observer that the round was lost.
-    void tell_loss()
+    /// Notifies the observer that the round was lost, as soon as it is known why.
+    void report_round()
     {
-        if (votes_->outcome() != core::verdict::undecided)
+        const core::verdict outcome = votes_->outcome();
+        const bool lost =
+            outcome == core::verdict::lost || (outcome == core::verdict::won && !operation.stopped());
+        if (service_.observed() && lost)
         {
-            tell_decision(error_of(*votes_), {});
+            votes_->report_to_observer(rounds_);
         }
     }
 
@@ -227,7 +240,9 @@ class acquisition
             leader_ = service_.leader_of(*turn_holding_);
         }
         turn_ = service_.ask_for_turn(*turn_holding_, call_.options.ttl, place_.has_value(), operation.wake);
-        while (turn_->awaits_turn() && !operation.stopped())
+        // With the wait the question is over as well: a round that began with it would begin too late.
+        const alarm_clock end{service_.strand(), operation.wake, wait_ends()};
+        while (turn_->awaits_turn() && !operation.stopped() && service_.strand().now() < wait_ends())
         {
             co_await operation.wake;
         }
@@ -284,34 +299,18 @@ class acquisition
 
     clock::time_point wait_ends() const { return core::later(began_, call_.options.wait.value()); }
 
-    void tell_decision(error_code result, clock::duration validity)
-    {
-        if (service_.observed())
-        {
-            round_decided what{call_.resource, {}};
-            what.report.validity = validity;
-            describe(what.report, result);
-            service_.notify(std::move(what));
-        }
-    }
-
-    void describe(report& out, error_code result) const
-    {
-        out.result = result;
-        out.rounds = rounds_;
-        if (votes_)
-        {
-            out.elapsed = service_.strand().now() - votes_->started();
-            votes_->describe(out);
-        }
-    }
-
     void finish(error_code result, clock::duration validity)
     {
         if (call_.out != nullptr)
         {
+            call_.out->result = result;
+            call_.out->rounds = rounds_;
             call_.out->validity = validity;
-            describe(*call_.out, result);
+            call_.out->elapsed = took_;
+            if (votes_)
+            {
+                votes_->describe(*call_.out);
+            }
         }
         lease won = result ? lease{} : lease{std::move(held_)};
         service_.complete(call_.done, result, std::move(won));
@@ -321,6 +320,7 @@ class acquisition
     acquire_call& call_; // The coroutine's.
     clock::time_point began_;
     std::uint32_t rounds_ = 0;
+    clock::duration took_{0}; // The last round, until it was decided.
     detail::holding_ptr held_;
     awaited_round votes_;
     bool began_by_turn_ = false;             // The round, at the leading master.
@@ -344,8 +344,9 @@ env::flow acquire(lock_service& service, acquire_call call)
     }
     if (service.warming_up())
     {
-        const alarm_clock warm{service.strand(), self.operation.wake, service.warm_at_latest()};
-        while (service.warming_up() && !self.operation.stopped())
+        const clock::time_point until = self.warm_at_latest();
+        const alarm_clock warm{service.strand(), self.operation.wake, until};
+        while (service.warming_up() && service.strand().now() < until && !self.operation.stopped())
         {
             co_await self.operation.wake;
         }
@@ -373,7 +374,8 @@ env::flow acquire(lock_service& service, acquire_call call)
             }
             if (!begun && (self.operation.stopped() || !self.may_start()))
             {
-                self.fail();
+                const error_code why = co_await self.reason();
+                self.fail(why);
                 co_return;
             }
         }
@@ -385,20 +387,18 @@ env::flow acquire(lock_service& service, acquire_call call)
         {
             co_await self.operation.wake;
         }
+        self.note_decision();
         if (self.win())
         {
             co_return;
         }
         self.give_back();
+        self.report_round();
         next = self.next_round();
-        while (!next && self.unexplained())
-        {
-            co_await self.operation.wake;
-        }
-        self.tell_loss();
         if (!next || self.operation.stopped())
         {
-            self.fail();
+            const error_code why = co_await self.reason();
+            self.fail(why);
             co_return;
         }
     }

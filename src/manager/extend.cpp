@@ -38,37 +38,6 @@ class turn_in_line
     place_in_line place_;
 };
 
-/// Why a lease can't be extended, if so.
-error_code unfit(const holding& held, clock::time_point now)
-{
-    switch (held.state())
-    {
-    case holding_state::asked:
-    case holding_state::released:
-        return errc::not_held;
-    case holding_state::lost:
-        return held.lost_because();
-    case holding_state::held:
-        break;
-    }
-    // Others may hold a lease that has lapsed, even if its keys are still there.
-    return held.valid_until() <= now ? error_code{errc::lease_lost} : error_code{};
-}
-
-/// What the round that was waited for says, as things stand.
-error_code result_of(const round& votes, clock::time_point now)
-{
-    if (const error_code why = unfit(votes.about(), now))
-    {
-        return why;
-    }
-    if (votes.outcome() != core::verdict::won)
-    {
-        return errc::no_quorum;
-    }
-    return votes.about().confirmed() >= votes.started() ? error_code{} : error_code{errc::validity_exhausted};
-}
-
 void finish(lock_service& service, extend_call& call, error_code result, const round* votes)
 {
     if (call.out != nullptr)
@@ -112,7 +81,7 @@ env::flow extend(lock_service& service, extend_call call)
     {
         co_await self.wake;
     }
-    error_code why = self.stopped() ? self.stopped() : unfit(held, service.strand().now());
+    error_code why = self.stopped() ? self.stopped() : held.why_not_extendable(service.strand().now());
     if (!why)
     {
         why = service.refusal();
@@ -128,7 +97,7 @@ env::flow extend(lock_service& service, extend_call call)
     {
         co_await self.wake;
     }
-    why = self.stopped() ? self.stopped() : result_of(*votes, service.strand().now());
+    why = self.stopped() ? self.stopped() : votes->result();
     finish(service, call, why, &*votes);
 }
 

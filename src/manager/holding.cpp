@@ -75,6 +75,22 @@ bool holding::disown() noexcept
     return true;
 }
 
+error_code holding::why_not_extendable(clock::time_point now) const noexcept
+{
+    switch (state())
+    {
+    case holding_state::asked:
+    case holding_state::released:
+        return errc::not_held;
+    case holding_state::lost:
+        return lost_because_;
+    case holding_state::held:
+        break;
+    }
+    // Another client may hold a lease that has expired, even if its keys are still there.
+    return valid_until() <= now ? error_code{errc::lease_lost} : error_code{};
+}
+
 bool holding::begin_release() noexcept
 {
     if (state() != holding_state::held && state() != holding_state::lost)
@@ -89,7 +105,7 @@ bool holding::begin_release() noexcept
 void holding::recycle() noexcept
 {
     assert(extending.empty() && watching.empty());
-    assert(!kept);
+    assert(!kept && !expiry && unreported.empty());
     const std::shared_ptr<gate> way = std::exchange(way_, nullptr);
     state_.store(holding_state::asked, std::memory_order_relaxed);
     release_asked_.store(false, std::memory_order_relaxed);

@@ -17,8 +17,10 @@
 namespace redlock::manager
 {
 
+class expiry_watch;
 class gate;
 class keeper;
+class round;
 
 /// Where a holding stands. It only moves forward.
 enum class holding_state : std::uint8_t
@@ -34,6 +36,13 @@ struct place_in_line : env::unlinking_hook
 {
     explicit place_in_line(env::wake& waiter) noexcept : waiting{waiter} {}
     env::wake& waiting;
+};
+
+/// An extension in flight whose result the observer is still to be notified of.
+struct unreported_extension : env::unlinking_hook
+{
+    explicit unreported_extension(round& votes) noexcept : of{votes} {}
+    round& of;
 };
 
 /// In one of the gate's lists: handed back, or unused.
@@ -88,13 +97,17 @@ class holding final : public net::claim, public gate_hook, public lease_hook
 
     /// Of a lost one.
     error_code lost_because() const noexcept { return lost_because_; }
+    /// Why it can't be extended; empty if it can.
+    error_code why_not_extendable(clock::time_point now) const noexcept;
     /// When the last attempt was sent that a quorum confirmed.
     clock::time_point confirmed() const noexcept { return confirmed_; }
 
     std::chrono::milliseconds ttl{0}; // The last one that was asked for and, once it is held, granted.
     env::unlinking_list<place_in_line> extending{}; // The first one has its turn.
     env::unlinking_list<place_in_line> watching{};  // Those who wait for the loss, or for the release.
-    std::unique_ptr<keeper> kept;                   // Null unless it is extended in the background.
+    env::unlinking_list<unreported_extension> unreported{}; // Only with an observer.
+    std::unique_ptr<keeper> kept;                           // Null unless it is extended in the background.
+    std::unique_ptr<expiry_watch> expiry; // Null unless it isn't, and an observer wants to know its end.
 
   private:
     void recycle() noexcept override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Keeps one lease alive.
+// Keeps one lease alive, or sees its end.
 #include "manager/keeper.hpp"
 
 #include "core/backoff.hpp"
@@ -68,6 +68,22 @@ void keeper::on_deadline()
         service_.send_extensions(kept_, schedule_.ttl, nullptr);
     }
     set_deadline();
+}
+
+expiry_watch::expiry_watch(lock_service& service, holding& watched) : service_{service}, watched_{watched}
+{
+    service_.strand().arm(*this, watched_.valid_until());
+}
+
+void expiry_watch::on_deadline()
+{
+    // It may have been extended meanwhile.
+    if (watched_.valid_until() > service_.strand().now())
+    {
+        service_.strand().arm(*this, watched_.valid_until());
+        return;
+    }
+    service_.lose(watched_, errc::lease_lost);
 }
 
 } // namespace redlock::manager

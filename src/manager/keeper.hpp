@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Keeps one lease alive: one deadline for its next extension and for its loss, whichever comes first.
+// Keeps one lease alive: one deadline for its next extension and for its loss, whichever comes first. And sees the end of
+// one that isn't kept.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -42,6 +43,20 @@ class keeper final : private env::deadline
     clock::time_point hold_ends_;
     clock::time_point next_{};
     std::uint32_t unanswered_ = 0; // Extensions in a row that weren't confirmed.
+};
+
+/// Declares the loss of a lease that isn't kept when its validity ends. Only an observer needs it: who holds the lease
+/// sees the end by the clock.
+class expiry_watch final : private env::deadline
+{
+  public:
+    expiry_watch(lock_service& service, holding& watched);
+
+  private:
+    void on_deadline() override;
+
+    lock_service& service_;
+    holding& watched_;
 };
 
 } // namespace redlock::manager

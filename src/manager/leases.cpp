@@ -28,6 +28,11 @@ void lock_service::start_keeping(holding& held, const core::lease_schedule& sche
     held.kept = std::make_unique<keeper>(*this, held, schedule, hold_ends);
 }
 
+void lock_service::watch_expiry(holding& held)
+{
+    held.expiry = std::make_unique<expiry_watch>(*this, held);
+}
+
 void lock_service::lose(holding& held, error_code why) noexcept
 {
     if (held.lose(why))
@@ -54,7 +59,18 @@ void lock_service::tell_loss(holding& held) noexcept
     notify_all(held.watching);
     if (observed())
     {
+        report_failed_extensions(held);
         notify(lease_lost{std::string{held.resource()}, std::string{held.owner_id()}, held.lost_because()});
+    }
+}
+
+/// Before the loss, so that an observer sees what led to it. Where something else did, an extension in flight is given up.
+void lock_service::report_failed_extensions(holding& held)
+{
+    while (!held.unreported.empty())
+    {
+        round& one = held.unreported.front().of;
+        held.lost_because() == errc::lease_lost ? one.report_now() : one.drop_report();
     }
 }
 
@@ -71,6 +87,7 @@ bool lock_service::begin_release(holding& held) noexcept
         held.kept.reset();
         --kept_leases_;
     }
+    held.expiry.reset();
     // Extensions that wait for their turn find nothing to extend any more.
     notify_all(held.extending);
     notify_all(held.watching);

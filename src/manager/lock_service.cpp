@@ -84,6 +84,7 @@ lock_service::~lock_service()
         [](holding* held)
         {
             held->kept.reset();
+            held->expiry.reset();
             intrusive_ptr_release(held);
         });
     // Before all members: what is suspended refers to them.
@@ -224,12 +225,30 @@ void lock_service::notify(event what)
     notifier_->push(std::move(what));
 }
 
+void lock_service::notify_round(
+    const round& of, error_code result, std::uint32_t number, clock::duration validity)
+{
+    const holding& about = of.about();
+    round_decided what{std::string{about.resource()}, {}, std::string{about.owner_id()}};
+    what.report.result = result;
+    what.report.rounds = number;
+    what.report.elapsed = strand_.now() - of.started();
+    what.report.validity = validity;
+    of.describe(what.report);
+    const bool released = what.report.operation == operation::release;
+    notify(std::move(what));
+    if (released)
+    {
+        notify(lease_released{std::string{about.resource()}, std::string{about.owner_id()}, result});
+    }
+}
+
 bool lock_service::warming_up() const noexcept
 {
-    const auto refused = static_cast<std::size_t>(std::count_if(
-        connections_.begin(), connections_.end(), [](const auto& each) { return each->refused_for_good(); }));
-    const bool hopeless = connections_.size() - refused < quorum_of(connections_.size());
-    return !warm_ && !hopeless && strand_.now() < warm_at_latest_;
+    const auto possible = static_cast<std::size_t>(std::count_if(
+        connections_.begin(), connections_.end(),
+        [](const auto& each) { return each->ready() || !each->tried(); }));
+    return !warm_ && possible >= quorum_of(connections_.size()) && strand_.now() < warm_at_latest_;
 }
 
 std::vector<master_examination> lock_service::describe_masters() const

@@ -168,7 +168,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void close_connections();
     bool connections_stopped() const noexcept { return stopped_connections_ == connections_.size(); }
 
-    /// Whether a first round has to wait yet for a quorum of masters, and until when at most.
+    /// Whether a first round still waits for a quorum of masters, and until when at most. No longer than a quorum is
+    /// possible at the first attempt: a master that has refused it isn't waited for.
     bool warming_up() const noexcept;
     /// Whether some master's very first connection is still being made: for `connect_timeout` at most.
     bool connecting() const noexcept { return connecting_; }
@@ -213,6 +214,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         intrusive_ptr_add_ref(&held);
         leases_.push_back(held);
     }
+    /// The observer is notified of its loss if it expires.
+    void watch_expiry(holding& held);
     /// From now on it is extended in the background.
     void start_keeping(holding& held, const core::lease_schedule& schedule, time_limit max_hold);
     /// It can't be shown to be valid any more, or not for long enough. For good; nothing is released before whoever
@@ -233,6 +236,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     bool observed() const noexcept { return notifier_ != nullptr; }
     void notify(event what);
+    /// Notifies the observer that a round has ended, the `number`th of its operation; after a release, of that as well.
+    void notify_round(const round& of, error_code result, std::uint32_t number, clock::duration validity);
 
     /// Ends an operation: the handler is called on its executor, behind this turn, never inside of the user's call.
     /// Not inlined for the same reason as `detail::erase`.
@@ -253,6 +258,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     awaited_round
     begin_round(redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener);
     void tell_loss(holding& held) noexcept;
+    void report_failed_extensions(holding& held);
     void confirm_extension(round& of) noexcept;
     void rejoin(round& of, std::size_t master);
     void tell_first_ones() noexcept;

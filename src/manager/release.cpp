@@ -47,14 +47,10 @@ env::flow release(lock_service& service, release_call call)
     {
         co_await self.wake;
     }
-    const error_code outcome = votes->confirmed() ? error_code{} : error_code{errc::unconfirmed};
+    const error_code outcome = votes->result();
     if (outcome)
     {
         service.count_unconfirmed_release();
-    }
-    if (service.observed())
-    {
-        service.notify(lease_released{std::string{held.resource()}, std::string{held.owner_id()}, outcome});
     }
     finish(service, call, self.stopped() ? self.stopped() : outcome, &*votes);
 }

@@ -30,7 +30,7 @@ void round::ignore() noexcept
 {
     listener_ = nullptr;
     // It would only wake us up for nothing. An extension goes on by itself, and in its time only.
-    if (what_ != redlock::operation::extend)
+    if (what_ != redlock::operation::extend && !unreported_)
     {
         deadline_.disarm();
     }
@@ -41,6 +41,10 @@ void round::await_votes()
     if (ballot_.count(vote::pending) > 0)
     {
         service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
+    }
+    if (service_.observed() && what_ != redlock::operation::acquire)
+    {
+        report_to_observer(1);
     }
 }
 
@@ -60,6 +64,87 @@ bool round::settled() const noexcept
 {
     const std::size_t answered = ballot_.count(vote::granted) + ballot_.count(vote::held);
     return answered + ballot_.count(vote::pending) < ballot_.quorum();
+}
+
+bool round::has_result() const noexcept
+{
+    switch (what_)
+    {
+    case redlock::operation::acquire:
+        break;
+    case redlock::operation::extend:
+        return outcome() != core::verdict::undecided || timed_out_;
+    case redlock::operation::release:
+        return confirmed() || settled();
+    }
+    return outcome() == core::verdict::won ||
+           (outcome() == core::verdict::lost && ballot_.why_lost() != core::refusal::unknown);
+}
+
+error_code round::result() const noexcept
+{
+    switch (what_)
+    {
+    case redlock::operation::acquire:
+        break;
+    case redlock::operation::extend:
+        if (const error_code why = about_->why_not_extendable(service_.strand().now()))
+        {
+            return why;
+        }
+        if (outcome() != core::verdict::won)
+        {
+            return errc::no_quorum;
+        }
+        return about_->confirmed() >= started_ ? error_code{} : error_code{errc::validity_exhausted};
+    case redlock::operation::release:
+        return confirmed() ? error_code{} : error_code{errc::unconfirmed};
+    }
+    if (outcome() == core::verdict::won)
+    {
+        return errc::validity_exhausted;
+    }
+    return ballot_.why_lost() == core::refusal::held ? errc::held_by_other : errc::no_quorum;
+}
+
+void round::report_to_observer(std::uint32_t number)
+{
+    unreported_ = true;
+    number_ = number;
+    if (what_ == redlock::operation::extend)
+    {
+        about_->unreported.push_back(in_flight_);
+    }
+    report_if_known();
+}
+
+void round::report_if_known()
+{
+    if (unreported_ && has_result())
+    {
+        report_now();
+    }
+}
+
+void round::report_now()
+{
+    drop_report();
+    // An extension that was overtaken by the release of its lease neither failed nor succeeded.
+    if (what_ == redlock::operation::extend && about_->state() == holding_state::released)
+    {
+        return;
+    }
+    const error_code ended = result();
+    const bool extended = what_ == redlock::operation::extend && !ended;
+    const clock::duration validity =
+        extended ? core::remaining(about_->valid_until(), service_.strand().now()) : clock::duration::zero();
+    service_.notify_round(*this, ended, number_, validity);
+}
+
+void round::drop_report() noexcept
+{
+    unreported_ = false;
+    in_flight_.unlink();
 }
 
 bool round::hopeless() const noexcept
@@ -107,6 +192,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     {
         service_.on_extension_vote(*this, master);
     }
+    report_if_known();
     if (said.others_wait && what_ == redlock::operation::release)
     {
         service_.note_crowd(about_->resource(), true);
@@ -190,6 +276,7 @@ void round::on_node_timeout()
             }
         }
     }
+    report_if_known();
     tell();
 }
 
@@ -204,6 +291,7 @@ void round::tell() noexcept
 void round::recycle() noexcept
 {
     deadline_.disarm();
+    drop_report();
     about_ = {};
     service_.recycle(*this);
 }

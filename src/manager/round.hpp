@@ -53,6 +53,18 @@ class alignas(env::cache_line) round final : public net::voter
     /// Of a release: no vote to come makes a difference to `confirmed`.
     bool settled() const noexcept;
 
+    /// What the round ended with is known: the votes that are missing make no difference to its error.
+    bool has_result() const noexcept;
+    /// That error; empty for a success. What an acquire won has too little validity, or it wouldn't ask.
+    error_code result() const noexcept;
+    /// The observer is notified as soon as there is a result, whether or not anything waits for it any more. `number` is
+    /// that of the round in its operation.
+    void report_to_observer(std::uint32_t number);
+    /// The same at once, with what is known: its lease is lost.
+    void report_now();
+    /// The observer isn't notified: the round was given up.
+    void drop_report() noexcept;
+
     /// So many masters refuse us for good (wrong password, no permission, bad certificate, not a master of its own) that the others
     /// are no quorum: another round would end the same.
     bool hopeless() const noexcept;
@@ -88,6 +100,7 @@ class alignas(env::cache_line) round final : public net::voter
     };
 
     void book(std::size_t master, clock::duration elapsed, const net::answer& said);
+    void report_if_known();
     void on_node_timeout();
     void recycle() noexcept override;
     bool is_worth_telling() const noexcept;
@@ -100,6 +113,7 @@ class alignas(env::cache_line) round final : public net::voter
     bool awaits_turn_ = false;
     bool others_wait_ = false;
     bool in_line_ = false;
+    bool unreported_ = false; // The observer has to be notified.
     env::wake* listener_ = nullptr;
     clock::time_point started_{};
     boost::intrusive_ptr<holding> about_;
@@ -111,6 +125,8 @@ class alignas(env::cache_line) round final : public net::voter
     node_deadline deadline_{*this};
     std::vector<failing> failed_; // Of each master; empty while all that voted answered.
     std::optional<clock::time_point> turn_{};
+    std::uint32_t number_ = 1;
+    unreported_extension in_flight_{*this};
 };
 
 using round_ptr = boost::intrusive_ptr<round>;

@@ -101,8 +101,6 @@ class connection final : private env::end_of_turn, private env::deadline
     /// What the server told of itself, and what of that is less than it should be. Only when ready.
     const server_facts& facts() const noexcept { return facts_; }
     std::vector<found_risk> risks() const;
-    /// Whether it won't become ready either, as things are set up.
-    bool refused_for_good() const noexcept { return !ready() && is_for_good(last_failure_.reason); }
     /// Whether its first attempt has come to an end, however.
     bool tried() const noexcept { return ready() || last_failure_.reason != master_errc::not_connected; }
     const ledger& owed() const noexcept { return owed_; }

@@ -45,7 +45,9 @@ std::string line(const redlock::event& what)
         }
         std::string operator()(const redlock::round_decided& one) const
         {
-            return "round " + one.resource + ": " + (one.report.result ? one.report.result.message() : "won");
+            const std::string verb{redlock::to_string(one.report.operation)};
+            return verb + " " + one.resource + ": " +
+                   (one.report.result ? one.report.result.message() : "won");
         }
         std::string operator()(const redlock::lease_extended& one) const
         {
@@ -115,11 +117,12 @@ TEST_CASE("an observer is told what happens, in its order")
     // While it is away, each new reason why is told once; the first is that the connection broke.
     std::vector<std::string> text = lines(events);
     text.erase(std::unique(text.begin(), text.end()), text.end());
-    const std::string held = "round r: " + redlock::error_code{errc::held_by_other}.message();
+    const std::string held = "acquire r: " + redlock::error_code{errc::held_by_other}.message();
+    const std::string disowned = "extend s: " + redlock::error_code{errc::lease_lost}.message();
     CHECK(
         text == std::vector<std::string>{
-                    "up 0", "round r: won", held, "extended r", "released r", "round s: won", "lost s",
-                    "down 0", "up 0"});
+                    "up 0", "acquire r: won", held, "extended r", "extend r: won", "release r: won",
+                    "released r", "acquire s: won", disowned, "lost s", "down 0", "up 0"});
 
     const auto up = std::get<redlock::master_up>(events.front());
     CHECK(up.name == address_of(at).name());

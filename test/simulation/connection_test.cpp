@@ -15,7 +15,7 @@ constexpr auto handshake = 600us; // Connect, HELLO, and the rest in one write.
 
 outcome_ptr acquired(simulation& all, lock_manager& locks, const std::string& resource)
 {
-    const outcome_ptr got = all.acquire(locks, resource, {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = all.try_acquire(locks, resource, {.ttl = 60s});
     REQUIRE(all.finish(got));
     return got;
 }
@@ -32,7 +32,7 @@ TEST_CASE("a first acquire waits for a quorum of masters, before its time is cou
     all.master(4).network = {.there = 10ms, .back = 10ms};
     const clock::time_point began = all.now();
     lock_manager locks = all.make_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(all.finish(got));
     CHECK(!got->error);
     CHECK(got->report.rounds == 1);
@@ -51,14 +51,14 @@ TEST_CASE("a first acquire waits for its masters until the connect timeout at mo
     options.connect_timeout = 700ms;
     const clock::time_point began = all.now();
     lock_manager locks = all.make_manager(options);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(all.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began == 700ms);
     CHECK(got->report.count(vote::unsent) == 3);
     // That was the first; the next ones don't wait.
     const clock::time_point second = all.now();
-    const outcome_ptr next = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr next = all.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(all.finish(next));
     CHECK(next->error == errc::no_quorum);
     CHECK(next->at == second);

@@ -17,7 +17,7 @@ namespace
 master_report refused(simulation& all, const config& options)
 {
     lock_manager locks = all.make_manager(options);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(all.finish(got));
     CHECK(got->error == errc::no_quorum);
     REQUIRE(got->report.masters().size() == 1);
@@ -53,7 +53,7 @@ TEST_CASE("a connection introduces itself and loads the scripts")
     CHECK(all.master(0).count("SCRIPT LOAD") == 3);
     CHECK(said.contains("AUTH") != all.master(0).knows_hello);
     CHECK(said.contains("CLIENT ID") != all.master(0).knows_hello);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(all.finish(got));
     CHECK(!got->error);
     const outcome_ptr other = all.try_acquire(locks, "r", {.ttl = 10s});
@@ -73,7 +73,7 @@ TEST_CASE("replies that come in pieces are put together")
         each->network.jitter = 10us;
     }
     lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(all.finish(got));
     CHECK(!got->error);
     const outcome_ptr extended = all.extend(got->lease, 10s);
@@ -200,7 +200,7 @@ TEST_CASE("a server that is given twice has one vote", "[scenario-48]")
     simulation all{3};
     all.put(1, 0);
     lock_manager locks = all.make_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(all.finish(got));
     CHECK(!got->error);
     std::size_t twice = 0;

@@ -303,7 +303,7 @@ void onlooker::on_event(const event& what)
             { read(down.name), read(down.reason.message()), read(down.detail); },
             [this](const master_at_risk& at_risk)
             { read(at_risk.name), read(to_string(at_risk.what)), read(at_risk.detail); },
-            [this](const round_decided& decided) { read(decided.report.to_string()); },
+            [this](const round_decided& decided) { check_round(decided); },
             [this](const lease_extended& extended)
             {
                 check_owner("an event", extended.owner_id);
@@ -315,13 +315,57 @@ void onlooker::on_event(const event& what)
             {
                 check_owner("an event", lost.owner_id);
                 read(lost.reason.message());
+                told_.emplace(expected_event::loss, lost.owner_id);
                 home_.all().watch().check(
                     lost_.insert(lost.owner_id).second, "events", "a lease is told of as lost, twice");
             },
             [this](const lease_released& released)
-            { check_owner("an event", released.owner_id), read(released.result.message()); },
-            [](const events_dropped&) {}},
+            {
+                check_owner("an event", released.owner_id);
+                read(released.result.message());
+                told_.emplace(expected_event::release, released.owner_id);
+            },
+            [this](const events_dropped&) { dropped_ = true; }},
         what);
+}
+
+void onlooker::check_round(const round_decided& decided)
+{
+    oracle& watch = home_.all().watch();
+    const report& said = decided.report;
+    read(said.to_string());
+    switch (said.operation)
+    {
+    case operation::acquire:
+        watch.check_verdict(home_, said, said.result);
+        break;
+    case operation::extend:
+        watch.check(
+            !said.result || !lost_.contains(decided.owner_id), "events",
+            "a failed extension is told of after the loss");
+        if (said.result)
+        {
+            told_.emplace(expected_event::failed_extension, decided.owner_id);
+        }
+        break;
+    case operation::release:
+        break;
+    }
+}
+
+std::string onlooker::missing() const
+{
+    for (const auto& each : expected_)
+    {
+        if (!dropped_ && !told_.contains(each))
+        {
+            const std::string_view what = each.first == expected_event::release ? "release"
+                                          : each.first == expected_event::loss  ? "loss"
+                                                                                : "failed extension";
+            return "the observer never heard of the " + std::string{what} + " of " + each.second;
+        }
+    }
+    return {};
 }
 
 void onlooker::check_owner(std::string_view what, std::string_view owner_id)

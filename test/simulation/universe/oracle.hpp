@@ -100,6 +100,8 @@ class oracle
     /// The same, and the library said so itself: it mustn't look valid again.
     void lost_for_good(std::size_t known_as) { tenures_[known_as].final_loss = true; }
     void completed(const process& by, const call& what, error_code error);
+    /// What the last round of an acquire ended with: its reason is one that the votes that are missing can't change.
+    void check_verdict(const process& by, const report& told, error_code error);
     /// What one round was told of, in a process that has never been paused since it began, or has.
     void check_round(const process& by, const report& told, error_code error, bool paused);
     /// What an acquire was told of that took so long.

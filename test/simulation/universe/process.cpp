@@ -294,7 +294,7 @@ std::string process::leftovers()
     {
         return "a manager is left, or a lease";
     }
-    return {};
+    return onlooker_ && orderly_ ? onlooker_->missing() : std::string{};
 }
 
 void process::say(const char* what, error_code error, std::string_view about)

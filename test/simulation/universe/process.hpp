@@ -125,6 +125,14 @@ class process : public std::enable_shared_from_this<process>
             onlooker_->read(told.to_string());
         }
     }
+    /// The same: it has to be notified of that.
+    void expect_event(expected_event what, const std::string& owner_id)
+    {
+        if (onlooker_ && !closing_ && !was_shut_down_)
+        {
+            onlooker_->expect(what, owner_id);
+        }
+    }
     /// Waits as a timer of Asio's would.
     template <class Token>
     auto async_wait(clock::duration length, Token&& token)

@@ -139,6 +139,7 @@ void worker::acquire(std::string resource, std::chrono::milliseconds ttl)
         const clock::duration took = home_.now() - began;
         home_.end(self, error);
         home_.read(*told);
+        home_.all().watch().check_verdict(home_, *told, error);
         home_.all().watch().check_back_off(home_, *told, took);
         home_.all().watch().check_wait(
             home_, wait, home_.all().node_timeout_of(ttl), took, home_.pauses() > pauses);
@@ -205,11 +206,15 @@ void worker::hold_on()
     const clock::duration most = home_.all().drawn().does.work;
     home_.after(
         draws_.between(0us, most),
-        [this, mine = has_]
+        [this, mine = has_, pauses = home_.pauses()]
         {
             if (has_ != mine || mine->ending)
             {
                 return;
+            }
+            if (home_.now() > mine->lease.valid_until() + 1ms && home_.pauses() == pauses)
+            {
+                home_.expect_event(expected_event::loss, std::string{mine->lease.owner_id()});
             }
             if (--looks_ > 0)
             {
@@ -224,10 +229,15 @@ void worker::extend()
 {
     under_way_ = home_.begin("extend");
     const auto told = std::make_shared<report>();
-    auto done = [this, self = under_way_, mine = has_, told](error_code error)
+    auto done = [this, self = under_way_, mine = has_, told,
+                 owner_id = std::string{has_->lease.owner_id()}](error_code error)
     {
         home_.end(self, error);
         home_.read(*told);
+        if (error == errc::no_quorum || error == errc::validity_exhausted)
+        {
+            home_.expect_event(expected_event::failed_extension, owner_id);
+        }
         if (has_ == mine && !mine->ending)
         {
             hold_on();
@@ -267,6 +277,7 @@ void worker::give_back()
     const std::string owner_id{mine->lease.owner_id()};
     const std::string resource{mine->lease.resource()};
     const auto told = std::make_shared<report>();
+    home_.expect_event(expected_event::release, owner_id);
     auto released = [this, releasing, mine, owner_id, resource, told](error_code error)
     {
         home_.end(releasing, error);

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of what the observer is notified of, when, and how often.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// The events of a manager.
+struct record
+{
+    config watch(config options)
+    {
+        options.observer.on_event = [this](const event& what) { all.push_back(what); };
+        return options;
+    }
+    template <class Event>
+    std::vector<Event> of() const
+    {
+        std::vector<Event> found;
+        for (const event& each : all)
+        {
+            if (const Event* const match = std::get_if<Event>(&each))
+            {
+                found.push_back(*match);
+            }
+        }
+        return found;
+    }
+    std::vector<round_decided> rounds(operation which) const
+    {
+        std::vector<round_decided> found = of<round_decided>();
+        std::erase_if(found, [which](const auto& each) { return each.report.operation != which; });
+        return found;
+    }
+
+    std::vector<event> all{};
+};
+
+} // namespace
+
+TEST_CASE("a lost round is reported once, as soon as its reason is known", "[observer]")
+{
+    simulation all{5};
+    all.forbid_lines();
+    record seen;
+    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    // Two are down and three have the key: lost with the first answer, held with the last one.
+    for (const std::size_t down : {0U, 1U})
+    {
+        all.master(down).door = entrance::refuses;
+        all.master(down).break_connections();
+    }
+    for (const std::size_t up : {2U, 3U, 4U})
+    {
+        all.master(up).set("lock:r", "another");
+    }
+    all.run_until_idle();
+    all.master(4).network.there = 30ms;
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 200ms});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    all.run_for(1s);
+    const std::vector<round_decided> rounds = seen.rounds(operation::acquire);
+    REQUIRE(rounds.size() == got->report.rounds);
+    for (std::size_t at = 0; at < rounds.size(); ++at)
+    {
+        CHECK(rounds[at].report.result == errc::held_by_other);
+        CHECK(rounds[at].report.rounds == at + 1);
+        CHECK(rounds[at].report.count(vote::held) == 3);
+        CHECK(rounds[at].report.elapsed >= 30ms);
+        CHECK(rounds[at].owner_id.size() == 32);
+    }
+}
+
+TEST_CASE("a round whose reason never comes is reported at its node timeout", "[observer]")
+{
+    simulation all{5};
+    all.forbid_lines();
+    record seen;
+    config options = all.options();
+    options.node_timeout = 20ms;
+    lock_manager locks = all.make_connected_manager(seen.watch(options));
+    for (const std::size_t taken : {0U, 1U})
+    {
+        all.master(taken).set("lock:r", "another");
+    }
+    all.master(2).answer("SET", {.bytes = "-ERR something\r\n"}, 1000);
+    all.master(3).hang();
+    all.master(4).hang();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 100ms});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    all.run_for(1ms);
+    const std::vector<round_decided> rounds = seen.rounds(operation::acquire);
+    REQUIRE(rounds.size() == got->report.rounds);
+    CHECK(rounds.size() > 1);
+    for (const round_decided& each : rounds)
+    {
+        CHECK(each.report.result == errc::no_quorum);
+        CHECK(each.report.count(vote::pending) == 0);
+        CHECK(each.report.elapsed == 20ms);
+    }
+}
+
+TEST_CASE("extensions are reported, and one that fails before the loss", "[observer][scenario-99]")
+{
+    simulation all{3};
+    record seen;
+    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    const bool kept = GENERATE(true, false);
+    const outcome_ptr got = kept ? all.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit})
+                                 : all.acquire(locks, "r", {.ttl = 1s});
+    REQUIRE(all.finish(got));
+    REQUIRE(!got->error);
+    if (kept)
+    {
+        all.run_for(500ms);
+    }
+    else
+    {
+        REQUIRE(all.finish(all.extend(got->lease, 1s)));
+        all.run_for(1ms);
+    }
+    REQUIRE(!seen.rounds(operation::extend).empty());
+    CHECK(!seen.rounds(operation::extend).back().report.result);
+    CHECK(seen.rounds(operation::extend).back().owner_id == got->lease.owner_id());
+    CHECK(seen.rounds(operation::extend).back().report.validity > 0ms);
+    const std::size_t before = seen.all.size();
+    for (const auto& each : all.masters())
+    {
+        each->refuse("extend", "-NOPERM no\r\n");
+    }
+    if (!kept)
+    {
+        REQUIRE(all.finish(all.extend(got->lease, 1s)));
+    }
+    all.run_for(2s);
+    REQUIRE(seen.of<lease_lost>().size() == 1);
+    REQUIRE(std::holds_alternative<lease_lost>(seen.all.back()));
+    REQUIRE(seen.all.size() > before + 1);
+    const auto* const failed = std::get_if<round_decided>(&seen.all[before]);
+    REQUIRE(failed != nullptr);
+    CHECK(failed->report.result == errc::no_quorum);
+    CHECK(failed->report.count(vote::failed) >= 2);
+    CHECK(failed->report.masters()[0].reason == master_errc::no_permission);
+}
+
+TEST_CASE("an extension that is still in flight at the loss is reported before it", "[observer]")
+{
+    simulation all{3};
+    record seen;
+    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    const outcome_ptr got = all.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit});
+    REQUIRE(all.finish(got));
+    for (const auto& each : all.masters())
+    {
+        each->hang();
+    }
+    all.run_for(2s);
+    REQUIRE(seen.of<lease_lost>().size() == 1);
+    std::size_t last_round = 0;
+    std::size_t loss = 0;
+    for (std::size_t at = 0; at < seen.all.size(); ++at)
+    {
+        last_round = std::holds_alternative<round_decided>(seen.all[at]) ? at : last_round;
+        loss = std::holds_alternative<lease_lost>(seen.all[at]) ? at : loss;
+    }
+    CHECK(last_round < loss);
+    CHECK(seen.rounds(operation::extend).size() > 1);
+    for (const auto& each : all.masters())
+    {
+        each->resume();
+    }
+}
+
+TEST_CASE(
+    "the end of a lease that isn't kept is a loss, unless it is released before", "[observer][scenario-99]")
+{
+    simulation all{3};
+    record seen;
+    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 1s});
+    REQUIRE(all.finish(got));
+    SECTION("it expires")
+    {
+        const clock::time_point until = got->lease.valid_until();
+        all.run_until(until - 1ms);
+        CHECK(seen.of<lease_lost>().empty());
+        all.run_for(2ms);
+        REQUIRE(seen.of<lease_lost>().size() == 1);
+        CHECK(seen.of<lease_lost>().front().owner_id == got->lease.owner_id());
+        CHECK(seen.of<lease_lost>().front().reason == errc::lease_lost);
+        const outcome_ptr extended = all.extend(got->lease, 1s);
+        REQUIRE(all.finish(extended));
+        CHECK(extended->error == errc::lease_lost);
+    }
+    SECTION("it is extended before")
+    {
+        all.run_for(500ms);
+        REQUIRE(all.finish(all.extend(got->lease, 2s)));
+        all.run_for(1500ms);
+        CHECK(seen.of<lease_lost>().empty());
+        all.run_for(1s);
+        CHECK(seen.of<lease_lost>().size() == 1);
+    }
+    SECTION("it is released")
+    {
+        REQUIRE(all.finish(all.release(got->lease)));
+        all.run_for(2s);
+        CHECK(seen.of<lease_lost>().empty());
+    }
+    SECTION("it is dropped")
+    {
+        got->lease = {};
+        all.run_for(2s);
+        CHECK(seen.of<lease_lost>().empty());
+        CHECK(seen.of<lease_released>().size() == 1);
+    }
+}
+
+TEST_CASE("a release is reported with its votes, also if nothing waits for it", "[observer]")
+{
+    simulation all{3};
+    record seen;
+    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s});
+    REQUIRE(all.finish(got));
+    const std::string owner_id{got->lease.owner_id()};
+    errc expected{};
+    SECTION("a quorum confirms it")
+    {
+        got->lease = {};
+    }
+    SECTION("two masters hang")
+    {
+        expected = errc::unconfirmed;
+        all.master(0).hang();
+        all.master(1).hang();
+        got->lease = {};
+    }
+    SECTION("the masters go")
+    {
+        expected = errc::unconfirmed;
+        for (const auto& each : all.masters())
+        {
+            each->door = entrance::refuses;
+            each->break_connections();
+        }
+        all.run_until_idle();
+        got->lease = {};
+    }
+    all.run_for(100ms);
+    const std::vector<round_decided> rounds = seen.rounds(operation::release);
+    REQUIRE(rounds.size() == 1);
+    CHECK(rounds.front().report.result == (expected == errc{} ? error_code{} : error_code{expected}));
+    CHECK(rounds.front().owner_id == owner_id);
+    REQUIRE(seen.of<lease_released>().size() == 1);
+    CHECK(seen.of<lease_released>().front().result == rounds.front().report.result);
+}
+
+} // namespace redlock::test

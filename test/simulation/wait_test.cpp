@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of what `wait` promises: when an acquire ends at the latest, and that it ends with the right error.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+TEST_CASE("a lock that is simply held is never reported as no quorum", "[acquire][scenario-98]")
+{
+    constexpr std::size_t tries = 500; // Of each of twenty: ten thousand.
+    simulation all{5, static_cast<std::uint64_t>(GENERATE(range(1, 21)))};
+    lock_manager locks = all.make_connected_manager();
+    for (const auto& each : all.masters())
+    {
+        each->network = {.there = 1ms, .back = 1ms, .jitter = 4ms};
+        each->set("lock:r", "another");
+    }
+    const std::size_t dead = 1 + all.world().random_below(2);
+    for (std::size_t index = 0; index < dead; ++index)
+    {
+        scripted_master& one = all.master(all.world().random_below(5));
+        const bool hangs = all.world().random_below(2) == 0;
+        one.door = hangs ? entrance::silent : entrance::refuses;
+        one.break_connections();
+    }
+    all.run_for(100ms);
+    std::size_t wrong = 0;
+    for (std::size_t each = 0; each < tries; ++each)
+    {
+        const std::chrono::milliseconds wait{all.world().random_below(60)};
+        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = wait});
+        REQUIRE(all.finish(got));
+        wrong += got->error == errc::held_by_other ? 0U : 1U;
+    }
+    CHECK(wrong == 0);
+}
+
+TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[acquire][scenario-98]")
+{
+    constexpr auto node_timeout = 700ms;
+    simulation all{3, static_cast<std::uint64_t>(GENERATE(range(1, 21)))};
+    config options = all.options();
+    options.node_timeout = node_timeout;
+    lock_manager holder = all.make_connected_manager();
+    const outcome_ptr held = all.acquire(holder, "r", {.ttl = 600s});
+    REQUIRE(all.finish(held));
+    lock_manager locks = all.make_manager(options);
+    SECTION("masters that are slow")
+    {
+        REQUIRE(all.finish(all.try_acquire(locks, "another", {.ttl = 60s})));
+        for (const auto& each : all.masters())
+        {
+            each->network = {.there = 200ms, .back = 200ms, .jitter = 100ms};
+        }
+    }
+    SECTION("masters that are slow from the start")
+    {
+        for (const auto& each : all.masters())
+        {
+            each->network = {.there = 200ms, .back = 200ms, .jitter = 100ms};
+        }
+    }
+    SECTION("masters that hang now and then")
+    {
+        REQUIRE(all.finish(all.try_acquire(locks, "another", {.ttl = 60s})));
+        for (const auto& each : all.masters())
+        {
+            scripted_master& one = *each;
+            const std::chrono::milliseconds pause{all.world().random_below(3000)};
+            all.world().at(all.now() + pause, event_kind::timer, [&one] { one.hang(); });
+            all.world().at(all.now() + pause + 900ms, event_kind::timer, [&one] { one.resume(); });
+        }
+    }
+    SECTION("masters that are silent")
+    {
+        for (const auto& each : all.masters())
+        {
+            each->door = entrance::silent;
+        }
+    }
+    for (const bool known_to_be_wanted : {false, true})
+    {
+        CAPTURE(known_to_be_wanted);
+        const std::chrono::milliseconds wait{all.world().random_below(3000)};
+        const clock::time_point began = all.now();
+        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = wait});
+        REQUIRE(all.finish(got));
+        CHECK(got->error);
+        CHECK(got->at - began <= wait + node_timeout);
+    }
+    for (const auto& each : all.masters())
+    {
+        each->resume();
+        each->door = entrance::open;
+        each->network = {};
+    }
+}
+
+TEST_CASE("the first round does not wait for masters that refused the connection", "[acquire][scenario-56]")
+{
+    simulation all{5};
+    const std::size_t refusing = GENERATE(3U, 4U, 5U);
+    for (std::size_t index = 0; index < refusing; ++index)
+    {
+        all.master(index).door = entrance::refuses;
+    }
+    for (std::size_t index = refusing; index < 5; ++index)
+    {
+        all.master(index).door = entrance::silent;
+    }
+    lock_manager locks = all.make_manager();
+    const clock::time_point began = all.now();
+    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    CHECK(got->at - began < 10ms);
+    CHECK(got->report.masters()[0].reason == asio::error::connection_refused);
+}
+
+} // namespace redlock::test
