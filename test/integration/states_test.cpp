@@ -131,8 +131,9 @@ TEST_CASE("a server that is loading its data is waited for", "[plain][scenario-2
     full.kill();
     // Each key takes a while, and clients are looked at in between.
     const child_process loading{
-        {persisting.program, "--bind", "127.0.0.1", "--port", port, "--dir", directory, "--appendonly", "yes",
-         "--save", "", "--key-load-delay", "1000", "--loading-process-events-interval-bytes", "1024"},
+        {program_of(persisting.program), "--bind", "127.0.0.1", "--port", port, "--dir", directory,
+         "--appendonly", "yes", "--save", "", "--key-load-delay", "1000",
+         "--loading-process-events-interval-bytes", "1024"},
         directory + "/output"};
     std::vector<master> masters = addresses_of(servers);
     masters.emplace_back(full.url());

@@ -137,6 +137,7 @@ server::server(server_options options) : options_{std::move(options)}
 /// Replaces what is left to the world by what the world says.
 void server::settle_options()
 {
+    options_.program = program_of(options_.program);
     const world& here = this_world();
     const bool is_open = options_.over == transport::any || options_.over == transport::any_port;
     if (options_.tls)
@@ -373,7 +374,7 @@ reply server::command(std::span<const std::string_view> arguments)
 
 bool have_program(const std::string& name)
 {
-    return !find_program(name).empty();
+    return !find_program(program_of(name)).empty();
 }
 
 std::vector<server> start_servers(std::size_t n, server_options options)

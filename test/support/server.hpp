@@ -51,7 +51,7 @@ enum class user
 /// How a server is started. What isn't given is as REDLOCK_TEST_SERVERS says, so that a test runs in every world.
 struct server_options
 {
-    /// What is run: "redis-server" or "valkey-server".
+    /// What is run: "redis-server", "valkey-server" (as `program_of` says), or another program.
     std::string program = this_world().valkey ? "valkey-server" : "redis-server";
     transport over = transport::any;
     user as = user::any;
@@ -169,7 +169,7 @@ class server
     std::optional<control_client> control_;
 };
 
-/// Whether a program is on PATH.
+/// Whether a server's program is there, or a program on PATH.
 bool have_program(const std::string& name);
 
 /// Starts n servers with the same options.

@@ -24,7 +24,8 @@ class settable_clock
     {
         set(std::chrono::seconds{0});
         std::ofstream{program()} << fmt::format(
-            "#!/bin/sh\nLD_PRELOAD={} SETTABLE_CLOCK={} exec redis-server \"$@\"\n", preload, file());
+            "#!/bin/sh\nLD_PRELOAD={} SETTABLE_CLOCK={} exec {} \"$@\"\n", preload, file(),
+            program_of("redis-server"));
         std::filesystem::permissions(program(), std::filesystem::perms::owner_all);
     }
 

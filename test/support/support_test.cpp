@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 using namespace redlock::test;
@@ -108,6 +110,30 @@ TEST_CASE("a server that can't start says why, and a missing program is known to
     CHECK_THROWS_AS(server{{.program = "redis-server-that-nobody-has"}}, std::runtime_error);
     const std::vector<std::string> wrong{"--maxmemory-policy", "nonsense"};
     CHECK_THROWS_WITH(server{{.settings = wrong}}, Catch::Matchers::ContainsSubstring("maxmemory-policy"));
+}
+
+TEST_CASE("the environment chooses the servers' programs, and must name one that is there", "[own-servers]")
+{
+    const auto [variable, name] = GENERATE(
+        std::pair{"REDLOCK_TEST_REDIS", "redis-server"}, std::pair{"REDLOCK_TEST_VALKEY", "valkey-server"});
+    const char* const given = std::getenv(variable);
+    const std::string before = given == nullptr ? "" : given;
+    const temporary_directory files;
+    const std::string chosen = files.path() + "/chosen";
+    std::ofstream{chosen} << fmt::format(
+        "#!/bin/sh\ntouch {}/ran\nexec {} \"$@\"\n", files.path(), program_of("redis-server"));
+    std::filesystem::permissions(chosen, std::filesystem::perms::owner_all);
+
+    ::setenv(variable, chosen.c_str(), 1);
+    {
+        server one{{.program = name, .over = transport::tcp, .as = user::default_user}};
+        CHECK(one.command({"PING"}) == "PONG");
+    }
+    CHECK(std::filesystem::exists(files.path() + "/ran"));
+    ::setenv(variable, (chosen + "-and-gone").c_str(), 1);
+    CHECK_THROWS_WITH(have_program(name), Catch::Matchers::ContainsSubstring(variable));
+    // Empty is as good as unset.
+    ::setenv(variable, before.c_str(), 1);
 }
 
 TEST_CASE(

@@ -2,6 +2,7 @@
 // The world of this process: read from the environment, with certificates made here, and a user as documented.
 #include "world.hpp"
 
+#include "child_process.hpp"
 #include "server.hpp"
 
 #include <cstdlib>
@@ -88,6 +89,23 @@ const world& this_world()
 {
     static const world found = read_world();
     return found;
+}
+
+std::string program_of(const std::string& name)
+{
+    const char* variable = name == "redis-server"    ? "REDLOCK_TEST_REDIS"
+                           : name == "valkey-server" ? "REDLOCK_TEST_VALKEY"
+                                                     : nullptr;
+    const char* const chosen = variable == nullptr ? nullptr : std::getenv(variable);
+    if (chosen == nullptr || *chosen == '\0')
+    {
+        return name;
+    }
+    if (find_program(chosen).empty())
+    {
+        throw std::runtime_error{fmt::format("{}: there is no program {}", variable, chosen)};
+    }
+    return chosen;
 }
 
 const world_certificates& certificates_of_world()

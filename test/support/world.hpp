@@ -23,6 +23,11 @@ struct world
 /// The world of this process. Throws for words that it doesn't know.
 const world& this_world();
 
+/// What is run for a server's name: the path in the environment variable REDLOCK_TEST_REDIS for "redis-server", in
+/// REDLOCK_TEST_VALKEY for "valkey-server"; if that isn't set, and for all other names, the name itself. Throws if the
+/// variable names no program: a test must not pass on another server than the one that was asked for.
+std::string program_of(const std::string& name);
+
 /// What a server of this process needs for TLS, and what a client needs to trust it. Made at the first call.
 struct world_certificates
 {
