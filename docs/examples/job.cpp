@@ -162,7 +162,7 @@ int main(int argc, char** argv)
         redlock::config options;
         options.masters = {argv + 3, argv + argc};
         options.node_timeout = 500ms; // Ten times the default: this machine may be slow.
-        asio::thread_pool pool{1}; // With one thread, things happen one after the other: no strand is needed.
+        asio::thread_pool pool{2};
         redlock::lock_manager locks{pool, options};
         const exit_code result = run(locks, pool, how, progress{.steps = steps});
 

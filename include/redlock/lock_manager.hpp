@@ -235,14 +235,20 @@ class REDLOCK_API lock_manager
     /// Runs `body` while the resource is held: acquires it, extends it in the background, and gives it back
     /// when the body has ended. Before the lease can lapse, the body is cancelled.
     ///
-    /// `body` is called with a `redlock::lease&` and returns an `asio::awaitable<T>`, which runs on the
-    /// handler's executor. It is kept, not copied again, until the operation ends.
+    /// `body` is called with a `redlock::lease&`, or without arguments if it takes none, and returns a
+    /// `boost::asio::awaitable<T>`. It is copied or moved once, and kept until the operation ends; `std::ref(body)` does
+    /// neither.
     ///
-    /// - Handler signature: `void(std::exception_ptr)`, or `void(std::exception_ptr, T)` for a T that can be
-    ///   default-constructed.
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call. It must be
-    ///   one on which things happen one after the other: a strand, if several threads run its context.
-    /// - Cancellation: all three types, for the acquire; then each is passed on to the body.
+    /// - Handler signature: `void(std::exception_ptr)`, or `void(std::exception_ptr, T)`. A T that can't be
+    ///   default-constructed comes as a `std::optional<T>`, which is empty if there is an exception.
+    /// - Default token: `boost::asio::deferred`; for a body with a result `boost::asio::use_awaitable`, because before
+    ///   Boost 1.82 `co_await` doesn't compile with the other (chriskohlhoff/asio#1172).
+    /// - Executor: the handler's associated executor, else the manager's; never inside of this call. The body runs on a
+    ///   strand that is made from the same executor. If that is the system executor, as with `boost::asio::use_future`,
+    ///   the strand is made from the manager's executor, so that the body stays in the context that you run.
+    /// - Allocator: the handler's associated allocator. All of its memory is returned before the handler is called.
+    /// - Cancellation: all three types, for the acquire; then each is passed on to the body. As with every operation,
+    ///   the signal is emitted on the handler's executor.
     /// - Errors: what the body throws, unchanged; else `system_error` with `lease_lost` or `hold_limit_reached`
     ///   if the lease was lost before the body had ended (which then gets `terminal` cancellation, stop_margin
     ///   before the validity ends, or at once if a quorum says that the key isn't ours), `closed` for a
@@ -253,7 +259,7 @@ class REDLOCK_API lock_manager
     ///
     /// Nothing is released before the body has ended, however long it takes to stop: a rival must not come in
     /// beside it.
-    template <class Body, class Token = asio::deferred_t>
+    template <class Body, class Token = detail::default_body_token_t<Body>>
     auto async_with_lock(std::string resource, keep_options options, Body&& body, Token&& token = Token{})
     {
         return with_lock(
@@ -261,7 +267,7 @@ class REDLOCK_API lock_manager
     }
     /// The same; `out` tells how the acquire went. It is written when that has ended and must live until
     /// then.
-    template <class Body, class Token = asio::deferred_t>
+    template <class Body, class Token = detail::default_body_token_t<Body>>
     auto async_with_lock(
         std::string resource, keep_options options, report& out, Body&& body, Token&& token = Token{})
     {
@@ -332,18 +338,36 @@ class REDLOCK_API lock_manager
     template <class Body, class Token>
     auto with_lock(std::string resource, keep_options options, report* out, Body&& body, Token&& token)
     {
-        using kept_body = std::decay_t<Body>;
-#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
         static_assert(
-            std::is_lvalue_reference_v<Body> || std::is_trivially_destructible_v<kept_body>,
-            "g++ 12 destroys a temporary like this body twice inside a co_await expression: name it first, "
-            "as in "
-            "`auto body = [...]...; co_await locks.async_with_lock(resource, options, body);`");
+            detail::usable_body<Body>,
+            "the body of async_with_lock must be callable with a redlock::lease& or without arguments, and "
+            "must return "
+            "a boost::asio::awaitable<T>; one that can't be copied is given by std::move or std::ref");
+        if constexpr (!detail::usable_body<Body>)
+        {
+            return with_lock(
+                std::move(resource), options, out, detail::unusable_body{}, std::forward<Token>(token));
+        }
+        else
+        {
+            using kept_body = std::decay_t<Body>;
+            using signature = typename detail::with_lock_signature<detail::body_result<kept_body>>::type;
+            const auto begin = [&]
+            {
+                return asio::async_initiate<Token, signature>(
+                    detail::with_lock_initiation{gate_}, token, std::move(resource), options, out,
+                    kept_body(std::forward<Body>(body)));
+            };
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
+            static_assert(
+                std::is_lvalue_reference_v<Body> || std::is_trivially_destructible_v<kept_body> ||
+                    !detail::is_for_co_await<decltype(begin())>,
+                "g++ 12 destroys a temporary like this body twice inside a co_await expression: name it "
+                "first, as in "
+                "`auto body = [...]...; co_await locks.async_with_lock(resource, options, std::ref(body));`");
 #endif
-        using signature = typename detail::with_lock_signature<detail::body_result<kept_body>>::type;
-        return asio::async_initiate<Token, signature>(
-            detail::with_lock_initiation{gate_}, token, std::move(resource), options, out,
-            kept_body(std::forward<Body>(body)));
+            return begin();
+        }
     }
 
     template <class Options, class Token>

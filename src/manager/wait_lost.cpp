@@ -12,10 +12,11 @@ namespace redlock::manager
 namespace
 {
 
-/// Its validity has ended. What has lapsed can't be extended any more: that is final, too.
+/// Its validity has ended. What has lapsed can't be extended any more: that is final, too. Of a kept lease its keeper says
+/// so, with the reason.
 bool lapsed(lock_service& service, const holding& held)
 {
-    return held.valid_until() <= service.strand().now();
+    return !held.kept && held.valid_until() <= service.strand().now();
 }
 
 } // namespace

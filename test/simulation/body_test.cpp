@@ -3,10 +3,18 @@
 #include "simulation.hpp"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_allocator.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <cstddef>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -42,6 +50,23 @@ void hang_all(simulation& all)
     }
 }
 
+/// What a system_error says; empty for success.
+error_code error_in(const std::exception_ptr& thrown)
+{
+    try
+    {
+        if (thrown)
+        {
+            std::rethrow_exception(thrown);
+        }
+    }
+    catch (const system_error& error)
+    {
+        return error.code();
+    }
+    return {};
+}
+
 bool is_its_own(const std::exception_ptr& thrown)
 {
     try
@@ -57,6 +82,50 @@ bool is_its_own(const std::exception_ptr& thrown)
         return false;
     }
 }
+
+struct allocations
+{
+    std::size_t made = 0;
+    std::size_t freed = 0;
+};
+
+/// Allocates from the heap, and counts.
+template <class T>
+struct counting_allocator
+{
+    using value_type = T;
+    explicit counting_allocator(allocations& of) : counted{&of} {}
+    template <class Other>
+    counting_allocator(const counting_allocator<Other>& other) : counted{other.counted}
+    {
+    }
+
+    T* allocate(std::size_t count)
+    {
+        ++counted->made;
+        return std::allocator<T>{}.allocate(count);
+    }
+    void deallocate(T* pointer, std::size_t count)
+    {
+        ++counted->freed;
+        std::allocator<T>{}.deallocate(pointer, count);
+    }
+    template <class Other>
+    bool operator==(const counting_allocator<Other>& other) const
+    {
+        return counted == other.counted;
+    }
+
+    allocations* counted;
+};
+
+/// A result as inconvenient as can be.
+struct ticket
+{
+    explicit ticket(int value) : number{std::make_unique<int>(value)} {}
+
+    std::unique_ptr<int> number;
+};
 
 } // namespace
 
@@ -108,6 +177,166 @@ TEST_CASE("what a body returns comes through, also when its release can't be con
     CHECK(!thrown);
     CHECK(result == "done");
     CHECK(all.run_until_no_keys(confirmed ? 0s : 10s));
+}
+
+TEST_CASE("a body may return what can't be copied or made from nothing, and take nothing")
+{
+    const bool held_by_other = GENERATE(false, true);
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    if (held_by_other)
+    {
+        all.master(0).set("lock:r", "another", 1h);
+        all.master(1).set("lock:r", "another", 1h);
+    }
+    const auto body = []() -> asio::awaitable<ticket>
+    {
+        ticket result{42};
+        co_return result;
+    };
+    std::exception_ptr thrown;
+    std::optional<ticket> result;
+    auto done = [&](std::exception_ptr what, std::optional<ticket> returned)
+    {
+        thrown = what;
+        result = std::move(returned);
+    };
+    locks.async_with_lock("r", {.ttl = 10s, .max_hold = 5s, .max_rounds = 1}, body, done);
+    all.run_for(1s);
+    CHECK(!thrown == !held_by_other);
+    REQUIRE(result.has_value() == !held_by_other);
+    CHECK((held_by_other || *result->number == 42));
+}
+
+TEST_CASE("a body without a token gives its result to the coroutine that awaits it")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const auto body = [](redlock::lease& held) -> asio::awaitable<std::string>
+    {
+        std::string result{held.resource()};
+        co_return result;
+    };
+    const auto ticket_body = []() -> asio::awaitable<ticket>
+    {
+        ticket result{42};
+        co_return result;
+    };
+    std::string resource;
+    std::optional<ticket> number;
+    const auto run = [&]() -> asio::awaitable<void>
+    {
+        resource = co_await locks.async_with_lock("r", {.ttl = 10s, .max_hold = 5s}, body);
+        number = co_await locks.async_with_lock("s", {.ttl = 10s, .max_hold = 5s}, ticket_body);
+    };
+    bool done = false;
+    auto ended = [&](std::exception_ptr thrown) { done = !thrown; };
+    asio::awaitable<void> running = run();
+    asio::co_spawn(locks.get_executor(), std::move(running), ended);
+    REQUIRE(all.run_until([&] { return done; }, 1s));
+    CHECK(resource == "r");
+    CHECK(*number.value().number == 42);
+}
+
+TEST_CASE("an operation with a body has its memory from its handler's allocator, and returns it before it is "
+          "called")
+{
+    const bool held_by_other = GENERATE(false, true);
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    if (held_by_other)
+    {
+        all.master(0).set("lock:r", "another", 1h);
+        all.master(1).set("lock:r", "another", 1h);
+    }
+    allocations counted;
+    bool done = false;
+    std::size_t left = 0;
+    auto handler = [&](std::exception_ptr)
+    {
+        done = true;
+        left = counted.made - counted.freed;
+    };
+    const auto body = [&](redlock::lease&) -> asio::awaitable<void> { co_await all.pause(1s); };
+    // It may outlive the operation, and what was allocated for that.
+    asio::cancellation_signal cancel;
+    const keep_options with{.ttl = 10s, .max_hold = 5s, .max_rounds = 1};
+    auto cancellable = asio::bind_cancellation_slot(cancel.slot(), std::move(handler));
+    locks.async_with_lock(
+        "r", with, body, asio::bind_allocator(counting_allocator<void*>{counted}, std::move(cancellable)));
+    REQUIRE(all.run_until([&] { return done; }, 2s));
+    // The operation itself and the acquire; then the loss and the release.
+    CHECK(counted.made >= (held_by_other ? 2U : 4U));
+    CHECK(left == 0);
+    CHECK(counted.made == counted.freed);
+    cancel.emit(asio::cancellation_type::terminal);
+    CHECK_NOTHROW(all.run_for(1s));
+}
+
+TEST_CASE(
+    "a lease that is lost before its body could begin ends with the reason [scenario-96]", "[scenario-96]")
+{
+    const error_code why = GENERATE(
+        make_error_code(errc::lease_lost), make_error_code(errc::hold_limit_reached),
+        make_error_code(errc::closed));
+    const bool released = GENERATE(false, true);
+    CAPTURE(why, released);
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager(patient(all));
+    // The handler's executor is busy with something else.
+    asio::io_context busy;
+    bool ran = false;
+    const auto body = [&](redlock::lease&) -> asio::awaitable<void>
+    {
+        ran = true;
+        co_return;
+    };
+    std::optional<error_code> error;
+    auto done = [&](std::exception_ptr thrown) { error = error_in(thrown); };
+    const auto limit = why == errc::hold_limit_reached ? time_limit{2s} : time_limit{no_limit};
+    locks.async_with_lock("r", {.ttl = 10s, .max_hold = limit}, body, asio::bind_executor(busy, done));
+    REQUIRE(all.run_until([&] { return all.keys() == 3; }, 1s));
+    all.run_for(1s);
+    if (why == errc::lease_lost)
+    {
+        hang_all(all);
+    }
+    const outcome_ptr shutdown = why == errc::closed ? all.shut_down(locks) : nullptr;
+    // A shutdown releases what is held when nobody has let go of it by the end of its validity.
+    all.run_for(released ? 30s : 5s);
+    if (why == errc::lease_lost && !released)
+    {
+        // By its deadline and the clock, all at once: this process was stopped.
+        all.world().jump(1h);
+    }
+    for (int turn = 0; turn < 100 && !error; ++turn)
+    {
+        busy.restart();
+        busy.poll();
+        all.run_for(100ms);
+    }
+    CHECK(error == why);
+    CHECK_FALSE(ran);
+}
+
+TEST_CASE("a body that sees the end of its lease before the news of it ends with the reason")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const auto body = [&](redlock::lease& held) -> asio::awaitable<void>
+    {
+        bool goes_on = true;
+        while (held.valid() && goes_on)
+        {
+            goes_on = co_await all.pause(100us);
+        }
+    };
+    std::optional<error_code> error;
+    locks.async_with_lock(
+        "r", {.ttl = 10s, .max_hold = 5s}, body,
+        [&](std::exception_ptr thrown) { error = error_in(thrown); });
+    all.run_for(7s);
+    CHECK(error == errc::hold_limit_reached);
 }
 
 TEST_CASE("a body that gives the lease back by itself goes on undisturbed")

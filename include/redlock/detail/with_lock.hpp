@@ -9,18 +9,36 @@
 #include <redlock/options.hpp>
 #include <redlock/report.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution/blocking.hpp>
+#include <boost/asio/execution/context.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/query.hpp>
+#include <boost/asio/recycling_allocator.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/system_executor.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
+#include <atomic>
+#include <concepts>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,27 +53,74 @@ REDLOCK_API void start_acquire_kept(
     const gate_ptr& gate, std::string resource, keep_options options, report* out,
     completion<void(error_code, lease)> done);
 
-/// What a body returns, taken out of its awaitable.
+/// The T of an asio::awaitable<T>; no member for anything else.
 template <class Awaitable>
-struct awaited;
+struct awaited
+{
+};
 template <class T>
+    requires(!std::is_reference_v<T>)
 struct awaited<asio::awaitable<T>>
 {
     using type = T;
 };
+
+/// A body is called with its lease, or with nothing if that is what it takes.
 template <class Body>
-using body_result = typename awaited<std::invoke_result_t<Body&, lease&>>::type;
+inline constexpr bool takes_lease = std::invocable<Body&, lease&>;
+template <class Body>
+using body_call =
+    std::conditional_t<takes_lease<Body>, std::invoke_result<Body&, lease&>, std::invoke_result<Body&>>;
+template <class Body>
+using body_result = typename awaited<typename body_call<Body>::type>::type;
+
+/// `Body` is as it was given: an lvalue is copied, an rvalue is moved.
+template <class Body>
+concept usable_body = std::constructible_from<std::decay_t<Body>, Body> &&
+                      requires { typename body_result<std::decay_t<Body>>; };
+
+/// Stands for a body that can't be used, so that the compiler has nothing else to complain of.
+struct unusable_body
+{
+    asio::awaitable<void> operator()() const;
+};
 
 template <class T>
 struct with_lock_signature
 {
-    using type = void(std::exception_ptr, T);
+    using type =
+        void(std::exception_ptr, std::conditional_t<std::default_initializable<T>, T, std::optional<T>>);
 };
 template <>
 struct with_lock_signature<void>
 {
     using type = void(std::exception_ptr);
 };
+
+template <class Body>
+struct default_body_token
+{
+    using type = asio::deferred_t;
+};
+/// Before Boost 1.82 a deferred operation that may throw and has a result can't be awaited (asio#1172).
+template <class Body>
+    requires(usable_body<Body> && !std::is_void_v<body_result<std::decay_t<Body>>>)
+struct default_body_token<Body>
+{
+    using type = asio::use_awaitable_t<>;
+};
+
+template <class Body>
+using default_body_token_t = typename default_body_token<Body>::type;
+
+/// Whether what an initiating function returns is for a co_await expression.
+template <class Returned>
+concept is_for_co_await =
+    !std::is_void_v<Returned> &&
+    (
+        asio::is_async_operation<Returned>::value || requires(Returned& it) { it.await_ready(); } ||
+        requires(Returned& it) { it.operator co_await(); } ||
+        requires(Returned& it) { operator co_await(it); });
 
 /// Whether an exception is that of a cancelled operation.
 inline bool is_cancellation(const std::exception_ptr& thrown)
@@ -74,7 +139,36 @@ inline bool is_cancellation(const std::exception_ptr& thrown)
     }
 }
 
-/// The operation. All of it runs on the handler's executor; the lease, the signal and the body live in here.
+/// Where a body runs: one thing after the other, whatever the handler's executor promises. The system's executor has
+/// threads that are none of the user's; then it is the manager's.
+template <class Executor>
+asio::any_io_executor make_body_executor(const Executor& of_handler, const asio::any_io_executor& of_manager)
+{
+    if constexpr (std::is_convertible_v<Executor, asio::any_io_executor>)
+    {
+        const asio::any_io_executor own{of_handler};
+        const asio::execution_context& context = asio::query(own, asio::execution::context);
+        const asio::execution_context& system =
+            asio::query(asio::system_executor{}, asio::execution::context);
+        if (&context != &system)
+        {
+            return asio::make_strand(own);
+        }
+    }
+    return asio::make_strand(of_manager);
+}
+
+/// Leads from the user's cancellation signal, which is emitted on the handler's executor, to the strand of the body.
+struct with_lock_cancellation
+{
+    explicit with_lock_cancellation(asio::any_io_executor of_body) : executor{std::move(of_body)} {}
+
+    asio::any_io_executor executor;
+    std::atomic<bool> requested{false};
+    asio::cancellation_signal signal{}; // First the acquire listens, then the body.
+};
+
+/// The operation. All of it runs on a strand; the lease and the body live in here.
 template <class Body, class Handler>
 class with_lock_operation : public std::enable_shared_from_this<with_lock_operation<Body, Handler>>
 {
@@ -82,10 +176,21 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     using result_type = body_result<Body>;
     static constexpr bool has_result = !std::is_void_v<result_type>;
     using stored_result = std::conditional_t<has_result, std::optional<result_type>, std::monostate>;
+    using pointer = std::shared_ptr<with_lock_operation>;
+    using allocator_type = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
+    using handler_executor = asio::associated_executor_t<Handler, asio::any_io_executor>;
+    using working_executor = std::decay_t<
+        typename asio::prefer_result<handler_executor, asio::execution::outstanding_work_t::tracked_t>::type>;
 
     with_lock_operation(gate_ptr gate, Body body, Handler handler)
         : gate_{std::move(gate)},
-          executor_{asio::get_associated_executor(handler, executor_of(gate_))},
+          allocator_{asio::get_associated_allocator(handler, asio::recycling_allocator<void>{})},
+          handlers_work_{asio::prefer(
+              asio::get_associated_executor(handler, executor_of(gate_)),
+              asio::execution::outstanding_work.tracked)},
+          executor_{make_body_executor(
+              asio::get_associated_executor(handler, executor_of(gate_)), executor_of(gate_))},
+          cancellation_{std::make_shared<with_lock_cancellation>(executor_)},
           body_{std::move(body)},
           handler_{std::move(handler)}
     {
@@ -96,141 +201,244 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         auto slot = asio::get_associated_cancellation_slot(handler_);
         if (slot.is_connected())
         {
-            // Emitted by the user, on this executor: first the acquire listens, then the body.
             slot.assign(
-                [weak = this->weak_from_this()](asio::cancellation_type type)
+                [weak = std::weak_ptr{cancellation_}](asio::cancellation_type type)
                 {
-                    if (const auto self = weak.lock())
+                    const auto way = weak.lock();
+                    if (way && type != asio::cancellation_type::none)
                     {
-                        self->cancelled_ = self->cancelled_ || type != asio::cancellation_type::none;
-                        // Not from outside of the executor: see where the body begins.
-                        asio::dispatch(self->executor_, [self, type] { self->signal_.emit(type); });
+                        way->requested = true;
+                        asio::post(way->executor, [way, type] { way->signal.emit(type); });
                     }
                 });
         }
-        auto acquired = [self = this->shared_from_this()](error_code error, lease held)
-        { self->on_acquired(error, std::move(held)); };
-        auto listening = asio::bind_cancellation_slot(signal_.slot(), std::move(acquired));
-        auto done =
-            erase<void(error_code, lease)>(asio::bind_executor(executor_, std::move(listening)), executor_);
+        auto acquired = [self = this->shared_from_this()](error_code error, lease held) mutable
+        { on_acquired(std::move(self), error, std::move(held)); };
+        auto done = erase<void(error_code, lease)>(listening(std::move(acquired)), executor_);
         start_acquire_kept(gate_, std::move(resource), options, out, std::move(done));
     }
 
   private:
-    void on_acquired(error_code error, lease held)
+    enum class stage : std::uint8_t
+    {
+        acquiring, // There is no lease.
+        too_late, // The lease was over before the body could begin, which it never will. The reason is waited for.
+        running, // The body runs.
+        over,    // The body has ended under a lease that was over. The reason is waited for.
+        ending   // The lease is given back.
+    };
+
+    /// A handler of the operation's own.
+    template <class Function>
+    auto own(Function function) const
+    {
+        return asio::bind_executor(executor_, asio::bind_allocator(allocator_, std::move(function)));
+    }
+    /// One that can be cancelled.
+    template <class Function>
+    auto listening(Function function) const
+    {
+        return asio::bind_cancellation_slot(cancellation_->signal.slot(), own(std::move(function)));
+    }
+
+    static void on_acquired(pointer self, error_code error, lease held)
     {
         if (error)
         {
-            finish(std::make_exception_ptr(system_error{error}));
+            self->thrown_ = std::make_exception_ptr(system_error{error});
+            finish(std::move(self));
             return;
         }
-        lease_ = std::move(held);
+        self->lease_ = std::move(held);
         // What came between the acquire's end and now: too late for the acquire, too soon for the body.
-        if (cancelled_)
+        if (self->cancellation_->requested)
         {
-            thrown_ = std::make_exception_ptr(system_error{asio::error::operation_aborted});
-            give_back();
+            self->thrown_ = std::make_exception_ptr(system_error{asio::error::operation_aborted});
+            self->give_back();
             return;
         }
-        auto lost = [self = this->shared_from_this()](error_code no_loss, error_code why)
+        self->watch_loss();
+        // However much time the executor has let pass by now.
+        if (self->lease_.valid())
         {
-            // Given back, perhaps by the body itself: no loss.
-            if (no_loss != errc::not_held)
-            {
-                self->on_lost(no_loss ? no_loss : why);
-            }
+            self->begin_body();
+        }
+        else
+        {
+            self->stage_ = stage::too_late;
+        }
+    }
+
+    void watch_loss()
+    {
+        ++pending_;
+        auto ended = [self = this->shared_from_this()](error_code no_loss, error_code why) mutable
+        {
+            self->on_watch_ended(no_loss ? no_loss : why);
+            on_one_ended(std::move(self));
         };
-        lease_.async_wait_lost(asio::bind_executor(executor_, lost));
-        running_ = true;
-        auto ended = [self = this->shared_from_this()](std::exception_ptr thrown, auto... result)
-        { self->on_body_ended(std::move(thrown), std::move(result)...); };
-        auto listening = asio::bind_cancellation_slot(signal_.slot(), std::move(ended));
+        lease_.async_wait_lost(own(std::move(ended)));
+    }
+
+    void on_watch_ended(error_code why)
+    {
+        const bool released = why == errc::not_held;
+        switch (stage_)
+        {
+        case stage::too_late:
+            // Nobody but a shutdown releases a lease that nobody has got yet.
+            lost_ = released ? errc::closed : why;
+            give_back();
+            break;
+        case stage::running:
+            // Given back by the body itself: no loss.
+            if (!released)
+            {
+                lost_ = why;
+                cancellation_->signal.emit(asio::cancellation_type::terminal);
+            }
+            break;
+        case stage::over:
+            lost_ = released ? error_code{} : why;
+            give_back();
+            break;
+        case stage::acquiring:
+        case stage::ending:
+            break;
+        }
+    }
+
+    void begin_body()
+    {
+        stage_ = stage::running;
+        auto ended = [self = this->shared_from_this()](std::exception_ptr thrown)
+        { self->on_body_ended(std::move(thrown)); };
         // On one that runs things at once where it can: before Boost 1.83 a cancellation that co_spawn passes on later
         // doesn't look whether the body is still there (asio#1332).
         const asio::any_io_executor at_once = asio::prefer(executor_, asio::execution::blocking.possibly);
         try
         {
-            asio::co_spawn(at_once, begin_body(), asio::bind_executor(executor_, std::move(listening)));
+            asio::co_spawn(at_once, run_body(), listening(std::move(ended)));
         }
         catch (...)
         {
             // There was no memory to begin with: the lease mustn't be kept for nobody.
-            running_ = false;
             thrown_ = std::current_exception();
             give_back();
         }
     }
 
-    /// However much time the executor has let pass by now.
-    asio::awaitable<result_type> begin_body()
+    asio::awaitable<result_type> call_body()
     {
-        if (!lease_.valid())
+        if constexpr (takes_lease<Body>)
         {
-            throw system_error{errc::lease_lost};
+            return std::invoke(body_, lease_);
         }
-        co_return co_await body_(lease_);
-    }
-
-    void on_lost(error_code why)
-    {
-        // By the body's end the lease is given back: nothing to tell any more.
-        if (running_)
+        else
         {
-            lost_ = why;
-            signal_.emit(asio::cancellation_type::terminal);
+            return std::invoke(body_);
         }
     }
 
-    template <class... Result>
-    void on_body_ended(std::exception_ptr thrown, Result... result)
+    asio::awaitable<void> run_body()
     {
-        running_ = false;
+        asio::awaitable<result_type> work = call_body();
         if constexpr (has_result)
         {
-            result_.emplace(std::move(result)...);
+            result_type result = co_await std::move(work);
+            result_.emplace(std::move(result));
         }
-        // An exception of the body's own is worth more than the news of the loss.
-        if (lost_ && (!thrown || is_cancellation(thrown)))
+        else
         {
-            thrown = std::make_exception_ptr(system_error{lost_});
+            co_await std::move(work);
         }
+    }
+
+    void on_body_ended(std::exception_ptr thrown)
+    {
         thrown_ = std::move(thrown);
+        // The body may have seen the end of its lease before the news of it came.
+        if (pending_ > 0 && !lease_.valid())
+        {
+            stage_ = stage::over;
+            return;
+        }
         give_back();
     }
 
     void give_back()
     {
-        // Whether the release is confirmed or not changes nothing of what the body did.
-        auto released = [self = this->shared_from_this()](error_code) { self->finish(self->thrown_); };
-        lease_.async_release(asio::bind_executor(executor_, std::move(released)));
-    }
-
-    void finish(std::exception_ptr thrown)
-    {
-        // The handler may destroy what this operation was given; nothing of it is touched after the call.
-        Handler handler = std::move(handler_);
+        stage_ = stage::ending;
+        // An exception of the body's own is worth more than the news of the loss.
+        if (lost_ && (!thrown_ || is_cancellation(thrown_)))
+        {
+            thrown_ = std::make_exception_ptr(system_error{lost_});
+        }
         if constexpr (has_result)
         {
-            stored_result result = std::move(result_);
-            std::move(handler)(thrown, result ? std::move(*result) : result_type{});
+            if (thrown_)
+            {
+                result_.reset();
+            }
+        }
+        ++pending_;
+        // Whether the release is confirmed or not changes nothing of what the body did.
+        auto released = [self = this->shared_from_this()](error_code) mutable
+        { on_one_ended(std::move(self)); };
+        lease_.async_release(own(std::move(released)));
+    }
+
+    /// The wait for the loss, or the release.
+    static void on_one_ended(pointer self)
+    {
+        if (--self->pending_ == 0 && self->stage_ == stage::ending)
+        {
+            finish(std::move(self));
+        }
+    }
+
+    static void finish(pointer self)
+    {
+        const auto executor = self->handlers_work_;
+        const auto allocator = self->allocator_;
+        auto completed = [self = std::move(self)]() mutable { complete(std::move(self)); };
+        asio::dispatch(executor, asio::bind_allocator(allocator, std::move(completed)));
+    }
+
+    /// Everything that the operation had is gone when the handler is called: it may destroy what that came from.
+    static void complete(pointer self)
+    {
+        Handler handler = std::move(self->handler_);
+        std::exception_ptr thrown = std::move(self->thrown_);
+        stored_result result = std::move(self->result_);
+        self.reset();
+        if constexpr (!has_result)
+        {
+            std::move(handler)(std::move(thrown));
+        }
+        else if constexpr (std::default_initializable<result_type>)
+        {
+            std::move(handler)(std::move(thrown), result ? std::move(*result) : result_type{});
         }
         else
         {
-            std::move(handler)(thrown);
+            std::move(handler)(std::move(thrown), std::move(result));
         }
     }
 
     gate_ptr gate_;
+    allocator_type allocator_;
+    working_executor handlers_work_;
     asio::any_io_executor executor_;
+    std::shared_ptr<with_lock_cancellation> cancellation_;
     Body body_;
     Handler handler_;
-    asio::cancellation_signal signal_;
-    lease lease_;
-    bool running_ = false;
-    bool cancelled_ = false;
-    error_code lost_;
-    std::exception_ptr thrown_;
-    [[no_unique_address]] stored_result result_;
+    lease lease_{};
+    stage stage_ = stage::acquiring;
+    int pending_ = 0; // Operations on the lease.
+    error_code lost_{};
+    std::exception_ptr thrown_{};
+    [[no_unique_address]] stored_result result_{};
 };
 
 struct with_lock_initiation
@@ -241,11 +449,16 @@ struct with_lock_initiation
 
     executor_type get_executor() const noexcept { return executor_of(gate); }
 
+    /// Never inlined, for the same reason as `erase`.
     template <class Handler, class Body>
-    void operator()(Handler&& handler, std::string resource, keep_options options, report* out, Body body)
+    [[gnu::noinline]] void
+    operator()(Handler&& handler, std::string resource, keep_options options, report* out, Body body)
     {
         using operation = with_lock_operation<Body, std::decay_t<Handler>>;
-        auto self = std::make_shared<operation>(gate, std::move(body), std::forward<Handler>(handler));
+        auto allocator = asio::get_associated_allocator(handler, asio::recycling_allocator<void>{});
+        auto self = std::allocate_shared<operation>(
+            typename std::allocator_traits<decltype(allocator)>::template rebind_alloc<operation>{allocator},
+            gate, std::move(body), std::forward<Handler>(handler));
         self->start(std::move(resource), options, out);
     }
 };
