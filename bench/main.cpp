@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // Starts masters, measures, prints and writes. Every figure stands next to its reference from the same run.
-#include "comparison.hpp"
-#include "machine.hpp"
-#include "options.hpp"
-#include "progress.hpp"
-#include "results.hpp"
-#include "results_directory.hpp"
-#include "sections.hpp"
+#include "command_line.hpp"
+#include "harness/machine.hpp"
+#include "harness/progress.hpp"
+#include "output/comparison.hpp"
+#include "output/results.hpp"
+#include "output/results_directory.hpp"
+#include "sections/sections.hpp"
 
 #include "support/server.hpp"
 
@@ -81,9 +81,9 @@ void measure_sections(cpus on, const options& asked, progress& shown, results& o
     for (const section& each : due)
     {
         figure_group group = each.measure(masters, asked, shown);
-        std::vector<figure_group> further = std::move(group.further);
+        std::vector<figure_group> related = std::move(group.related);
         out.groups.push_back(std::move(group));
-        std::move(further.begin(), further.end(), std::back_inserter(out.groups));
+        std::move(related.begin(), related.end(), std::back_inserter(out.groups));
     }
 }
 

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+// Talks to the programs below peers/, line by line.
+#include "harness/peer_client.hpp"
+
+#include "harness/peer_servers.hpp"
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+constexpr std::chrono::minutes to_get_ready{2}; // Longer than its own patience with a server.
+constexpr std::string_view runtime = "node";
+constexpr std::string_view redis_plus_plus = REDLOCK_REDIS_PLUS_PLUS_PEER; // Empty where there is none.
+
+/// The program that drives this kind, with what it is told before the addresses. Throws when it isn't there.
+std::vector<std::string> driver_of(const std::string& kind)
+{
+    if (kind == "redis++")
+    {
+        if (redis_plus_plus.empty())
+        {
+            throw std::runtime_error{
+                "CMake found no redis++ 1.3.6 or newer together with hiredis when it configured this build; "
+                "CMAKE_PREFIX_PATH says where they are installed"};
+        }
+        return {std::string{redis_plus_plus}};
+    }
+    if (test::find_program(std::string{runtime}).empty())
+    {
+        throw std::runtime_error{fmt::format("there is no program {} to drive it", runtime)};
+    }
+    return {std::string{runtime}, REDLOCK_PEERS_DIRECTORY "/peer.js", kind};
+}
+
+/// Cuts off the text before `end`, and `end` itself.
+std::string_view take_until(std::string_view& text, std::string_view end)
+{
+    const std::size_t at = text.find(end);
+    const std::string_view taken = text.substr(0, at);
+    text.remove_prefix(at == std::string_view::npos ? text.size() : at + end.size());
+    return taken;
+}
+
+std::uint64_t take_number(std::string_view& text)
+{
+    const std::string_view word = take_until(text, " ");
+    std::uint64_t value = 0;
+    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
+    if (problem != std::errc{} || end != word.data() + word.size())
+    {
+        throw std::runtime_error{fmt::format("'{}' was said where a number belongs", word)};
+    }
+    return value;
+}
+
+/// What follows the word with which an answer must begin.
+std::string_view expect(std::string_view word, std::string_view answer)
+{
+    const std::string_view first = take_until(answer, " ");
+    if (first == "failed")
+    {
+        throw std::runtime_error{std::string{answer}};
+    }
+    if (first != word)
+    {
+        throw std::runtime_error{fmt::format("'{}' was said instead of '{}'", first.substr(0, 80), word)};
+    }
+    return answer;
+}
+
+} // namespace
+
+peer_client::peer_client(const std::string& kind, const std::vector<std::string>& addresses)
+{
+    std::vector<std::string> words = driver_of(kind);
+    words.insert(words.end(), addresses.begin(), addresses.end());
+    program_ = test::child_process{words, output(), conversation_};
+    const std::string line = read_line(to_get_ready);
+    std::string_view answer = expect("ready", line);
+    name_ = take_until(answer, ": ");
+    about_ = answer;
+}
+
+stretch peer_client::run(const work& what)
+{
+    assert(what.workers == 1);
+    const std::string request = fmt::format("run {}\n", what.pairs);
+    if (::send(conversation_.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(request.size()))
+    {
+        throw std::system_error{errno, std::generic_category(), "telling it to run"};
+    }
+    const std::string line = read_line(what.at_most);
+    std::string_view answer = expect("stretch", line);
+    stretch done;
+    done.lasted = std::chrono::nanoseconds{take_number(answer)};
+    done.failed = take_number(answer);
+    done.unconfirmed = take_number(answer);
+    done.acquires.reserve(what.pairs);
+    while (!answer.empty())
+    {
+        done.acquires.emplace_back(take_number(answer));
+    }
+    if (done.acquires.empty())
+    {
+        throw std::runtime_error{
+            fmt::format("no acquire of {} succeeded; the last words: {}", what.pairs, last_words(output()))};
+    }
+    return done;
+}
+
+std::string peer_client::read_line(std::chrono::nanoseconds at_most)
+{
+    const auto deadline = std::chrono::steady_clock::now() + at_most;
+    std::size_t end = unread_.find('\n');
+    while (end == std::string::npos)
+    {
+        const auto left =
+            std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+        if (left.count() <= 0)
+        {
+            throw std::runtime_error{fmt::format(
+                "it didn't answer within {} s", std::chrono::floor<std::chrono::seconds>(at_most).count())};
+        }
+        pollfd readiness{conversation_.get(), POLLIN, 0};
+        if (::poll(&readiness, 1, static_cast<int>(left.count())) != 1)
+        {
+            continue;
+        }
+        std::array<char, 65536> buffer;
+        const ssize_t received = ::recv(conversation_.get(), buffer.data(), buffer.size(), 0);
+        if (received <= 0)
+        {
+            throw std::runtime_error{fmt::format("it ended; its last words: {}", last_words(output()))};
+        }
+        const std::string_view added{buffer.data(), static_cast<std::size_t>(received)};
+        const std::size_t at = added.find('\n');
+        end = at == std::string_view::npos ? at : unread_.size() + at;
+        unread_ += added;
+    }
+    std::string line = unread_.substr(0, end);
+    unread_.erase(0, end + 1);
+    return line;
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: BSL-1.0
+// Starting etcd and PostgreSQL.
+#include "harness/peer_servers.hpp"
+
+#include "support/control_client.hpp"
+#include "support/loopback.hpp"
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <stdexcept>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pwd.h>
+#include <unistd.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+constexpr std::chrono::minutes to_make_files{1};
+constexpr std::chrono::minutes to_start{1};
+constexpr std::chrono::milliseconds between_tries{20};
+constexpr std::chrono::seconds to_end{20};
+constexpr std::size_t lines_of_last_words = 3;
+constexpr const char* postgres_user = "postgres"; // That of its Debian package.
+
+bool takes_connections(int port)
+{
+    try
+    {
+        test::control_client::to_port(port);
+        return true;
+    }
+    catch (const test::connection_lost&)
+    {
+        return false;
+    }
+}
+
+void await_connections(const test::child_process& server, int port, const std::string& output)
+{
+    const auto deadline = std::chrono::steady_clock::now() + to_start;
+    while (!takes_connections(port))
+    {
+        if (server.wait_for_end(between_tries) || std::chrono::steady_clock::now() > deadline)
+        {
+            throw std::runtime_error{fmt::format("it didn't start; its last words: {}", last_words(output))};
+        }
+    }
+}
+
+/// Where PostgreSQL's programs are, with a slash at the end; Debian has a directory for each version, not on PATH.
+std::string postgres_programs()
+{
+    constexpr std::string_view last = "initdb";
+    std::string found = test::find_program(std::string{last});
+    int newest = 0;
+    std::error_code ignored;
+    for (const auto& each : std::filesystem::directory_iterator{"/usr/lib/postgresql", ignored})
+    {
+        const std::string candidate = fmt::format("{}/bin/{}", each.path().string(), last);
+        const int version = std::atoi(each.path().filename().c_str());
+        if (version > newest && !test::find_program(candidate).empty())
+        {
+            newest = version;
+            found = candidate;
+        }
+    }
+    if (found.empty())
+    {
+        throw std::runtime_error{"there is no PostgreSQL server"};
+    }
+    return found.substr(0, found.size() - last.size());
+}
+
+/// What stands before a command so that it isn't root who runs it; nothing for those who aren't root. The files are
+/// given to that user.
+std::vector<std::string> not_as_root(const std::vector<std::string>& files)
+{
+    if (::geteuid() != 0)
+    {
+        return {};
+    }
+    const passwd* user = ::getpwnam(postgres_user);
+    if (user == nullptr)
+    {
+        throw std::runtime_error{
+            fmt::format("PostgreSQL doesn't run as root, and there is no user '{}'", postgres_user)};
+    }
+    for (const std::string& file : files)
+    {
+        if (::chown(file.c_str(), user->pw_uid, user->pw_gid) != 0)
+        {
+            throw std::system_error{errno, std::generic_category(), "chown " + file};
+        }
+    }
+    // Who changes its user is no longer told of the end of its parent, unless it asks for that again.
+    return {
+        "setpriv", fmt::format("--reuid={}", user->pw_uid), fmt::format("--regid={}", user->pw_gid),
+        "--init-groups", "--pdeathsig=INT"};
+}
+
+std::vector<std::string> command(std::vector<std::string> before, std::vector<std::string> words)
+{
+    before.insert(before.end(), words.begin(), words.end());
+    return before;
+}
+
+} // namespace
+
+std::string last_words(const std::string& path)
+{
+    std::ifstream file{path};
+    std::deque<std::string> lines;
+    for (std::string line; std::getline(file, line);)
+    {
+        lines.push_back(std::move(line));
+        if (lines.size() > lines_of_last_words)
+        {
+            lines.pop_front();
+        }
+    }
+    return fmt::format("{}", fmt::join(lines, " / "));
+}
+
+etcd_server::etcd_server() : port_{test::free_port()}
+{
+    if (test::find_program("etcd").empty())
+    {
+        throw std::runtime_error{"there is no program etcd"};
+    }
+    const std::string clients = fmt::format("http://127.0.0.1:{}", port_);
+    const std::string peers = fmt::format("http://127.0.0.1:{}", test::free_port());
+    process_ = test::child_process{
+        {"etcd", "--data-dir", directory_.path() + "/data", "--listen-client-urls", clients,
+         "--advertise-client-urls", clients, "--listen-peer-urls", peers, "--initial-advertise-peer-urls",
+         peers, "--initial-cluster", "default=" + peers},
+        output()};
+    await_connections(process_, port_, output());
+}
+
+postgres_server::postgres_server() : port_{test::free_port()}
+{
+    const std::string programs = postgres_programs();
+    write_password();
+    const std::vector<std::string> as_user = not_as_root({directory_.path(), password_file()});
+    make_files(as_user, programs);
+    const std::string port = fmt::format("port={}", port_);
+    process_ = test::child_process{
+        command(
+            as_user, {programs + "postgres", "-D", directory_.path() + "/data", "-c",
+                      "listen_addresses=127.0.0.1", "-c", port, "-c", "unix_socket_directories="}),
+        output()};
+    await_connections(process_, port_, output());
+}
+
+postgres_server::~postgres_server()
+{
+    if (process_.running() && ::kill(process_.pid(), SIGINT) == 0)
+    {
+        process_.wait_for_end(to_end);
+    }
+}
+
+void postgres_server::write_password() const
+{
+    std::random_device entropy;
+    std::ofstream file{password_file()};
+    file << fmt::format("{:08x}{:08x}{:08x}{:08x}\n", entropy(), entropy(), entropy(), entropy());
+    if (!file.flush())
+    {
+        throw std::runtime_error{fmt::format("the file '{}' can't be written", password_file())};
+    }
+}
+
+void postgres_server::make_files(const std::vector<std::string>& as_user, const std::string& programs) const
+{
+    const std::string data = directory_.path() + "/data";
+    const test::child_process making{
+        command(
+            as_user, {programs + "initdb", "-D", data, "--username=bench", "--auth=scram-sha-256",
+                      "--pwfile=" + password_file(), "--locale=C", "--encoding=UTF8", "--no-sync"}),
+        output()};
+    // What it made it removes again when it fails.
+    if (!making.wait_for_end(to_make_files) || !std::filesystem::exists(data + "/PG_VERSION"))
+    {
+        throw std::runtime_error{fmt::format("initdb failed; its last words: {}", last_words(output()))};
+    }
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSL-1.0
+// One line that says what is being done.
+#include "harness/progress.hpp"
+
+#include <cstdio>
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace redlock::bench
+{
+
+progress::progress() : terminal_{::isatty(STDERR_FILENO) == 1} {}
+
+progress::~progress()
+{
+    if (terminal_)
+    {
+        std::fputs("\r\033[K", stderr);
+    }
+}
+
+void progress::show(std::string_view what)
+{
+    fmt::print(stderr, "{}bench: {}{}", terminal_ ? "\r\033[K" : "", what, terminal_ ? "" : "\n");
+    std::fflush(stderr);
+}
+
+void progress::tell(std::string_view what)
+{
+    fmt::print(stderr, "{}bench: {}\n", terminal_ ? "\r\033[K" : "", what);
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSL-1.0
+// The reference on plain epoll.
+#include "harness/raw_client.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+constexpr int patience_ms = 10'000;
+constexpr std::size_t most_events = 32;
+
+[[noreturn]] void fail(const char* what)
+{
+    throw std::system_error{errno, std::generic_category(), what};
+}
+
+test::unique_fd connect_to(int port)
+{
+    test::unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int on = 1;
+    if (!socket ||
+        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+        ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
+        ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0)
+    {
+        fail("connecting to a master");
+    }
+    return socket;
+}
+
+} // namespace
+
+raw_client::raw_client(std::span<const int> ports)
+    : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, conversation_{ports, "account"}
+{
+    if (!epoll_)
+    {
+        fail("epoll_create1");
+    }
+    for (const int port : ports)
+    {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        event.data.u64 = sockets_.size();
+        const test::unique_fd& made = sockets_.emplace_back(connect_to(port));
+        if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, made.get(), &event) != 0)
+        {
+            fail("epoll_ctl");
+        }
+    }
+}
+
+stretch raw_client::run(const work& what)
+{
+    stretch done;
+    stopwatch watch{done, what};
+    conversation_.begin(what, watch);
+    send_all();
+    while (!conversation_.ended())
+    {
+        wait(watch);
+        send_all();
+    }
+    watch.finish();
+    return done;
+}
+
+void raw_client::send_all()
+{
+    for (std::size_t master = 0; master < sockets_.size(); ++master)
+    {
+        std::string& output = conversation_.output(master);
+        if (output.empty())
+        {
+            continue;
+        }
+        const ssize_t sent = ::send(sockets_[master].get(), output.data(), output.size(), MSG_NOSIGNAL);
+        if (sent < 0 && errno != EAGAIN)
+        {
+            fail("sending to a master");
+        }
+        // What didn't fit goes with the next ones: there are always replies to come.
+        output.erase(0, sent < 0 ? 0 : static_cast<std::size_t>(sent));
+    }
+}
+
+void raw_client::wait(stopwatch& watch)
+{
+    std::array<epoll_event, most_events> events;
+    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), patience_ms);
+    if (count == 0)
+    {
+        throw std::runtime_error{"the reference got no answer from a master in 10 s"};
+    }
+    for (int at = 0; at < count; ++at)
+    {
+        receive(events[static_cast<std::size_t>(at)].data.u64, watch);
+    }
+}
+
+void raw_client::receive(std::size_t master, stopwatch& watch)
+{
+    std::array<char, 16384> buffer;
+    const ssize_t received = ::recv(sockets_[master].get(), buffer.data(), buffer.size(), 0);
+    if (received <= 0)
+    {
+        fail("reading from a master");
+    }
+    conversation_.take_replies(master, {buffer.data(), static_cast<std::size_t>(received)}, watch);
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSL-1.0
+// The library as a user has it.
+#include "harness/redlock_client.hpp"
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+// The answers of the minority come within this time: they are there, but for the scheduler's turn.
+constexpr std::chrono::milliseconds afterglow{20};
+constexpr std::chrono::seconds patience{30};
+
+} // namespace
+
+config config_for(std::span<const test::server> masters)
+{
+    config options;
+    for (const test::server& master : masters)
+    {
+        options.masters.emplace_back(master.url());
+    }
+    return options;
+}
+
+config unhurried(std::span<const test::server> masters)
+{
+    config options = config_for(masters);
+    options.node_timeout = std::chrono::seconds{1};
+    return options;
+}
+
+asio::awaitable<void> shut_down(lock_manager& locks)
+{
+    error_code ignored;
+    co_await locks.async_shutdown(asio::redirect_error(asio::use_awaitable, ignored));
+}
+
+redlock_client::redlock_client(const config& options) : locks_{io_, options} {}
+
+stretch redlock_client::run(const work& what)
+{
+    stretch done;
+    stopwatch watch{done, what};
+    for (std::size_t worker = 0; worker < what.workers; ++worker)
+    {
+        tasks_.start(acquire_and_release(worker, watch, done));
+    }
+    tasks_.finish();
+    watch.finish();
+    absorb();
+    return done;
+}
+
+asio::awaitable<void> redlock_client::acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done)
+{
+    const std::string resource = resource_of("invoice", worker);
+    stopwatch::clock::time_point asked{};
+    while (watch.begin_pair(asked))
+    {
+        std::string name{resource};
+        lease held = co_await locks_.async_acquire(std::move(name), ttl);
+        watch.end_acquire(asked);
+        try
+        {
+            co_await held.async_release();
+        }
+        catch (const system_error& problem)
+        {
+            // A machine that is busy with something else stands still for longer than the node timeout now and then.
+            if (problem.code() != errc::unconfirmed)
+            {
+                throw;
+            }
+            ++done.unconfirmed;
+        }
+    }
+}
+
+void redlock_client::await_unconnected(std::size_t masters)
+{
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    report last;
+    do
+    {
+        if (std::chrono::steady_clock::now() > deadline)
+        {
+            throw std::runtime_error{
+                "the masters didn't come to the state that was waited for; the last round:\n" +
+                last.to_string()};
+        }
+        tasks_.start(probe(last));
+        tasks_.finish();
+        absorb();
+    } while (last.count(vote::unsent) != masters);
+}
+
+asio::awaitable<void> redlock_client::probe(report& out)
+{
+    std::string name = resource_of("invoice", 0);
+    // Released when it goes: while masters come back, nobody may be there yet to confirm it.
+    const lease held = co_await locks_.async_acquire(std::move(name), ttl, out);
+}
+
+void redlock_client::absorb()
+{
+    io_.restart();
+    io_.run_for(afterglow);
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSL-1.0
+// From where to where an axis of a picture goes, and what is written at it, as commands of gnuplot.
+#include "output/axis.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+constexpr std::string_view plain_numbers = "%.10g"; // 100000, not 1e+05.
+
+/// The numbers that may stand at a logarithmic axis, from below the least value to above the most: the fewer powers of
+/// ten there are, the more room is between them.
+std::vector<double> marks(double least, double most)
+{
+    const double powers = std::log10(most / least);
+    std::vector<double> steps{1};
+    if (powers <= 1)
+    {
+        steps = {1, 1.5, 2, 3, 5, 7};
+    }
+    else if (powers <= 3)
+    {
+        steps = {1, 2, 5};
+    }
+    std::vector<double> out;
+    const int last = static_cast<int>(std::ceil(std::log10(most))) + 1;
+    for (int power = static_cast<int>(std::floor(std::log10(least))); power <= last; ++power)
+    {
+        for (const double step : steps)
+        {
+            out.push_back(step * std::pow(10.0, power));
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+std::string linear_axis(char which, std::span<const double> values)
+{
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const std::string_view begin = *least < 0 ? "*" : "0";
+    const std::string_view end = *least == 0 && *most == 0 ? "1" : "*";
+    return fmt::format(
+        "unset logscale {0}\nset {0}range [{1}:{2}]\nset {0}tics autofreq\nset format {0} '{3}'\n", which,
+        begin, end, plain_numbers);
+}
+
+std::string logarithmic_axis(char which, std::span<const double> values)
+{
+    const auto [least, most] = std::minmax_element(values.begin(), values.end());
+    const std::vector<double> all = marks(*least, *most);
+    constexpr double rounding = 1e-9;
+    // The last one that isn't above the least value, and the first one above that which isn't below the most.
+    const auto first = std::prev(std::upper_bound(all.begin() + 1, all.end(), *least * (1 + rounding)));
+    const auto last = std::lower_bound(std::next(first), std::prev(all.end()), *most * (1 - rounding));
+    std::vector<std::string> written;
+    for (auto mark = first; mark <= last; ++mark)
+    {
+        written.push_back(fmt::format("'{0:.10g}' {0:.10g}", *mark));
+    }
+    return fmt::format(
+        "set logscale {0}\nset {0}range [{1:.10g}:{2:.10g}]\nset {0}tics ({3})\n", which, *first, *last,
+        fmt::join(written, ", "));
+}
+
+} // namespace redlock::bench

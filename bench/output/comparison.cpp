@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSL-1.0
+// What has changed since an earlier run.
+#include "output/comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+constexpr std::string_view explanation =
+    R"(Where a figure has a ratio, that is compared: it changes least with the machine and the day. Of the others it is
+what was measured. Less is better where there is a goal.
+* beyond the spread of both runs: the highest ratio of the rounds of one run is below the lowest of the
+  other. What has no ratio was measured once, so its spread isn't known, and it never has this mark.
+)";
+
+using named_values = std::vector<std::pair<std::string, std::string>>;
+
+const recorded_figure* find(const recorded_results& in, const recorded_figure& wanted)
+{
+    const auto same = [&](const recorded_figure& each)
+    { return each.group == wanted.group && each.label == wanted.label; };
+    const auto found = std::find_if(in.figures.begin(), in.figures.end(), same);
+    return found == in.figures.end() ? nullptr : &*found;
+}
+
+/// What two runs had of the same figure.
+struct pair_of_figures
+{
+    const recorded_figure& base;
+    const recorded_figure& now;
+
+    bool by_ratio() const { return base.ratio && now.ratio; }
+    double before() const { return by_ratio() ? base.ratio->median : base.measured; }
+    double after() const { return by_ratio() ? now.ratio->median : now.measured; }
+
+    /// In per cent; empty when nothing can be a part of what was there before.
+    std::string change() const
+    {
+        constexpr double shown_as_nothing = 0.005;
+        if (std::abs(before()) < shown_as_nothing)
+        {
+            return {};
+        }
+        return fmt::format("{:+.1f} %", (after() - before()) / std::abs(before()) * 100);
+    }
+
+    bool beyond_the_spread() const
+    {
+        return by_ratio() && (now.ratio->most < base.ratio->least || base.ratio->most < now.ratio->least);
+    }
+
+    std::string_view goal() const
+    {
+        if (!base.met || !now.met || *base.met == *now.met)
+        {
+            return {};
+        }
+        return *now.met ? "its goal is met now" : "its goal is NOT MET any more";
+    }
+};
+
+void write_figures(std::ostream& out, const recorded_results& base, const recorded_results& now)
+{
+    std::string group;
+    for (const recorded_figure& one : now.figures)
+    {
+        const recorded_figure* before = find(base, one);
+        if (before == nullptr)
+        {
+            continue;
+        }
+        if (group != one.group)
+        {
+            group = one.group;
+            fmt::print(out, "\n{}\n{:<58}{:>11}{:>11}{:>11}\n", group, "", "base", "now", "change");
+        }
+        const pair_of_figures both{*before, one};
+        const std::string line = fmt::format(
+            "  {:<56}{:>11.2f}{:>11.2f}{:>11} {} {}", one.label + (both.by_ratio() ? ": ratio" : ""),
+            both.before(), both.after(), both.change(), both.beyond_the_spread() ? '*' : ' ', both.goal());
+        fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
+    }
+}
+
+/// The figures of one run that the other one doesn't have.
+void write_missing(
+    std::ostream& out, std::string_view title, const recorded_results& of, const recorded_results& in)
+{
+    std::string group;
+    bool first = true;
+    for (const recorded_figure& one : of.figures)
+    {
+        if (find(in, one) != nullptr)
+        {
+            continue;
+        }
+        if (std::exchange(first, false))
+        {
+            fmt::print(out, "\n{}\n", title);
+        }
+        if (std::exchange(group, one.group) != one.group)
+        {
+            fmt::print(out, "  {}\n", group);
+        }
+        fmt::print(out, "    {}\n", one.label);
+    }
+}
+
+std::string_view value_of(std::string_view name, const named_values& in)
+{
+    const auto same = [&](const auto& each) { return each.first == name; };
+    const auto found = std::find_if(in.begin(), in.end(), same);
+    return found == in.end() ? std::string_view{"not told"} : std::string_view{found->second};
+}
+
+void write_differences(
+    std::ostream& out, std::string_view title, const named_values& base, const named_values& now)
+{
+    named_values all = base;
+    const auto is_new = [&](const auto& each) { return value_of(each.first, base) == "not told"; };
+    std::copy_if(now.begin(), now.end(), std::back_inserter(all), is_new);
+    bool first = true;
+    for (const auto& [name, value] : all)
+    {
+        // Never the same; it is told anyway.
+        if (name == "load" || value_of(name, base) == value_of(name, now))
+        {
+            continue;
+        }
+        if (std::exchange(first, false))
+        {
+            fmt::print(out, "{}\n", title);
+        }
+        fmt::print(out, "  {}: {}, now {}\n", name, value_of(name, base), value_of(name, now));
+    }
+}
+
+} // namespace
+
+void write_comparison(std::ostream& out, const recorded_results& base, const recorded_results& now)
+{
+    fmt::print(
+        out, "\nWhat has changed since the base, of {}\nload before: {}, now {}\n", base.began,
+        value_of("load", base.machine), value_of("load", now.machine));
+    write_differences(
+        out, "The machines differ, so what was measured can't be compared, and a ratio only with care:",
+        base.machine, now.machine);
+    write_differences(out, "The settings differ:", base.settings, now.settings);
+    write_figures(out, base, now);
+    write_missing(out, "Only the base has:", base, now);
+    write_missing(out, "Only this run has:", now, base);
+    fmt::print(out, "\n{}", explanation);
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSL-1.0
+// What has changed since an earlier run, for a person to judge.
+#pragma once
+
+#include "output/recorded_results.hpp"
+
+#include <iosfwd>
+
+namespace redlock::bench
+{
+
+void write_comparison(std::ostream& out, const recorded_results& base, const recorded_results& now);
+
+} // namespace redlock::bench

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: BSL-1.0
+// Plots as commands of gnuplot, all in one style.
+#include "output/gnuplot_script.hpp"
+
+#include "output/axis.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace redlock::bench
+{
+
+const std::string_view picture_style =
+    R"(# Draws the pictures anew: gnuplot --default-settings pictures.gnuplot
+set encoding utf8
+set border 3 linecolor rgb '#808080' linewidth 1
+set tics nomirror out scale 0.5 textcolor rgb '#404040'
+set grid xtics ytics back linetype 1 linecolor rgb '#e8e8e8' linewidth 0.75
+set key bmargin center horizontal Left reverse samplen 3 spacing 1.25 height 0.6 textcolor rgb '#202020'
+set tmargin 3.2
+set rmargin 4
+set xlabel offset 0, 0.4
+svg = "svg size 720,450 dynamic noenhanced font 'sans-serif,14' background '#ffffff'"
+png = "pngcairo size 1440,900 noenhanced font 'sans,14' fontscale 1.5 linewidth 2 pointscale 2"
+)";
+
+namespace
+{
+
+// Those of Okabe and Ito, which can be told apart with any kind of colour vision.
+constexpr std::string_view colour_of_redlock = "#0072b2";
+constexpr std::string_view colour_of_the_reference = "#8c8c8c";
+constexpr std::array<std::string_view, 5> colours_of_others{
+    "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
+// Filled ones: a circle, a square, a triangle, a diamond. Not as many as colours: so all pairs come to use.
+constexpr std::array<int, 4> shapes{7, 5, 9, 13};
+constexpr std::size_t most_marked_points = 30; // With more of them a line looks like a caterpillar.
+
+/// In quotes of gnuplot.
+std::string in_quotes(std::string_view text)
+{
+    std::string out = "'";
+    for (const char byte : text)
+    {
+        out += byte;
+        if (byte == '\'')
+        {
+            out += byte;
+        }
+    }
+    return out + '\'';
+}
+
+std::pair<std::string_view, std::string_view> kind_and_variant(std::string_view name)
+{
+    const std::size_t comma = name.find(',');
+    return comma == std::string_view::npos ? std::pair{name, std::string_view{}}
+                                           : std::pair{name.substr(0, comma), name.substr(comma + 1)};
+}
+
+/// The place of a text among those that came before it; it is added when it is new.
+std::size_t place_of(std::string_view text, std::vector<std::string_view>& known)
+{
+    const auto found = std::find(known.begin(), known.end(), text);
+    const auto place = static_cast<std::size_t>(found - known.begin());
+    if (found == known.end())
+    {
+        known.push_back(text);
+    }
+    return place;
+}
+
+/// Gives each line its look.
+class looks
+{
+  public:
+    explicit looks(std::string_view reference) : reference_{reference} {}
+
+    std::string of(const series& line)
+    {
+        const auto [kind, variant] = kind_and_variant(line.name);
+        const std::size_t shape = place_of(kind, kinds_) % shapes.size();
+        const std::string points = line.points.size() > most_marked_points
+                                       ? std::string{"lines"}
+                                       : fmt::format("linespoints pointtype {} pointsize 0.8", shapes[shape]);
+        return fmt::format(
+            "with {} linecolor rgb '{}' linewidth 2 dashtype {}", points, colour_of(kind),
+            place_of(variant, variants_) + 1);
+    }
+
+  private:
+    std::string_view colour_of(std::string_view kind)
+    {
+        if (kind == "redlock")
+        {
+            return colour_of_redlock;
+        }
+        return kind == reference_ ? colour_of_the_reference
+                                  : colours_of_others[place_of(kind, others_) % colours_of_others.size()];
+    }
+
+    std::string_view reference_;
+    std::vector<std::string_view> kinds_;
+    std::vector<std::string_view> variants_;
+    std::vector<std::string_view> others_;
+};
+
+std::string data_of(const plot& one)
+{
+    std::string out;
+    for (std::size_t line = 0; line < one.lines.size(); ++line)
+    {
+        out += fmt::format("$line_{} << end_of_data\n", line);
+        for (const auto& [x, y] : one.lines[line].points)
+        {
+            out += fmt::format("{} {}\n", x, y);
+        }
+        out += "end_of_data\n";
+    }
+    return out;
+}
+
+/// All values of one axis.
+std::vector<double> values(const plot& one, double std::pair<double, double>::*coordinate)
+{
+    std::vector<double> out;
+    for (const series& line : one.lines)
+    {
+        for (const auto& point : line.points)
+        {
+            out.push_back(point.*coordinate);
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+plot drawable(plot one)
+{
+    const auto bad = [&](const std::pair<double, double>& point)
+    {
+        const auto& [x, y] = point;
+        return !std::isfinite(x) || !std::isfinite(y) || (one.logarithmic_x && x <= 0) ||
+               (one.logarithmic_y && y <= 0);
+    };
+    for (series& line : one.lines)
+    {
+        std::erase_if(line.points, bad);
+    }
+    std::erase_if(one.lines, [](const series& line) { return line.points.empty(); });
+    return one;
+}
+
+std::string script_of(const plot& one, std::string_view reference)
+{
+    looks look{reference};
+    std::vector<std::string> lines;
+    for (std::size_t line = 0; line < one.lines.size(); ++line)
+    {
+        const series& drawn = one.lines[line];
+        lines.push_back(fmt::format("$line_{} title {} {}", line, in_quotes(drawn.name), look.of(drawn)));
+    }
+    const auto axis =
+        [](char which, const std::string& title, bool logarithmic, const std::vector<double>& all)
+    {
+        return fmt::format(
+            "set {0}label {1} textcolor rgb '#404040'\n{2}", which, in_quotes(title),
+            logarithmic ? logarithmic_axis(which, all) : linear_axis(which, all));
+    };
+    return fmt::format("\n# {}\n", one.name) + data_of(one) +
+           fmt::format(
+               "set label 1 {} at screen 0.02, screen 0.955 font ',16' textcolor rgb '#202020'\n",
+               in_quotes(one.title)) +
+           axis('x', one.x, one.logarithmic_x, values(one, &std::pair<double, double>::first)) +
+           axis('y', one.y, one.logarithmic_y, values(one, &std::pair<double, double>::second)) +
+           fmt::format(
+               "set terminal @svg\nset output '{0}.svg'\nplot {1}\nset terminal @png\nset output '{0}.png'\n"
+               "replot\nunset output\n",
+               one.name, fmt::join(lines, ", \\\n     "));
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSL-1.0
+// The results as a page to look at, which needs nothing but itself.
+#include "output/page.hpp"
+
+#include "output/page_style.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <ostream>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+std::string escaped(std::string_view text)
+{
+    std::string out;
+    for (const char byte : text)
+    {
+        switch (byte)
+        {
+        case '&':
+            out += "&amp;";
+            break;
+        case '<':
+            out += "&lt;";
+            break;
+        case '>':
+            out += "&gt;";
+            break;
+        case '"':
+            out += "&quot;";
+            break;
+        default:
+            out += byte;
+        }
+    }
+    return out;
+}
+
+/// "23 of 25 goals are met."
+std::string summary(const results& measured)
+{
+    std::size_t goals = 0;
+    std::size_t met = 0;
+    for (const figure_group& group : measured.groups)
+    {
+        for (const figure& one : group.figures)
+        {
+            goals += one.goal ? 1 : 0;
+            met += one.goal && one.met() ? 1 : 0;
+        }
+    }
+    if (goals == 0)
+    {
+        return {};
+    }
+    return fmt::format(
+        "<p class=\"{}\">{} of {} goals are met.</p>\n", met == goals ? "met" : "missed", met, goals);
+}
+
+/// Which columns a group needs.
+struct columns
+{
+    bool reference = false;
+    bool ratio = false;
+    bool goal = false;
+
+    explicit columns(const figure_group& group)
+    {
+        for (const figure& one : group.figures)
+        {
+            reference = reference || one.reference;
+            ratio = ratio || one.ratio;
+            goal = goal || one.goal;
+        }
+    }
+
+    int count() const { return 2 + (reference ? 1 : 0) + (ratio ? 1 : 0) + (goal ? 1 : 0); }
+};
+
+std::string number_cell(std::optional<double> value)
+{
+    return fmt::format("<td>{}</td>", value ? fmt::format("{:.2f}", *value) : std::string{});
+}
+
+std::string ratio_cell(const figure& one)
+{
+    return one.ratio ? fmt::format(
+                           "<td>{:.2f}<small>{:.2f} – {:.2f}</small></td>", one.ratio->median,
+                           one.ratio->least, one.ratio->most)
+                     : std::string{"<td></td>"};
+}
+
+std::string goal_cell(const figure& one)
+{
+    if (!one.goal)
+    {
+        return "<td></td>";
+    }
+    return fmt::format(
+        "<td class=\"goal\"><span class=\"{}\">{}</span><small>≤ {:.2f}</small></td>",
+        one.met() ? "met" : "missed", one.met() ? "✓ met" : "✗ not met", *one.goal);
+}
+
+void write_row(std::ostream& out, const figure& one, const columns& shown)
+{
+    fmt::print(
+        out, "<tr{}><th scope=\"row\">{}</th>{}{}{}{}</tr>\n", one.samples.empty() ? "" : " class=\"joined\"",
+        escaped(one.label()), shown.reference ? number_cell(one.reference) : "", number_cell(one.measured),
+        shown.ratio ? ratio_cell(one) : "", shown.goal ? goal_cell(one) : "");
+    if (!one.samples.empty())
+    {
+        fmt::print(
+            out, "<tr class=\"samples\"><td colspan=\"{}\">{:.2f}</td></tr>\n", shown.count(),
+            fmt::join(one.samples, " &ensp;"));
+    }
+}
+
+void write_table(std::ostream& out, const figure_group& group)
+{
+    const columns shown{group};
+    fmt::print(
+        out,
+        "<div class=\"wide\"><table>\n<thead><tr><th></th>{}<th scope=\"col\">{}</th>{}{}</tr></thead>\n"
+        "<tbody>\n",
+        shown.reference ? fmt::format("<th scope=\"col\">{}</th>", escaped(group.reference)) : std::string{},
+        escaped(group.measured), shown.ratio ? "<th scope=\"col\">ratio<small>least – most</small></th>" : "",
+        shown.goal ? "<th scope=\"col\" class=\"goal\">goal</th>" : "");
+    for (const figure& one : group.figures)
+    {
+        write_row(out, one, shown);
+    }
+    fmt::print(out, "</tbody>\n</table></div>\n");
+}
+
+/// An SVG as a part of the page: its ids are the page's then, so they get names that no other picture has.
+std::string embedded(const plot& one, const std::string& svg)
+{
+    const std::string name = escaped(one.name);
+    const std::string image = svg.substr(std::min(svg.find("<svg"), svg.size()));
+    const std::regex id{R"((\bid=['"]|href=['"]#|url\(#))"};
+    const std::string with_ids = std::regex_replace(image, id, fmt::format("$1{}-", name));
+    const std::string role = fmt::format("<svg role=\"img\" aria-label=\"{}\"", escaped(one.title));
+    // The first title is the one of the whole: a name that gnuplot made up, and browsers show.
+    const std::regex title{"<title>[^<]*</title>"};
+    return role + std::regex_replace(with_ids, title, "", std::regex_constants::format_first_only).substr(4);
+}
+
+void write_group(std::ostream& out, const figure_group& group, const pictures& drawn)
+{
+    fmt::print(out, "<section>\n<h2>{}</h2>\n", escaped(group.title));
+    if (!group.figures.empty())
+    {
+        write_table(out, group);
+    }
+    for (const std::string& note : group.notes)
+    {
+        fmt::print(out, "<p class=\"quiet\">{}</p>\n", escaped(note));
+    }
+    for (const plot& one : group.plots)
+    {
+        if (const auto picture = drawn.find(one.name); picture != drawn.end())
+        {
+            fmt::print(out, "<figure>\n{}</figure>\n", embedded(one, picture->second));
+        }
+    }
+    fmt::print(out, "</section>\n");
+}
+
+void write_list(std::ostream& out, const std::vector<std::pair<std::string_view, std::string>>& entries)
+{
+    fmt::print(out, "<dl>\n");
+    for (const auto& [name, value] : entries)
+    {
+        fmt::print(out, "<dt>{}</dt><dd>{}</dd>\n", name, escaped(value));
+    }
+    fmt::print(out, "</dl>\n");
+}
+
+void write_circumstances(std::ostream& out, const results& measured)
+{
+    const machine& on = measured.on;
+    const options& with = measured.with;
+    fmt::print(out, "<section>\n<h2>The machine</h2>\n");
+    write_list(
+        out, {{"processor", fmt::format("{}, {} CPUs", on.processor, on.cores)},
+              {"confined to", fmt::format("CPU {}, with the masters, where it is one CPU", on.cpu)},
+              {"load before", fmt::format("{:.2f}", on.load)},
+              {"kernel", on.kernel},
+              {"masters", on.server},
+              {"compiler", on.compiler},
+              {"Boost", on.boost}});
+    fmt::print(out, "</section>\n<section>\n<h2>The settings</h2>\n");
+    write_list(
+        out, {{"masters", fmt::format("{}", with.masters)},
+              {"rounds", fmt::format("{} of each client, by turns", with.rounds)},
+              {"pairs", fmt::format("{} of acquire and release in a round", with.pairs)},
+              {"kept leases",
+               fmt::format("{}, for {} s", fmt::join(with.kept, ", "), with.keep_for.count() / 1000)},
+              {"trials", fmt::format(
+                             "{} s of restarts, {} runs with masters that hang, {} races",
+                             with.trials.rolling.count(), with.trials.hung_runs, with.trials.races)}});
+    fmt::print(out, "</section>\n");
+}
+
+} // namespace
+
+void write_page(std::ostream& out, const results& measured, const pictures& drawn)
+{
+    fmt::print(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+        "<title>redlock: results of the bench</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n"
+        "<h1>redlock: results of the bench</h1>\n<p class=\"quiet\">{}</p>\n{}",
+        page_style, escaped(measured.began), summary(measured));
+    for (const std::string& note : notes_on(measured))
+    {
+        fmt::print(out, "<p>{}</p>\n", escaped(note));
+    }
+    for (const figure_group& group : measured.groups)
+    {
+        write_group(out, group, drawn);
+    }
+    write_circumstances(out, measured);
+    fmt::print(out, "</main>\n</body>\n</html>\n");
+}
+
+} // namespace redlock::bench

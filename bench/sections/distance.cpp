@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSL-1.0
+// How long one client takes to acquire from masters that are a round trip away, beside the reference and beside one that
+// asks a master only when the one before has answered.
+#include "sections/sections.hpp"
+
+#include "harness/proxied_masters.hpp"
+#include "harness/raw_client.hpp"
+#include "harness/redlock_client.hpp"
+#include "harness/rounds.hpp"
+
+#include "support/control_client.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::microseconds round_trip = 1ms;
+constexpr std::size_t pings = 100;
+constexpr std::size_t part_of_the_pairs = 4; // One takes milliseconds here.
+
+/// Asks one master after the other until a majority has granted, which is the least that such a client can do: some ask
+/// all of them each time. No deadlines, and its owner id is always the same: it is no lock to be used.
+class sequential_client final : public client
+{
+  public:
+    explicit sequential_client(std::span<const int> ports) : quorum_{quorum_of(ports.size())}
+    {
+        for (const int port : ports)
+        {
+            masters_.push_back(test::control_client::to_port(port));
+        }
+    }
+
+    stretch run(const work& what) override
+    {
+        const std::string key = std::string{key_prefix} + resource_of("article", 0);
+        const std::string lifetime = std::to_string(ttl.count());
+        stretch done;
+        stopwatch watch{done, what};
+        stopwatch::clock::time_point asked;
+        while (watch.begin_pair(asked))
+        {
+            ask_quorum({"SET", key, "owner", "NX", "PX", lifetime});
+            watch.end_acquire(asked);
+            ask_quorum({"DEL", key});
+        }
+        watch.finish();
+        return done;
+    }
+
+  private:
+    void ask_quorum(std::initializer_list<std::string_view> command)
+    {
+        for (std::size_t master = 0; master < quorum_; ++master)
+        {
+            const test::reply answer = masters_[master].command(command);
+            if (!(answer == "OK") && !(answer == 1))
+            {
+                throw std::runtime_error{"a master refused the sequential client: " + describe(answer)};
+            }
+        }
+    }
+
+    std::size_t quorum_;
+    std::vector<test::control_client> masters_;
+};
+
+/// How long the way to the masters and back is, sorted.
+std::vector<std::chrono::nanoseconds> pinged(std::span<const int> ports)
+{
+    std::vector<std::chrono::nanoseconds> samples;
+    for (const int port : ports)
+    {
+        test::control_client master = test::control_client::to_port(port);
+        master.command({"PING"}); // The proxy connects to the master meanwhile.
+        for (std::size_t ping = 0; ping < pings; ++ping)
+        {
+            const auto asked = std::chrono::steady_clock::now();
+            master.command({"PING"});
+            samples.push_back(std::chrono::steady_clock::now() - asked);
+        }
+    }
+    return sorted(std::move(samples));
+}
+
+} // namespace
+
+figure_group measure_distance(std::span<test::server> masters, const options& asked, progress& shown)
+{
+    const std::string length = fmt::format("{} ms", round_trip / 1ms);
+    proxied_masters distant{masters};
+    const std::vector<int> ports = distant.ports();
+    raw_client raw{ports};
+    redlock_client redlock{distant.options()};
+    sequential_client sequential{ports};
+    redlock.await_unconnected(0);
+    shown.show(fmt::format("masters {} away: warming up", length));
+    distant.set_delay(round_trip, distant.size());
+    // Masters, proxies and their timers take some time beside it.
+    const std::chrono::duration<double, std::micro> beside{
+        percentile_us(pinged(ports), 0.5) - round_trip / 1us};
+    const auto delay = std::max(0us, round_trip - std::chrono::round<std::chrono::microseconds>(beside));
+    distant.set_delay(delay, distant.size());
+    const auto trips = pinged(ports);
+    const std::vector<rounds> seen = by_turns(
+        {{raw, masters}, {redlock, masters}, {sequential, masters}}, {asked.pairs / part_of_the_pairs},
+        asked.rounds, shown, fmt::format("masters {} away", length));
+    const rounds& raws = seen[0];
+    const rounds& redlocks = seen[1];
+    const rounds& sequentials = seen[2];
+    figure_group group{
+        fmt::format("One client, masters {} away", length),
+        "raw",
+        {compared(acquire_p50, raws, redlocks, 1.01), compared(acquire_p99, raws, redlocks)}};
+    add({compared(acquire_p50, raws, sequentials)}, "one by one: ", "", group.figures);
+    add({{"p50", "us", {}, percentile_us(trips, 0.5), {}, {}},
+         {"p99", "us", {}, percentile_us(trips, 0.99), {}, {}}},
+        "a master's PING there and back ", "", group.figures);
+    group.plots.push_back(distribution_plot(
+        "distance", fmt::format("Acquire latency of one client, masters {} away", length),
+        {distribution("raw", raws), distribution("redlock", redlocks),
+         distribution("one by one", sequentials)}));
+    return group;
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: BSL-1.0
+// What it costs to keep many leases: memory, CPU, and how close each came to its end.
+#include "harness/client.hpp"
+#include "harness/masters.hpp"
+#include "harness/redlock_client.hpp"
+#include "sections/sections.hpp"
+
+#include "cost/allocation_counter.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+namespace asio = boost::asio;
+
+constexpr std::chrono::milliseconds kept_ttl{30'000};
+constexpr std::size_t acquired_at_once = 100;
+constexpr std::chrono::milliseconds between_looks{100};
+constexpr std::size_t looks_at_all =
+    10; // Each is at a part of the leases: what is due meanwhile has to wait.
+// Extensions are due at whole beats of this length on the library's clock (docs/algorithm.md). What is sent between two of
+// them was due at the first, if it isn't late by more than a beat.
+constexpr std::chrono::milliseconds beat{25};
+// After the one before was answered, which has a beat's time here.
+constexpr std::chrono::milliseconds due_at_the_latest = kept_ttl / 3 + kept_ttl / 30;
+constexpr std::chrono::milliseconds longest_in_time = due_at_the_latest + 2 * beat;
+
+/// As the algorithm has it, with the default of `config::drift_factor`.
+std::chrono::nanoseconds drift_of(std::chrono::milliseconds ttl)
+{
+    return ttl / 100 + std::chrono::milliseconds{2};
+}
+
+/// A manager with a number of kept leases, on the calling thread.
+class keeping_client
+{
+  public:
+    explicit keeping_client(std::span<const test::server> masters) : locks_{io_, unhurried(masters)} {}
+
+    void acquire(std::size_t count)
+    {
+        leases_.reserve(count);
+        for (std::size_t worker = 0; worker < std::min(count, acquired_at_once); ++worker)
+        {
+            asio::co_spawn(
+                io_, acquire_some(count),
+                [](std::exception_ptr problem)
+                {
+                    if (problem)
+                    {
+                        std::rethrow_exception(problem);
+                    }
+                });
+        }
+        while (leases_.size() < count)
+        {
+            io_.run_one();
+        }
+        io_.poll();
+    }
+
+    /// Runs for so long and looks at every lease now and then. The looks are not part of the CPU time.
+    void keep(std::chrono::milliseconds duration)
+    {
+        for (const lease& each : leases_)
+        {
+            seen_.push_back(each.valid_until());
+        }
+        const clock::time_point ends = clock::now() + duration;
+        for (std::size_t look = 0; clock::now() < ends; ++look)
+        {
+            const auto before = cpu_of_this_thread();
+            const std::uint64_t allocations_before = test::allocations_of_this_thread();
+            io_.run_for(between_looks);
+            cpu_ += cpu_of_this_thread() - before;
+            allocations_ += test::allocations_of_this_thread() - allocations_before;
+            look_at_part(look % looks_at_all);
+        }
+    }
+
+    void release()
+    {
+        leases_.clear();
+        asio::co_spawn(io_, shut_down(locks_), asio::detached);
+        io_.restart();
+        io_.run();
+    }
+
+    std::chrono::nanoseconds cpu() const { return cpu_; }
+    std::uint64_t allocations() const { return allocations_; }
+    std::chrono::nanoseconds least_left() const { return least_left_; }
+    std::chrono::nanoseconds longest_between_two() const { return longest_between_; }
+    /// How long after it was due each extension was sent.
+    const std::vector<std::chrono::nanoseconds>& lateness() const { return lateness_; }
+    std::size_t lost() const
+    {
+        return static_cast<std::size_t>(
+            std::count_if(leases_.begin(), leases_.end(), [](const lease& each) { return !each.valid(); }));
+    }
+
+  private:
+    asio::awaitable<void> acquire_some(std::size_t count)
+    {
+        const keep_options options{
+            .ttl = kept_ttl, .max_hold = redlock::no_limit, .wait = std::chrono::minutes{5}};
+        while (started_ < count)
+        {
+            std::string resource = "kept:" + std::to_string(started_++);
+            lease held = co_await locks_.async_acquire_kept(std::move(resource), options);
+            leases_.push_back(std::move(held));
+        }
+    }
+
+    void look_at_part(std::size_t part)
+    {
+        const auto border = [&](std::size_t number) { return leases_.size() * number / looks_at_all; };
+        const clock::time_point now = clock::now();
+        for (std::size_t at = border(part); at < border(part + 1); ++at)
+        {
+            const clock::time_point valid_until = leases_[at].valid_until();
+            least_left_ = std::min<std::chrono::nanoseconds>(least_left_, valid_until - now);
+            if (const auto later = valid_until - std::exchange(seen_[at], valid_until); later.count() > 0)
+            {
+                // Validity is counted from the sending.
+                const clock::time_point sent = valid_until - (kept_ttl - drift_of(kept_ttl));
+                lateness_.push_back(sent.time_since_epoch() % beat);
+                longest_between_ = std::max<std::chrono::nanoseconds>(longest_between_, later);
+            }
+        }
+    }
+
+    asio::io_context io_{1};
+    lock_manager locks_;
+    std::vector<lease> leases_;
+    std::vector<clock::time_point> seen_; // Until when each was valid at the last look.
+    std::vector<std::chrono::nanoseconds> lateness_;
+    std::chrono::nanoseconds longest_between_{0};
+    std::size_t started_ = 0;
+    std::chrono::nanoseconds cpu_{0};
+    std::uint64_t allocations_ = 0;
+    std::chrono::nanoseconds least_left_ = std::chrono::hours{1};
+};
+
+/// How things grow with the number of leases.
+struct lease_growth
+{
+    series memory{"redlock", {}};
+    series client_cpu{"redlock", {}};
+    series server_cpu{"all masters together", {}};
+    series extensions{"redlock", {}};
+
+    std::vector<plot> plots() &&
+    {
+        const std::string leases = "kept leases";
+        return {
+            {"kept_memory", "Memory of kept leases", leases, "heap [MiB]", true, true, {std::move(memory)}},
+            {"kept_cpu",
+             "CPU of kept leases",
+             leases,
+             "of a core [%]",
+             true,
+             true,
+             {std::move(client_cpu), std::move(server_cpu)}},
+            {"kept_extensions",
+             "Extensions of kept leases",
+             leases,
+             "extensions [/s]",
+             true,
+             true,
+             {std::move(extensions)}}};
+    }
+};
+
+void measure(
+    std::size_t count, std::chrono::milliseconds window, std::span<test::server> masters, progress& shown,
+    std::vector<figure>& out, lease_growth& growth)
+{
+    shown.show(fmt::format("{} kept leases: acquiring", count));
+    const auto leases = static_cast<double>(count);
+    const std::int64_t heap_before = test::heap_of_this_thread();
+    keeping_client client{masters};
+    client.acquire(count);
+    const double bytes =
+        static_cast<double>(test::heap_of_this_thread() - heap_before) - sizeof(lease) * leases;
+    const double scripts_before = commands_run(masters.first(1), "evalsha");
+    const auto server_cpu_before = cpu_of(masters);
+    shown.show(fmt::format("{} kept leases: keeping them for {} s", count, window.count() / 1000));
+    client.keep(window);
+    const std::chrono::duration<double> length = window;
+    const double server_cpu = (cpu_of(masters) - server_cpu_before) / length;
+    const double extensions = (commands_run(masters.first(1), "evalsha") - scripts_before) / length.count();
+    const double cpu = client.cpu() / length;
+    const auto add = [&](std::string_view name, std::string unit, double value,
+                         std::optional<double> goal = {}) {
+        out.push_back({fmt::format("{} kept: {}", count, name), std::move(unit), {}, value, {}, goal});
+    };
+    const bool of_the_goal = count == 100'000;
+    const auto goal = [&](double value) { return of_the_goal ? std::optional{value} : std::nullopt; };
+    add("lost", "", static_cast<double>(client.lost()), 0.0);
+    add("memory of each", "byte", bytes / leases, goal(1024));
+    add("client CPU", "%", cpu * 100, goal(10));
+    add("CPU of all masters", "%", server_cpu * 100);
+    add("extensions", "/s", extensions);
+    if (extensions > 0)
+    {
+        add("client CPU of an extension", "us", cpu / extensions * 1e6);
+        add("heap allocations of an extension", "",
+            static_cast<double>(client.allocations()) / (extensions * length.count()));
+        add("longest between two extensions", "s",
+            std::chrono::duration<double>{client.longest_between_two()}.count(),
+            goal(std::chrono::duration<double>{longest_in_time}.count()));
+        if (!client.lateness().empty() && client.longest_between_two() <= longest_in_time)
+        {
+            constexpr double us_per_ms = 1000;
+            const auto samples = sorted(client.lateness());
+            add("extension sent late p50", "ms", percentile_us(samples, 0.5) / us_per_ms);
+            add("extension sent late p99", "ms", percentile_us(samples, 0.99) / us_per_ms);
+            add("extension sent late, most", "ms", percentile_us(samples, 1) / us_per_ms);
+        }
+    }
+    add("least validity left", "s", std::chrono::duration<double>{client.least_left()}.count());
+    growth.memory.points.emplace_back(leases, bytes / (1 << 20));
+    growth.client_cpu.points.emplace_back(leases, cpu * 100);
+    growth.server_cpu.points.emplace_back(leases, server_cpu * 100);
+    growth.extensions.points.emplace_back(leases, extensions);
+    shown.show(fmt::format("{} kept leases: giving them back", count));
+    client.release();
+}
+
+} // namespace
+
+figure_group measure_kept(std::span<test::server> masters, const options& asked, progress& shown)
+{
+    figure_group group{
+        fmt::format(
+            "Kept leases, ttl {} s", std::chrono::duration_cast<std::chrono::seconds>(kept_ttl).count()),
+        "",
+        {}};
+    lease_growth growth;
+    for (const std::size_t count : asked.kept)
+    {
+        measure(count, asked.keep_for, masters, shown, group.figures, growth);
+    }
+    if (asked.kept.size() > 1)
+    {
+        group.plots = std::move(growth).plots();
+    }
+    return group;
+}
+
+} // namespace redlock::bench

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSL-1.0
+// How many pairs of acquire and release one client makes with many workers at the same time, each with a resource of its
+// own, and what a pair costs, beside the references in the same round.
+#include "sections/sections.hpp"
+
+#include "harness/asio_client.hpp"
+#include "harness/masters.hpp"
+#include "harness/raw_client.hpp"
+#include "harness/redlock_client.hpp"
+#include "harness/rounds.hpp"
+
+#include "cost/allocation_counter.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+constexpr std::array<std::size_t, 4> how_many_at_once{1, 10, 100, 1000};
+constexpr std::size_t goals_are_for = 1000;
+
+/// The most that a client has on the heap while so many of its workers are busy: its connections, its buffers, and what it
+/// knows of them.
+template <class Client>
+double heap_peak_kib(const auto& made_of, const work& what)
+{
+    constexpr double kib = 1024;
+    const std::int64_t before = test::heap_of_this_thread();
+    Client one{made_of};
+    return static_cast<double>(one.run(what).heap_peak - before) / kib;
+}
+
+/// How something grows with the number of workers.
+class worker_growth
+{
+  public:
+    void add(std::size_t workers, const std::vector<rounds>& seen)
+    {
+        const auto at = static_cast<double>(workers);
+        for (std::size_t client = 0; client < seen.size(); ++client)
+        {
+            pairs_[client].points.emplace_back(at, value_of(pairs_per_second, seen[client]));
+            cpu_[2 * client].points.emplace_back(at, value_of(client_cpu, seen[client]));
+            cpu_[2 * client + 1].points.emplace_back(at, value_of(server_cpu, seen[client]));
+        }
+    }
+
+    std::vector<plot> plots() &&
+    {
+        const std::string workers = "workers at the same time, each with a resource of its own";
+        return {
+            {"throughput", "Pairs of acquire and release a second", workers, "pairs per second", true, true,
+             std::move(pairs_)},
+            {"throughput_cpu", "CPU time of a pair", workers, "CPU per pair [us]", true, true,
+             std::move(cpu_)}};
+    }
+
+  private:
+    std::vector<series> pairs_{{"raw", {}}, {"asio", {}}, {"redlock", {}}};
+    std::vector<series> cpu_{{"raw, client", {}},   {"raw, masters", {}},    {"asio, client", {}},
+                             {"asio, masters", {}}, {"redlock, client", {}}, {"redlock, masters", {}}};
+};
+
+/// Whatever it is measured beside.
+std::vector<figure> costs(const rounds& reference, const rounds& measured, bool judged)
+{
+    const auto goal = [judged](double value) { return judged ? std::optional{value} : std::nullopt; };
+    return {
+        compared(pairs_per_second, reference, measured),
+        // At least 0.95 times the reference's pairs a second.
+        compared(time_per_pair, reference, measured, goal(1 / 0.95)),
+        compared(client_cpu, reference, measured, goal(2.5)), compared(server_cpu, reference, measured),
+        beside(heap_allocations, reference, measured, goal(2))};
+}
+
+} // namespace
+
+figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown)
+{
+    raw_client raw{ports_of(masters)};
+    asio_client asio{ports_of(masters)};
+    const config options_of_redlock = unhurried(masters);
+    redlock_client redlock{options_of_redlock};
+    figure_group group{"Many at the same time, each with a resource of its own, on all CPUs", "raw", {}};
+    figure_group beside_asio{"Many at the same time, beside bare Boost.Asio, on all CPUs", "asio", {}};
+    worker_growth with_workers;
+    for (const std::size_t workers : how_many_at_once)
+    {
+        const std::string at_once = fmt::format(", {} at once", workers);
+        const std::vector<rounds> seen = by_turns(
+            {{raw, masters}, {asio, masters}, {redlock, masters}}, round_for(workers, asked), asked.rounds,
+            shown, fmt::format("{} at once", workers));
+        const rounds& raws = seen[0];
+        const rounds& asios = seen[1];
+        const rounds& redlocks = seen[2];
+        const bool judged = workers == goals_are_for;
+        add(costs(raws, redlocks, judged), "", at_once, group.figures);
+        add(costs(asios, redlocks, false), "", at_once, beside_asio.figures);
+        if (judged)
+        {
+            add({compared(kernel_calls, raws, redlocks), compared(bytes_sent, raws, redlocks),
+                 compared(bytes_received, raws, redlocks)},
+                "", at_once, group.figures);
+            add({compared(kernel_calls, asios, redlocks)}, "", at_once, beside_asio.figures);
+        }
+        with_workers.add(workers, seen);
+    }
+    const std::size_t most = how_many_at_once.back();
+    const double redlock_heap = heap_peak_kib<redlock_client>(options_of_redlock, round_for(most, asked));
+    const auto add_heap = [&](double reference, std::vector<figure>& to)
+    {
+        to.push_back(
+            {fmt::format("most heap in use, {} at once", most), "KiB", reference, redlock_heap, {}, {}});
+    };
+    add_heap(heap_peak_kib<raw_client>(ports_of(masters), round_for(most, asked)), group.figures);
+    add_heap(heap_peak_kib<asio_client>(ports_of(masters), round_for(most, asked)), beside_asio.figures);
+    group.notes.emplace_back(
+        "The most heap in use is that of a new client, with its connections, buffers and "
+        "workers (redlock: a coroutine each), without the samples of the bench.");
+    group.plots = std::move(with_workers).plots();
+    group.related.push_back(std::move(beside_asio));
+    return group;
+}
+
+} // namespace redlock::bench
