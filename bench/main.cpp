@@ -29,7 +29,7 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::size_t masters_of_the_goals = 5; // The goals are set for so many.
+constexpr std::size_t masters_with_goals = 5; // The goals are set for so many.
 
 /// "redis 7.0.15", "valkey 8.0.1".
 std::string name_of(test::server& master)
@@ -47,7 +47,7 @@ std::string name_of(test::server& master)
     return "unknown";
 }
 
-void forget_goals(results& measured)
+void remove_goals(results& measured)
 {
     for (figure_group& group : measured.groups)
     {
@@ -58,57 +58,60 @@ void forget_goals(results& measured)
     }
 }
 
-bool is_asked_for(const section& one, const options& asked)
+bool is_selected(const section& one, const options& settings)
 {
-    const bool named = std::find(asked.only.begin(), asked.only.end(), one.name) != asked.only.end();
-    const bool among_all = one.measure == measure_peers ? asked.peers : asked.only.empty();
-    return (named || among_all) && asked.masters >= one.least_masters;
+    const bool named = std::find(settings.only.begin(), settings.only.end(), one.name) != settings.only.end();
+    const bool among_all = one.measure == measure_peers ? settings.peers : settings.only.empty();
+    return (named || among_all) && settings.masters >= one.min_masters;
 }
 
-void measure_sections(cpus on, const options& asked, progress& shown, results& out)
+void measure_sections(cpus on, const options& settings, progress& status, results& out)
 {
     std::vector<section> due;
     std::copy_if(
         sections.begin(), sections.end(), std::back_inserter(due),
-        [&](const section& each) { return each.on == on && is_asked_for(each, asked); });
+        [&](const section& each) { return each.runs_on == on && is_selected(each, settings); });
     if (due.empty())
     {
         return;
     }
-    shown.show(fmt::format("starting {} masters", asked.masters));
-    std::vector<test::server> masters = test::start_servers(asked.masters, {.program = asked.server});
-    out.on.server = name_of(masters.front());
+    status.show(fmt::format("starting {} masters", settings.masters));
+    std::vector<test::server> masters = test::start_servers(settings.masters, {.program = settings.server});
+    out.machine.server = name_of(masters.front());
     for (const section& each : due)
     {
-        figure_group group = each.measure(masters, asked, shown);
+        figure_group group = each.measure(masters, settings, status);
         std::vector<figure_group> related = std::move(group.related);
         out.groups.push_back(std::move(group));
         std::move(related.begin(), related.end(), std::back_inserter(out.groups));
     }
 }
 
-results measure(const options& asked)
+results measure(const options& settings)
 {
-    progress shown;
+    progress status;
     results measured{
-        this_machine(), asked, {}, fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)))};
+        describe_machine(),
+        settings,
+        {},
+        fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)))};
     {
-        const one_cpu confined{asked.cpu};
-        measured.on.cpu = confined.number();
-        measure_sections(cpus::one, asked, shown, measured);
+        const cpu_pinning confined{settings.cpu};
+        measured.machine.cpu = confined.number();
+        measure_sections(cpus::one, settings, status, measured);
     }
-    measure_sections(cpus::all, asked, shown, measured);
-    if (asked.masters != masters_of_the_goals)
+    measure_sections(cpus::all, settings, status, measured);
+    if (settings.masters != masters_with_goals)
     {
-        forget_goals(measured);
+        remove_goals(measured);
     }
     return measured;
 }
 
 int run(std::span<const char* const> arguments)
 {
-    const options asked = parse(arguments);
-    if (asked.help)
+    const options settings = parse(arguments);
+    if (settings.help)
     {
         std::cout << usage;
         return 0;
@@ -116,12 +119,12 @@ int run(std::span<const char* const> arguments)
     // First of all: what can't be read or written is better known before the minutes than after them. And the base may
     // be what is written over.
     std::optional<recorded_results> base;
-    if (!asked.base.empty())
+    if (!settings.base.empty())
     {
-        base = read_results(asked.base);
+        base = read_results(settings.base);
     }
-    const results_directory directory{asked.results};
-    const results measured = measure(asked);
+    const results_directory directory{settings.results};
+    const results measured = measure(settings);
     write_table(std::cout, measured);
     directory.write(measured);
     if (base)

@@ -16,14 +16,14 @@ namespace redlock::bench
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-asio_client::asio_client(std::span<const int> ports) : conversation_{ports, "payment"}
+asio_client::asio_client(std::span<const int> ports) : protocol_{ports, "payment"}
 {
     for (const int port : ports)
     {
-        tcp::socket& made = connections_.emplace_back(tcp::socket{io_}).socket;
-        made.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)});
-        made.set_option(tcp::no_delay{true});
-        made.non_blocking(true);
+        tcp::socket& connected = connections_.emplace_back(tcp::socket{io_}).socket;
+        connected.connect({asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)});
+        connected.set_option(tcp::no_delay{true});
+        connected.non_blocking(true);
     }
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
@@ -31,12 +31,12 @@ asio_client::asio_client(std::span<const int> ports) : conversation_{ports, "pay
     }
 }
 
-stretch asio_client::run(const work& what)
+run_record asio_client::run(const workload& load)
 {
-    stretch done;
-    stopwatch watch{done, what};
+    run_record done;
+    stopwatch watch{done, load};
     watch_ = &watch;
-    conversation_.begin(what, watch);
+    protocol_.start(load, watch);
     send_all();
     io_.restart();
     io_.run();
@@ -48,7 +48,7 @@ void asio_client::send_all()
 {
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        std::string& output = conversation_.output(master);
+        std::string& output = protocol_.output(master);
         if (output.empty())
         {
             continue;
@@ -81,10 +81,10 @@ void asio_client::receive(std::size_t master)
 
 void asio_client::on_received(std::size_t master, std::size_t bytes)
 {
-    conversation_.take_replies(master, {connections_[master].buffer.data(), bytes}, *watch_);
+    protocol_.receive(master, {connections_[master].buffer.data(), bytes}, *watch_);
     send_all();
     receive(master);
-    if (conversation_.ended())
+    if (protocol_.idle())
     {
         io_.stop();
     }

@@ -25,7 +25,7 @@ class asio_client final : public client
     /// Of the masters, on the loopback interface.
     explicit asio_client(std::span<const int> ports);
 
-    stretch run(const work& what) override;
+    run_record run(const workload& load) override;
 
   private:
     struct connection
@@ -40,7 +40,7 @@ class asio_client final : public client
 
     boost::asio::io_context io_{1};
     std::vector<connection> connections_;
-    conversation conversation_;
+    reference_protocol protocol_;
     stopwatch* watch_ = nullptr; // Of the stretch that is on.
 };
 

@@ -26,15 +26,15 @@ std::chrono::nanoseconds cpu_of_this_thread()
     return cpu_time(CLOCK_THREAD_CPUTIME_ID);
 }
 
-stopwatch::stopwatch(stretch& into, const work& what) : into_{into}, what_{what}
+stopwatch::stopwatch(run_record& into, const workload& load) : into_{into}, load_{load}
 {
     const std::int64_t heap_before = test::heap_of_this_thread();
-    into_.acquires.reserve(what.pairs);
-    into_.pairs.reserve(what.pairs);
+    into_.acquires.reserve(load.pairs);
+    into_.pairs.reserve(load.pairs);
     heap_of_samples_ = test::heap_of_this_thread() - heap_before;
 }
 
-void stopwatch::start()
+void stopwatch::begin_counting()
 {
     test::forget_heap_peak();
     cpu_before_ = cpu_of_this_thread();
@@ -43,19 +43,19 @@ void stopwatch::start()
     began_ = clock::now();
 }
 
-bool stopwatch::begin_pair(clock::time_point& asked)
+bool stopwatch::begin_pair(clock::time_point& start)
 {
     if (begun_ == 0)
     {
-        start();
+        begin_counting();
     }
     const clock::time_point now = clock::now();
-    if (asked != clock::time_point{})
+    if (start != clock::time_point{})
     {
-        into_.pairs.push_back(now - asked);
+        into_.pairs.push_back(now - start);
     }
-    asked = now;
-    if (begun_ == what_.pairs || now - began_ >= what_.at_most)
+    start = now;
+    if (begun_ == load_.pairs || now - began_ >= load_.time_limit)
     {
         return false;
     }
@@ -63,15 +63,15 @@ bool stopwatch::begin_pair(clock::time_point& asked)
     return true;
 }
 
-void stopwatch::end_acquire(clock::time_point asked)
+void stopwatch::end_acquire(clock::time_point start)
 {
-    into_.acquires.push_back(clock::now() - asked);
+    into_.acquires.push_back(clock::now() - start);
 }
 
 void stopwatch::finish()
 {
-    into_.lasted = clock::now() - began_;
-    into_.kernel = system_calls_of_this_thread() - calls_before_;
+    into_.duration = clock::now() - began_;
+    into_.calls = system_calls_of_this_thread() - calls_before_;
     into_.allocations = test::allocations_of_this_thread() - allocations_before_;
     into_.cpu = cpu_of_this_thread() - cpu_before_;
     into_.heap_peak = test::heap_peak_of_this_thread() - heap_of_samples_;

@@ -23,24 +23,24 @@ inline constexpr std::string_view key_prefix = "lock:";
 inline constexpr std::chrono::milliseconds ttl{10'000};
 
 /// How long a client works: whichever comes first.
-struct work
+struct workload
 {
     std::size_t pairs; // Of acquire and release, of all workers together.
-    std::chrono::nanoseconds at_most = std::chrono::minutes{5};
+    std::chrono::nanoseconds time_limit = std::chrono::minutes{5};
     std::size_t workers = 1; // So many do it at the same time, each with a resource of its own.
 };
 
 /// What a client did in one stretch of work.
-struct stretch
+struct run_record
 {
     std::vector<std::chrono::nanoseconds> acquires; // How long each took.
     std::vector<std::chrono::nanoseconds> pairs;    // Each with its release.
-    std::chrono::nanoseconds lasted{0};             // All of it.
+    std::chrono::nanoseconds duration{0};           // All of it.
     std::chrono::nanoseconds cpu{0};                // Of the client, in user and system mode.
     std::chrono::nanoseconds server_cpu{0};         // Of all masters together, likewise.
     std::uint64_t allocations = 0;                  // From the heap, by the client.
     std::int64_t heap_peak = 0;                     // The most bytes that its thread had at once.
-    system_calls kernel;                            // What was asked of it, by the client.
+    system_calls calls;                             // What was asked of it, by the client.
     std::uint64_t unconfirmed = 0;                  // Releases that no majority confirmed in time, or failed.
     std::uint64_t failed = 0;                       // Acquires that came to nothing: not among those above.
 };
@@ -54,21 +54,21 @@ class stopwatch
 {
   public:
     /// Makes room for all figures. Nothing is counted before the first pair begins.
-    stopwatch(stretch& into, const work& what);
+    stopwatch(run_record& into, const workload& load);
 
     using clock = std::chrono::steady_clock;
 
     /// Whether there is another pair to begin. If so, its acquire begins now. The worker's pair before ends now: when
     /// that one was asked for is what `asked` is at first, or nothing.
-    bool begin_pair(clock::time_point& asked);
-    void end_acquire(clock::time_point asked);
+    bool begin_pair(clock::time_point& start);
+    void end_acquire(clock::time_point start);
     void finish();
 
   private:
-    void start();
+    void begin_counting();
 
-    stretch& into_;
-    work what_;
+    run_record& into_;
+    workload load_;
     clock::time_point began_{};
     std::size_t begun_ = 0;
     std::chrono::nanoseconds cpu_before_{};
@@ -88,7 +88,7 @@ class client
 
     /// Acquires and releases, one after the other. When it returns, nothing of it is unanswered by a master
     /// that is up.
-    virtual stretch run(const work& what) = 0;
+    virtual run_record run(const workload& load) = 0;
 };
 
 } // namespace redlock::bench

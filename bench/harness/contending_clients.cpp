@@ -25,7 +25,7 @@ namespace
 {
 
 // All of it takes far less: whoever isn't back by then never will be.
-constexpr std::chrono::seconds patience_with_all{60};
+constexpr std::chrono::seconds total_timeout{60};
 
 double locking_commands(std::span<test::server> masters)
 {
@@ -41,16 +41,18 @@ asio::awaitable<void> release(lease& held)
 
 } // namespace
 
-rivals::rivals(const config& options, const scene& what, waiting how) : scene_{what}, how_{how}
+contending_clients::contending_clients(
+    const config& options, const contention_scenario& scenario, wait_strategy strategy)
+    : scenario_{scenario}, strategy_{strategy}
 {
-    for (std::size_t number = 0; number < what.clients; ++number)
+    for (std::size_t number = 0; number < scenario.clients; ++number)
     {
         clients_.emplace_back(io_, options);
     }
-    seen_.grants.resize(what.clients);
+    result_.grants.resize(scenario.clients);
 }
 
-contest rivals::run(std::span<test::server> masters, std::chrono::milliseconds length)
+contention_round contending_clients::run(std::span<test::server> masters, std::chrono::milliseconds length)
 {
     for (std::size_t number = 0; number < clients_.size(); ++number)
     {
@@ -65,43 +67,43 @@ contest rivals::run(std::span<test::server> masters, std::chrono::milliseconds l
     tasks_.start(end_after(length));
     released_ = clock::now();
     finish();
-    seen_.commands = locking_commands(masters) - before;
-    seen_.seconds = std::chrono::duration<double>{length}.count();
-    return std::move(seen_);
+    result_.commands = locking_commands(masters) - before;
+    result_.seconds = std::chrono::duration<double>{length}.count();
+    return std::move(result_);
 }
 
-void rivals::finish()
+void contending_clients::finish()
 {
-    asio::steady_timer alarm{io_, patience_with_all};
-    alarm.async_wait(
+    asio::steady_timer watchdog{io_, total_timeout};
+    watchdog.async_wait(
         [](error_code cancelled)
         {
             if (!cancelled)
             {
                 throw std::runtime_error{
-                    fmt::format("clients that want the same resource didn't end in {}", patience_with_all)};
+                    fmt::format("clients that want the same resource didn't end in {}", total_timeout)};
             }
         });
     tasks_.finish();
 }
 
 /// Connecting isn't part of any figure.
-asio::awaitable<void> rivals::warm_up(std::size_t number)
+asio::awaitable<void> contending_clients::warm_up(std::size_t number)
 {
     std::string own = resource_of("warm", number);
     lease held = co_await clients_[number].locks.async_acquire(std::move(own), ttl);
     co_await release(held);
 }
 
-asio::awaitable<void> rivals::compete(std::size_t number)
+asio::awaitable<void> contending_clients::compete(std::size_t number)
 {
     asio::steady_timer timer{co_await asio::this_coro::executor};
-    const bool pauses = !scene_.greedy || number > 0;
-    while (!over_)
+    const bool pauses = !scenario_.greedy || number > 0;
+    while (!stopping_)
     {
         if (pauses)
         {
-            timer.expires_after(between(std::chrono::microseconds{0}, longest_pause));
+            timer.expires_after(random_duration(std::chrono::microseconds{0}, max_pause));
             co_await timer.async_wait(asio::use_awaitable);
         }
         lease held = co_await acquire(number);
@@ -109,7 +111,7 @@ asio::awaitable<void> rivals::compete(std::size_t number)
         {
             break;
         }
-        timer.expires_after(between(shortest_hold, longest_hold));
+        timer.expires_after(random_duration(min_hold, max_hold));
         co_await timer.async_wait(asio::use_awaitable);
         on_release();
         co_await release(held);
@@ -118,11 +120,11 @@ asio::awaitable<void> rivals::compete(std::size_t number)
 }
 
 /// Those who wait are told; who holds the resource or pauses sees it soon enough.
-asio::awaitable<void> rivals::end_after(std::chrono::milliseconds length)
+asio::awaitable<void> contending_clients::end_after(std::chrono::milliseconds length)
 {
     asio::steady_timer timer{co_await asio::this_coro::executor, length};
     co_await timer.async_wait(asio::use_awaitable);
-    over_ = true;
+    stopping_ = true;
     end_hand_over(); // However few there were: nobody has had it for so long at least.
     for (client& each : clients_)
     {
@@ -134,16 +136,16 @@ asio::awaitable<void> rivals::end_after(std::chrono::milliseconds length)
     }
 }
 
-asio::awaitable<lease> rivals::acquire(std::size_t number)
+asio::awaitable<lease> contending_clients::acquire(std::size_t number)
 {
-    if (over_)
+    if (stopping_)
     {
         co_return lease{};
     }
     client& self = clients_[number];
-    self.asked = clock::now();
+    self.waiting_since = clock::now();
     lease held;
-    if (how_ == waiting::library)
+    if (strategy_ == wait_strategy::library)
     {
         held = co_await acquire_as_library(self);
     }
@@ -151,9 +153,9 @@ asio::awaitable<lease> rivals::acquire(std::size_t number)
     {
         held = co_await acquire_as_textbook(self);
     }
-    const auto waited = clock::now() - *std::exchange(self.asked, std::nullopt);
-    seen_.longest_wait = std::max<std::chrono::nanoseconds>(seen_.longest_wait, waited);
-    if (held && !over_)
+    const auto waited = clock::now() - *std::exchange(self.waiting_since, std::nullopt);
+    result_.max_wait = std::max<std::chrono::nanoseconds>(result_.max_wait, waited);
+    if (held && !stopping_)
     {
         on_grant(number);
         co_return held;
@@ -161,15 +163,15 @@ asio::awaitable<lease> rivals::acquire(std::size_t number)
     co_return lease{};
 }
 
-asio::awaitable<lease> rivals::acquire_as_library(client& self)
+asio::awaitable<lease> contending_clients::acquire_as_library(client& self)
 {
     std::string name = resource_of("invoice", 0);
     const acquire_options options{.ttl = ttl, .wait = redlock::no_limit};
-    report how;
+    report round;
     error_code refused;
     auto token = asio::redirect_error(asio::use_awaitable, refused);
-    lease held = co_await self.locks.async_acquire(std::move(name), options, how, token);
-    seen_.rounds += how.rounds;
+    lease held = co_await self.locks.async_acquire(std::move(name), options, round, token);
+    result_.rounds += round.rounds;
     if (refused && refused != errc::closed)
     {
         throw system_error{refused};
@@ -177,19 +179,19 @@ asio::awaitable<lease> rivals::acquire_as_library(client& self)
     co_return held;
 }
 
-asio::awaitable<lease> rivals::acquire_as_textbook(client& self)
+asio::awaitable<lease> contending_clients::acquire_as_textbook(client& self)
 {
     lease held;
-    while (!held && !over_)
+    while (!held && !stopping_)
     {
         std::string name = resource_of("invoice", 0);
         error_code refused; // For whatever reason.
         auto token = asio::redirect_error(asio::use_awaitable, refused);
         held = co_await self.locks.async_try_acquire(std::move(name), ttl, token);
-        ++seen_.rounds;
-        if (!held && !over_)
+        ++result_.rounds;
+        if (!held && !stopping_)
         {
-            self.retry.expires_after(between(std::chrono::microseconds{0}, longest_textbook_delay));
+            self.retry.expires_after(random_duration(std::chrono::microseconds{0}, max_textbook_delay));
             error_code cancelled;
             co_await self.retry.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
         }
@@ -197,26 +199,26 @@ asio::awaitable<lease> rivals::acquire_as_textbook(client& self)
     co_return held;
 }
 
-void rivals::on_grant(std::size_t number)
+void contending_clients::on_grant(std::size_t number)
 {
     if (std::exchange(is_held_, true))
     {
         throw std::runtime_error{"two clients held the same resource at the same time"};
     }
-    ++seen_.grants[number];
-    seen_.again += std::exchange(last_holder_, number) == number ? 1 : 0;
+    ++result_.grants[number];
+    result_.repeated_grants += std::exchange(last_holder_, number) == number ? 1 : 0;
     end_hand_over();
 }
 
-void rivals::end_hand_over()
+void contending_clients::end_hand_over()
 {
     if (released_)
     {
-        seen_.hand_overs.push_back(clock::now() - *std::exchange(released_, std::nullopt));
+        result_.hand_overs.push_back(clock::now() - *std::exchange(released_, std::nullopt));
     }
 }
 
-void rivals::on_release()
+void contending_clients::on_release()
 {
     is_held_ = false;
     if (std::any_of(clients_.begin(), clients_.end(), is_waiting))
@@ -225,9 +227,10 @@ void rivals::on_release()
     }
 }
 
-std::chrono::microseconds rivals::between(std::chrono::microseconds least, std::chrono::microseconds most)
+std::chrono::microseconds
+contending_clients::random_duration(std::chrono::microseconds min, std::chrono::microseconds max)
 {
-    std::uniform_int_distribution<std::chrono::microseconds::rep> any{least.count(), most.count()};
+    std::uniform_int_distribution<std::chrono::microseconds::rep> any{min.count(), max.count()};
     return std::chrono::microseconds{any(random_)};
 }
 

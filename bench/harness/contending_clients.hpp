@@ -24,12 +24,12 @@ namespace redlock::bench
 {
 
 // A client is back before the next one is done: somebody waits nearly all the time.
-inline constexpr std::chrono::microseconds shortest_hold{3000};
-inline constexpr std::chrono::microseconds longest_hold{7000};
-inline constexpr std::chrono::microseconds longest_pause{5000};
+inline constexpr std::chrono::microseconds min_hold{3000};
+inline constexpr std::chrono::microseconds max_hold{7000};
+inline constexpr std::chrono::microseconds max_pause{5000};
 
 /// Who wants the resource.
-struct scene
+struct contention_scenario
 {
     std::string_view name;
     std::size_t clients;
@@ -37,7 +37,7 @@ struct scene
 };
 
 /// How they wait for it.
-enum class waiting
+enum class wait_strategy
 {
     library, // However `async_acquire` does it.
     /// One round, and after a refusal a pause. The other libraries': node-redlock's README has a retryDelay of 200 ms and a
@@ -45,16 +45,16 @@ enum class waiting
     textbook
 };
 
-inline constexpr std::chrono::microseconds longest_textbook_delay{400'000};
+inline constexpr std::chrono::microseconds max_textbook_delay{400'000};
 
 /// What there was to see.
-struct contest
+struct contention_round
 {
     std::vector<double> grants; // Of each client.
-    double again = 0;           // Grants to the one who had it last.
+    double repeated_grants = 0; // Grants to the one who had it last.
     /// From a release to the next grant, if somebody waited for it. The beginning counts as a release, the end as a grant.
     std::vector<std::chrono::nanoseconds> hand_overs;
-    std::chrono::nanoseconds longest_wait{0}; // Of those too that waited in vain.
+    std::chrono::nanoseconds max_wait{0}; // Of those too that waited in vain.
     double rounds = 0;
     double commands = 0; // That the masters ran, all of them together.
     double seconds = 0;
@@ -62,13 +62,13 @@ struct contest
 
 /// The clients of a scene, each with connections of its own as if it were a process of its own. They share a thread, so
 /// that what they see is one sequence.
-class rivals
+class contending_clients
 {
   public:
-    rivals(const config& options, const scene& what, waiting how);
+    contending_clients(const config& options, const contention_scenario& scenario, wait_strategy strategy);
 
     /// Once. Throws if two of them hold the resource at the same time, and if they don't come to an end.
-    contest run(std::span<test::server> masters, std::chrono::milliseconds length);
+    contention_round run(std::span<test::server> masters, std::chrono::milliseconds length);
 
   private:
     using clock = std::chrono::steady_clock;
@@ -78,8 +78,8 @@ class rivals
         client(asio::io_context& io, const config& options) : locks{io, options}, retry{io} {}
 
         lock_manager locks;
-        asio::steady_timer retry;                 // Until the next round, in the textbook.
-        std::optional<clock::time_point> asked{}; // While it waits.
+        asio::steady_timer retry;                         // Until the next round, in the textbook.
+        std::optional<clock::time_point> waiting_since{}; // While it waits.
     };
 
     void finish();
@@ -93,11 +93,11 @@ class rivals
     void on_grant(std::size_t number);
     void end_hand_over();
     void on_release();
-    static bool is_waiting(const client& each) { return each.asked.has_value(); }
-    std::chrono::microseconds between(std::chrono::microseconds least, std::chrono::microseconds most);
+    static bool is_waiting(const client& each) { return each.waiting_since.has_value(); }
+    std::chrono::microseconds random_duration(std::chrono::microseconds min, std::chrono::microseconds max);
 
-    scene scene_;
-    waiting how_;
+    contention_scenario scenario_;
+    wait_strategy strategy_;
     asio::io_context io_{1};
     std::deque<client> clients_;
     task_group tasks_{io_};
@@ -105,8 +105,8 @@ class rivals
     bool is_held_ = false;
     std::optional<std::size_t> last_holder_{};
     std::optional<clock::time_point> released_{}; // While somebody waits and nobody has it.
-    bool over_ = false;
-    contest seen_{};
+    bool stopping_ = false;
+    contention_round result_{};
 };
 
 } // namespace redlock::bench

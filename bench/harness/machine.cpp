@@ -35,13 +35,13 @@ std::string processor_name()
 
 } // namespace
 
-machine this_machine()
+machine_info describe_machine()
 {
     utsname system{};
     ::uname(&system);
     double load = 0;
     ::getloadavg(&load, 1);
-    machine here;
+    machine_info here;
     here.processor = processor_name();
     here.cores = ::sysconf(_SC_NPROCESSORS_ONLN);
     here.kernel = fmt::format("{} {} {}", system.sysname, system.release, system.machine);
@@ -56,7 +56,7 @@ machine this_machine()
     return here;
 }
 
-one_cpu::one_cpu(std::optional<int> wanted)
+cpu_pinning::cpu_pinning(std::optional<int> wanted)
 {
     if (::sched_getaffinity(0, sizeof before_, &before_) != 0)
     {
@@ -76,7 +76,7 @@ one_cpu::one_cpu(std::optional<int> wanted)
     }
 }
 
-one_cpu::~one_cpu()
+cpu_pinning::~cpu_pinning()
 {
     // It was allowed before.
     ::sched_setaffinity(0, sizeof before_, &before_);

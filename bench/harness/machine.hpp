@@ -10,7 +10,7 @@
 namespace redlock::bench
 {
 
-struct machine
+struct machine_info
 {
     std::string processor;
     long cores = 0;
@@ -23,18 +23,18 @@ struct machine
 };
 
 /// Everything but the server and the CPU.
-machine this_machine();
+machine_info describe_machine();
 
 /// Confines this process, and every child that it starts meanwhile, to one CPU: the last that it may use, if none is
 /// given. On a small virtual machine it costs more to wake an idle CPU than to take a whole lock, and how much varies.
-class one_cpu
+class cpu_pinning
 {
   public:
-    explicit one_cpu(std::optional<int> wanted);
-    one_cpu(const one_cpu&) = delete;
-    one_cpu& operator=(const one_cpu&) = delete;
+    explicit cpu_pinning(std::optional<int> wanted);
+    cpu_pinning(const cpu_pinning&) = delete;
+    cpu_pinning& operator=(const cpu_pinning&) = delete;
     /// All those again that it might use before.
-    ~one_cpu();
+    ~cpu_pinning();
 
     int number() const noexcept { return number_; }
 

@@ -24,12 +24,12 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::chrono::minutes to_get_ready{2}; // Longer than its own patience with a server.
+constexpr std::chrono::minutes startup_timeout{2}; // Longer than its own patience with a server.
 constexpr std::string_view runtime = "node";
 constexpr std::string_view redis_plus_plus = REDLOCK_REDIS_PLUS_PLUS_PEER; // Empty where there is none.
 
 /// The program that drives this kind, with what it is told before the addresses. Throws when it isn't there.
-std::vector<std::string> driver_of(const std::string& kind)
+std::vector<std::string> driver_join(const std::string& kind)
 {
     if (kind == "redis++")
     {
@@ -88,31 +88,31 @@ std::string_view expect(std::string_view word, std::string_view answer)
 
 peer_client::peer_client(const std::string& kind, const std::vector<std::string>& addresses)
 {
-    std::vector<std::string> words = driver_of(kind);
+    std::vector<std::string> words = driver_join(kind);
     words.insert(words.end(), addresses.begin(), addresses.end());
-    program_ = test::child_process{words, output(), conversation_};
-    const std::string line = read_line(to_get_ready);
+    program_ = test::child_process{words, output(), socket_};
+    const std::string line = read_line(startup_timeout);
     std::string_view answer = expect("ready", line);
     name_ = take_until(answer, ": ");
-    about_ = answer;
+    description_ = answer;
 }
 
-stretch peer_client::run(const work& what)
+run_record peer_client::run(const workload& load)
 {
-    assert(what.workers == 1);
-    const std::string request = fmt::format("run {}\n", what.pairs);
-    if (::send(conversation_.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
+    assert(load.workers == 1);
+    const std::string request = fmt::format("run {}\n", load.pairs);
+    if (::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(request.size()))
     {
         throw std::system_error{errno, std::generic_category(), "telling it to run"};
     }
-    const std::string line = read_line(what.at_most);
+    const std::string line = read_line(load.time_limit);
     std::string_view answer = expect("stretch", line);
-    stretch done;
-    done.lasted = std::chrono::nanoseconds{take_number(answer)};
+    run_record done;
+    done.duration = std::chrono::nanoseconds{take_number(answer)};
     done.failed = take_number(answer);
     done.unconfirmed = take_number(answer);
-    done.acquires.reserve(what.pairs);
+    done.acquires.reserve(load.pairs);
     while (!answer.empty())
     {
         done.acquires.emplace_back(take_number(answer));
@@ -120,14 +120,14 @@ stretch peer_client::run(const work& what)
     if (done.acquires.empty())
     {
         throw std::runtime_error{
-            fmt::format("no acquire of {} succeeded; the last words: {}", what.pairs, last_words(output()))};
+            fmt::format("no acquire of {} succeeded; the last words: {}", load.pairs, last_lines(output()))};
     }
     return done;
 }
 
-std::string peer_client::read_line(std::chrono::nanoseconds at_most)
+std::string peer_client::read_line(std::chrono::nanoseconds time_limit)
 {
-    const auto deadline = std::chrono::steady_clock::now() + at_most;
+    const auto deadline = std::chrono::steady_clock::now() + time_limit;
     std::size_t end = unread_.find('\n');
     while (end == std::string::npos)
     {
@@ -136,18 +136,19 @@ std::string peer_client::read_line(std::chrono::nanoseconds at_most)
         if (left.count() <= 0)
         {
             throw std::runtime_error{fmt::format(
-                "it didn't answer within {} s", std::chrono::floor<std::chrono::seconds>(at_most).count())};
+                "it didn't answer within {} s",
+                std::chrono::floor<std::chrono::seconds>(time_limit).count())};
         }
-        pollfd readiness{conversation_.get(), POLLIN, 0};
+        pollfd readiness{socket_.get(), POLLIN, 0};
         if (::poll(&readiness, 1, static_cast<int>(left.count())) != 1)
         {
             continue;
         }
         std::array<char, 65536> buffer;
-        const ssize_t received = ::recv(conversation_.get(), buffer.data(), buffer.size(), 0);
+        const ssize_t received = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
         if (received <= 0)
         {
-            throw std::runtime_error{fmt::format("it ended; its last words: {}", last_words(output()))};
+            throw std::runtime_error{fmt::format("it ended; its last words: {}", last_lines(output()))};
         }
         const std::string_view added{buffer.data(), static_cast<std::size_t>(received)};
         const std::size_t at = added.find('\n');

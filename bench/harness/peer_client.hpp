@@ -27,21 +27,21 @@ class peer_client final : public client
     /// Name and version of what it locks with.
     const std::string& name() const { return name_; }
     /// What that is, and how it is set.
-    const std::string& about() const { return about_; }
+    const std::string& description() const { return description_; }
 
     /// One worker only. Throws when it ends, doesn't answer in time, or no acquire succeeded.
-    stretch run(const work& what) override;
+    run_record run(const workload& load) override;
 
   private:
     std::string output() const { return directory_.path() + "/output"; }
-    std::string read_line(std::chrono::nanoseconds at_most);
+    std::string read_line(std::chrono::nanoseconds time_limit);
 
     test::temporary_directory directory_;
-    test::unique_fd conversation_;
+    test::unique_fd socket_;
     test::child_process program_;
     std::string unread_;
     std::string name_;
-    std::string about_;
+    std::string description_;
 };
 
 } // namespace redlock::bench

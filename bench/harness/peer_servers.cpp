@@ -30,14 +30,14 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::chrono::minutes to_make_files{1};
-constexpr std::chrono::minutes to_start{1};
-constexpr std::chrono::milliseconds between_tries{20};
-constexpr std::chrono::seconds to_end{20};
-constexpr std::size_t lines_of_last_words = 3;
+constexpr std::chrono::minutes initdb_timeout{1};
+constexpr std::chrono::minutes start_timeout{1};
+constexpr std::chrono::milliseconds retry_interval{20};
+constexpr std::chrono::seconds stop_timeout{20};
+constexpr std::size_t reported_lines = 3;
 constexpr const char* postgres_user = "postgres"; // That of its Debian package.
 
-bool takes_connections(int port)
+bool accepts_connections(int port)
 {
     try
     {
@@ -52,12 +52,12 @@ bool takes_connections(int port)
 
 void await_connections(const test::child_process& server, int port, const std::string& output)
 {
-    const auto deadline = std::chrono::steady_clock::now() + to_start;
-    while (!takes_connections(port))
+    const auto deadline = std::chrono::steady_clock::now() + start_timeout;
+    while (!accepts_connections(port))
     {
-        if (server.wait_for_end(between_tries) || std::chrono::steady_clock::now() > deadline)
+        if (server.wait_for_end(retry_interval) || std::chrono::steady_clock::now() > deadline)
         {
-            throw std::runtime_error{fmt::format("it didn't start; its last words: {}", last_words(output))};
+            throw std::runtime_error{fmt::format("it didn't start; its last words: {}", last_lines(output))};
         }
     }
 }
@@ -88,7 +88,7 @@ std::string postgres_programs()
 
 /// What stands before a command so that it isn't root who runs it; nothing for those who aren't root. The files are
 /// given to that user.
-std::vector<std::string> not_as_root(const std::vector<std::string>& files)
+std::vector<std::string> unprivileged_prefix(const std::vector<std::string>& files)
 {
     if (::geteuid() != 0)
     {
@@ -113,7 +113,7 @@ std::vector<std::string> not_as_root(const std::vector<std::string>& files)
         "--init-groups", "--pdeathsig=INT"};
 }
 
-std::vector<std::string> command(std::vector<std::string> before, std::vector<std::string> words)
+std::vector<std::string> join(std::vector<std::string> before, std::vector<std::string> words)
 {
     before.insert(before.end(), words.begin(), words.end());
     return before;
@@ -121,14 +121,14 @@ std::vector<std::string> command(std::vector<std::string> before, std::vector<st
 
 } // namespace
 
-std::string last_words(const std::string& path)
+std::string last_lines(const std::string& path)
 {
     std::ifstream file{path};
     std::deque<std::string> lines;
     for (std::string line; std::getline(file, line);)
     {
         lines.push_back(std::move(line));
-        if (lines.size() > lines_of_last_words)
+        if (lines.size() > reported_lines)
         {
             lines.pop_front();
         }
@@ -156,11 +156,11 @@ postgres_server::postgres_server() : port_{test::free_port()}
 {
     const std::string programs = postgres_programs();
     write_password();
-    const std::vector<std::string> as_user = not_as_root({directory_.path(), password_file()});
-    make_files(as_user, programs);
+    const std::vector<std::string> as_user = unprivileged_prefix({directory_.path(), password_file()});
+    run_initdb(as_user, programs);
     const std::string port = fmt::format("port={}", port_);
     process_ = test::child_process{
-        command(
+        join(
             as_user, {programs + "postgres", "-D", directory_.path() + "/data", "-c",
                       "listen_addresses=127.0.0.1", "-c", port, "-c", "unix_socket_directories="}),
         output()};
@@ -171,7 +171,7 @@ postgres_server::~postgres_server()
 {
     if (process_.running() && ::kill(process_.pid(), SIGINT) == 0)
     {
-        process_.wait_for_end(to_end);
+        process_.wait_for_end(stop_timeout);
     }
 }
 
@@ -186,18 +186,18 @@ void postgres_server::write_password() const
     }
 }
 
-void postgres_server::make_files(const std::vector<std::string>& as_user, const std::string& programs) const
+void postgres_server::run_initdb(const std::vector<std::string>& as_user, const std::string& programs) const
 {
     const std::string data = directory_.path() + "/data";
-    const test::child_process making{
-        command(
+    const test::child_process initdb{
+        join(
             as_user, {programs + "initdb", "-D", data, "--username=bench", "--auth=scram-sha-256",
                       "--pwfile=" + password_file(), "--locale=C", "--encoding=UTF8", "--no-sync"}),
         output()};
     // What it made it removes again when it fails.
-    if (!making.wait_for_end(to_make_files) || !std::filesystem::exists(data + "/PG_VERSION"))
+    if (!initdb.wait_for_end(initdb_timeout) || !std::filesystem::exists(data + "/PG_VERSION"))
     {
-        throw std::runtime_error{fmt::format("initdb failed; its last words: {}", last_words(output()))};
+        throw std::runtime_error{fmt::format("initdb failed; its last words: {}", last_lines(output()))};
     }
 }
 

@@ -12,7 +12,7 @@ namespace redlock::bench
 {
 
 /// The last lines of a file, as one.
-std::string last_words(const std::string& path);
+std::string last_lines(const std::string& path);
 
 /// A cluster of one node, with its settings at their defaults: it writes each change to disk before it says so.
 class etcd_server
@@ -50,7 +50,7 @@ class postgres_server
     std::string password_file() const { return directory_.path() + "/password"; }
     std::string output() const { return directory_.path() + "/output"; }
     void write_password() const;
-    void make_files(const std::vector<std::string>& as_user, const std::string& programs) const;
+    void run_initdb(const std::vector<std::string>& as_user, const std::string& programs) const;
 
     test::temporary_directory directory_;
     int port_ = 0;

@@ -26,7 +26,7 @@ void progress::show(std::string_view what)
     std::fflush(stderr);
 }
 
-void progress::tell(std::string_view what)
+void progress::print_line(std::string_view what)
 {
     fmt::print(stderr, "{}bench: {}\n", terminal_ ? "\r\033[K" : "", what);
 }

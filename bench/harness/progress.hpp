@@ -17,7 +17,7 @@ class progress
 
     void show(std::string_view what);
     /// A line that stays.
-    void tell(std::string_view what);
+    void print_line(std::string_view what);
 
   private:
     bool terminal_;

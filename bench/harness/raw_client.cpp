@@ -23,8 +23,8 @@ namespace redlock::bench
 namespace
 {
 
-constexpr int patience_ms = 10'000;
-constexpr std::size_t most_events = 32;
+constexpr int timeout_ms = 10'000;
+constexpr std::size_t max_events = 32;
 
 [[noreturn]] void fail(const char* what)
 {
@@ -52,7 +52,7 @@ test::unique_fd connect_to(int port)
 } // namespace
 
 raw_client::raw_client(std::span<const int> ports)
-    : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, conversation_{ports, "account"}
+    : epoll_{::epoll_create1(EPOLL_CLOEXEC)}, protocol_{ports, "account"}
 {
     if (!epoll_)
     {
@@ -63,21 +63,21 @@ raw_client::raw_client(std::span<const int> ports)
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.u64 = sockets_.size();
-        const test::unique_fd& made = sockets_.emplace_back(connect_to(port));
-        if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, made.get(), &event) != 0)
+        const test::unique_fd& connected = sockets_.emplace_back(connect_to(port));
+        if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connected.get(), &event) != 0)
         {
             fail("epoll_ctl");
         }
     }
 }
 
-stretch raw_client::run(const work& what)
+run_record raw_client::run(const workload& load)
 {
-    stretch done;
-    stopwatch watch{done, what};
-    conversation_.begin(what, watch);
+    run_record done;
+    stopwatch watch{done, load};
+    protocol_.start(load, watch);
     send_all();
-    while (!conversation_.ended())
+    while (!protocol_.idle())
     {
         wait(watch);
         send_all();
@@ -90,7 +90,7 @@ void raw_client::send_all()
 {
     for (std::size_t master = 0; master < sockets_.size(); ++master)
     {
-        std::string& output = conversation_.output(master);
+        std::string& output = protocol_.output(master);
         if (output.empty())
         {
             continue;
@@ -107,8 +107,8 @@ void raw_client::send_all()
 
 void raw_client::wait(stopwatch& watch)
 {
-    std::array<epoll_event, most_events> events;
-    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), patience_ms);
+    std::array<epoll_event, max_events> events;
+    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
     if (count == 0)
     {
         throw std::runtime_error{"the reference got no answer from a master in 10 s"};
@@ -127,7 +127,7 @@ void raw_client::receive(std::size_t master, stopwatch& watch)
     {
         fail("reading from a master");
     }
-    conversation_.take_replies(master, {buffer.data(), static_cast<std::size_t>(received)}, watch);
+    protocol_.receive(master, {buffer.data(), static_cast<std::size_t>(received)}, watch);
 }
 
 } // namespace redlock::bench

@@ -24,7 +24,7 @@ class raw_client final : public client
     /// Of the masters, on the loopback interface.
     explicit raw_client(std::span<const int> ports);
 
-    stretch run(const work& what) override;
+    run_record run(const workload& load) override;
 
   private:
     void send_all();
@@ -33,7 +33,7 @@ class raw_client final : public client
 
     test::unique_fd epoll_;
     std::vector<test::unique_fd> sockets_;
-    conversation conversation_;
+    reference_protocol protocol_;
 };
 
 } // namespace redlock::bench

@@ -18,8 +18,8 @@ namespace
 {
 
 // The answers of the minority come within this time: they are there, but for the scheduler's turn.
-constexpr std::chrono::milliseconds afterglow{20};
-constexpr std::chrono::seconds patience{30};
+constexpr std::chrono::milliseconds drain_time{20};
+constexpr std::chrono::seconds state_timeout{30};
 
 } // namespace
 
@@ -33,7 +33,7 @@ config config_for(std::span<const test::server> masters)
     return options;
 }
 
-config unhurried(std::span<const test::server> masters)
+config config_with_long_timeout(std::span<const test::server> masters)
 {
     config options = config_for(masters);
     options.node_timeout = std::chrono::seconds{1};
@@ -48,29 +48,30 @@ asio::awaitable<void> shut_down(lock_manager& locks)
 
 redlock_client::redlock_client(const config& options) : locks_{io_, options} {}
 
-stretch redlock_client::run(const work& what)
+run_record redlock_client::run(const workload& load)
 {
-    stretch done;
-    stopwatch watch{done, what};
-    for (std::size_t worker = 0; worker < what.workers; ++worker)
+    run_record done;
+    stopwatch watch{done, load};
+    for (std::size_t worker = 0; worker < load.workers; ++worker)
     {
         tasks_.start(acquire_and_release(worker, watch, done));
     }
     tasks_.finish();
     watch.finish();
-    absorb();
+    drain();
     return done;
 }
 
-asio::awaitable<void> redlock_client::acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done)
+asio::awaitable<void>
+redlock_client::acquire_and_release(std::size_t worker, stopwatch& watch, run_record& done)
 {
     const std::string resource = resource_of("invoice", worker);
-    stopwatch::clock::time_point asked{};
-    while (watch.begin_pair(asked))
+    stopwatch::clock::time_point start{};
+    while (watch.begin_pair(start))
     {
         std::string name{resource};
         lease held = co_await locks_.async_acquire(std::move(name), ttl);
-        watch.end_acquire(asked);
+        watch.end_acquire(start);
         try
         {
             co_await held.async_release();
@@ -87,9 +88,9 @@ asio::awaitable<void> redlock_client::acquire_and_release(std::size_t worker, st
     }
 }
 
-void redlock_client::await_unconnected(std::size_t masters)
+void redlock_client::await_disconnected(std::size_t masters)
 {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
+    const auto deadline = std::chrono::steady_clock::now() + state_timeout;
     report last;
     do
     {
@@ -101,7 +102,7 @@ void redlock_client::await_unconnected(std::size_t masters)
         }
         tasks_.start(probe(last));
         tasks_.finish();
-        absorb();
+        drain();
     } while (last.count(vote::unsent) != masters);
 }
 
@@ -112,10 +113,10 @@ asio::awaitable<void> redlock_client::probe(report& out)
     const lease held = co_await locks_.async_acquire(std::move(name), ttl, out);
 }
 
-void redlock_client::absorb()
+void redlock_client::drain()
 {
     io_.restart();
-    io_.run_for(afterglow);
+    io_.run_for(drain_time);
 }
 
 } // namespace redlock::bench

@@ -20,7 +20,7 @@ namespace redlock::bench
 /// All options at their defaults.
 config config_for(std::span<const test::server> masters);
 /// With a longer node timeout: where hundreds ask at once, the masters of one machine take turns for longer than the default.
-config unhurried(std::span<const test::server> masters);
+config config_with_long_timeout(std::span<const test::server> masters);
 
 /// Whatever comes of it: what is left on the masters goes with them, or is counted.
 asio::awaitable<void> shut_down(lock_manager& locks);
@@ -30,17 +30,17 @@ class redlock_client final : public client
   public:
     explicit redlock_client(const config& options);
 
-    stretch run(const work& what) override;
+    run_record run(const workload& load) override;
 
     /// Locks and releases until exactly so many masters are without a connection. Throws if that takes too
     /// long.
-    void await_unconnected(std::size_t masters);
+    void await_disconnected(std::size_t masters);
 
   private:
-    asio::awaitable<void> acquire_and_release(std::size_t worker, stopwatch& watch, stretch& done);
+    asio::awaitable<void> acquire_and_release(std::size_t worker, stopwatch& watch, run_record& done);
     asio::awaitable<void> probe(report& out);
     /// Whatever is on its way yet.
-    void absorb();
+    void drain();
 
     asio::io_context io_{1};
     lock_manager locks_;

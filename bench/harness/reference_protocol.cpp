@@ -38,7 +38,7 @@ std::string formatted(std::initializer_list<std::string_view> words)
 
 } // namespace
 
-conversation::conversation(std::span<const int> ports, std::string_view kind)
+reference_protocol::reference_protocol(std::span<const int> ports, std::string_view kind)
     : kind_{kind}, masters_(ports.size())
 {
     for (const int port : ports)
@@ -47,7 +47,7 @@ conversation::conversation(std::span<const int> ports, std::string_view kind)
     }
 }
 
-void conversation::add_workers(std::size_t count)
+void reference_protocol::add_workers(std::size_t count)
 {
     const std::string owner(owner_id_length, '#');
     while (workers_.size() < count)
@@ -59,26 +59,26 @@ void conversation::add_workers(std::size_t count)
         added.owner_in_acquire = added.acquire.find(owner);
         added.owner_in_release = added.release.find(owner);
     }
-    for (exchange& each : masters_)
+    for (master_state& each : masters_)
     {
         // A command for each worker, and what the minority still owes of the one before.
         each.unanswered.resize(std::max(each.unanswered.size(), 4 * workers_.size()));
     }
 }
 
-void conversation::begin(const work& what, stopwatch& watch)
+void reference_protocol::start(const workload& load, stopwatch& watch)
 {
-    add_workers(what.workers);
-    for (worker& each : std::span{workers_}.first(what.workers))
+    add_workers(load.workers);
+    for (worker& each : std::span{workers_}.first(load.workers))
     {
-        each.asked = {};
+        each.started = {};
         begin_pair(each, watch);
     }
 }
 
-void conversation::begin_pair(worker& by, stopwatch& watch)
+void reference_protocol::begin_pair(worker& sender, stopwatch& watch)
 {
-    if (!watch.begin_pair(by.asked))
+    if (!watch.begin_pair(sender.started))
     {
         return;
     }
@@ -87,24 +87,25 @@ void conversation::begin_pair(worker& by, stopwatch& watch)
     {
         throw std::system_error{errno, std::generic_category(), "getrandom"};
     }
-    char* out = by.acquire.data() + by.owner_in_acquire;
+    char* out = sender.acquire.data() + sender.owner_in_acquire;
     for (const unsigned value : random)
     {
         *out++ = "0123456789abcdef"[value >> 4U];
         *out++ = "0123456789abcdef"[value & 15U];
     }
     std::memcpy(
-        by.release.data() + by.owner_in_release, by.acquire.data() + by.owner_in_acquire, owner_id_length);
-    by.acquiring = true;
-    ask(by, by.acquire);
+        sender.release.data() + sender.owner_in_release, sender.acquire.data() + sender.owner_in_acquire,
+        owner_id_length);
+    sender.acquiring = true;
+    broadcast(sender, sender.acquire);
 }
 
-void conversation::ask(worker& by, const std::string& command)
+void reference_protocol::broadcast(worker& sender, const std::string& command)
 {
-    ++by.command;
-    by.votes = 0;
-    const auto number = static_cast<std::uint32_t>(&by - workers_.data());
-    for (exchange& each : masters_)
+    ++sender.command;
+    sender.votes = 0;
+    const auto number = static_cast<std::uint32_t>(&sender - workers_.data());
+    for (master_state& each : masters_)
     {
         each.output += command;
         if (each.count == each.unanswered.size())
@@ -115,33 +116,33 @@ void conversation::ask(worker& by, const std::string& command)
             each.oldest = 0;
             each.unanswered.resize(2 * each.count);
         }
-        each.unanswered[(each.oldest + each.count++) % each.unanswered.size()] = {number, by.command};
+        each.unanswered[(each.oldest + each.count++) % each.unanswered.size()] = {number, sender.command};
         ++unanswered_;
     }
 }
 
-void conversation::on_majority(worker& by, stopwatch& watch)
+void reference_protocol::on_majority(worker& sender, stopwatch& watch)
 {
-    if (std::exchange(by.acquiring, false))
+    if (std::exchange(sender.acquiring, false))
     {
-        watch.end_acquire(by.asked);
-        ask(by, by.release);
+        watch.end_acquire(sender.started);
+        broadcast(sender, sender.release);
     }
     else
     {
-        begin_pair(by, watch);
+        begin_pair(sender, watch);
     }
 }
 
 /// Every reply is one line: "+OK", ":1".
-void conversation::take_replies(std::size_t from, std::string_view bytes, stopwatch& watch)
+void reference_protocol::receive(std::size_t from, std::string_view bytes, stopwatch& watch)
 {
-    exchange& said = masters_[from];
+    master_state& state = masters_[from];
     for (const char byte : bytes)
     {
-        if (said.first == '\0')
+        if (state.first_byte == '\0')
         {
-            said.first = byte;
+            state.first_byte = byte;
             if (byte != '+' && byte != ':')
             {
                 throw std::runtime_error{"a master refused a command of a reference"};
@@ -149,22 +150,22 @@ void conversation::take_replies(std::size_t from, std::string_view bytes, stopwa
         }
         if (byte == '\n')
         {
-            said.first = '\0';
-            on_reply(said, watch);
+            state.first_byte = '\0';
+            on_reply(state, watch);
         }
     }
 }
 
-void conversation::on_reply(exchange& from, stopwatch& watch)
+void reference_protocol::on_reply(master_state& from, stopwatch& watch)
 {
-    const question answered = from.unanswered[from.oldest];
+    const sent_command answered = from.unanswered[from.oldest];
     from.oldest = (from.oldest + 1) % from.unanswered.size();
     --from.count;
     --unanswered_;
-    worker& by = workers_[answered.worker];
-    if (answered.command == by.command && ++by.votes == masters_.size() / 2 + 1)
+    worker& sender = workers_[answered.worker];
+    if (answered.command == sender.command && ++sender.votes == masters_.size() / 2 + 1)
     {
-        on_majority(by, watch);
+        on_majority(sender, watch);
     }
 }
 

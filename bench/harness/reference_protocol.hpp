@@ -15,20 +15,20 @@
 namespace redlock::bench
 {
 
-class conversation
+class reference_protocol
 {
   public:
     /// Of the masters, on the loopback interface. `kind` is what its resources are named after.
-    conversation(std::span<const int> ports, std::string_view kind);
+    reference_protocol(std::span<const int> ports, std::string_view kind);
 
     /// Every worker begins its first pair.
-    void begin(const work& what, stopwatch& watch);
+    void start(const workload& load, stopwatch& watch);
     /// What is to be said next to this master. Who has said it takes it away.
     std::string& output(std::size_t master) { return masters_[master].output; }
     /// What this master has said, in parts of any size. Throws when it refuses.
-    void take_replies(std::size_t from, std::string_view bytes, stopwatch& watch);
+    void receive(std::size_t from, std::string_view bytes, stopwatch& watch);
     /// Nobody is in a pair, and the minority has answered, too.
-    bool ended() const { return unanswered_ == 0; }
+    bool idle() const { return unanswered_ == 0; }
 
   private:
     /// One after the other: acquire, release, and again.
@@ -38,34 +38,34 @@ class conversation
         std::string release;
         std::size_t owner_in_acquire = 0; // Where the owner id stands.
         std::size_t owner_in_release = 0;
-        stopwatch::clock::time_point asked{};
+        stopwatch::clock::time_point started{};
         std::uint32_t command = 0; // The number of the last one.
         std::size_t votes = 0;     // For that one.
         bool acquiring = false;
     };
-    struct question
+    struct sent_command
     {
         std::uint32_t worker;
         std::uint32_t command;
     };
-    struct exchange
+    struct master_state
     {
         std::string output;
-        std::vector<question> unanswered; // A ring: replies come in this order.
+        std::vector<sent_command> unanswered; // A ring: replies come in this order.
         std::size_t oldest = 0;
         std::size_t count = 0;
-        char first = '\0'; // Of the reply that is being read, '\0' before it.
+        char first_byte = '\0'; // Of the reply that is being read, '\0' before it.
     };
 
     void add_workers(std::size_t count);
-    void ask(worker& by, const std::string& command);
-    void begin_pair(worker& by, stopwatch& watch);
-    void on_majority(worker& by, stopwatch& watch);
-    void on_reply(exchange& from, stopwatch& watch);
+    void broadcast(worker& sender, const std::string& command);
+    void begin_pair(worker& sender, stopwatch& watch);
+    void on_majority(worker& sender, stopwatch& watch);
+    void on_reply(master_state& from, stopwatch& watch);
 
     std::string kind_;
     std::string digest_;
-    std::vector<exchange> masters_;
+    std::vector<master_state> masters_;
     std::vector<worker> workers_;
     std::size_t unanswered_ = 0; // By all masters.
 };

@@ -14,8 +14,8 @@ namespace redlock::bench
 struct spread
 {
     double median = 0;
-    double least = 0;
-    double most = 0;
+    double min = 0;
+    double max = 0;
 };
 
 /// Of one value or more.

@@ -21,9 +21,9 @@ constexpr std::string_view plain_numbers = "%.10g"; // 100000, not 1e+05.
 
 /// The numbers that may stand at a logarithmic axis, from below the least value to above the most: the fewer powers of
 /// ten there are, the more room is between them.
-std::vector<double> marks(double least, double most)
+std::vector<double> marks(double min, double max)
 {
-    const double powers = std::log10(most / least);
+    const double powers = std::log10(max / min);
     std::vector<double> steps{1};
     if (powers <= 1)
     {
@@ -34,8 +34,8 @@ std::vector<double> marks(double least, double most)
         steps = {1, 2, 5};
     }
     std::vector<double> out;
-    const int last = static_cast<int>(std::ceil(std::log10(most))) + 1;
-    for (int power = static_cast<int>(std::floor(std::log10(least))); power <= last; ++power)
+    const int last = static_cast<int>(std::ceil(std::log10(max))) + 1;
+    for (int power = static_cast<int>(std::floor(std::log10(min))); power <= last; ++power)
     {
         for (const double step : steps)
         {
@@ -49,9 +49,9 @@ std::vector<double> marks(double least, double most)
 
 std::string linear_axis(char which, std::span<const double> values)
 {
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    const std::string_view begin = *least < 0 ? "*" : "0";
-    const std::string_view end = *least == 0 && *most == 0 ? "1" : "*";
+    const auto [min, max] = std::minmax_element(values.begin(), values.end());
+    const std::string_view begin = *min < 0 ? "*" : "0";
+    const std::string_view end = *min == 0 && *max == 0 ? "1" : "*";
     return fmt::format(
         "unset logscale {0}\nset {0}range [{1}:{2}]\nset {0}tics autofreq\nset format {0} '{3}'\n", which,
         begin, end, plain_numbers);
@@ -59,12 +59,12 @@ std::string linear_axis(char which, std::span<const double> values)
 
 std::string logarithmic_axis(char which, std::span<const double> values)
 {
-    const auto [least, most] = std::minmax_element(values.begin(), values.end());
-    const std::vector<double> all = marks(*least, *most);
+    const auto [min, max] = std::minmax_element(values.begin(), values.end());
+    const std::vector<double> all = marks(*min, *max);
     constexpr double rounding = 1e-9;
     // The last one that isn't above the least value, and the first one above that which isn't below the most.
-    const auto first = std::prev(std::upper_bound(all.begin() + 1, all.end(), *least * (1 + rounding)));
-    const auto last = std::lower_bound(std::next(first), std::prev(all.end()), *most * (1 - rounding));
+    const auto first = std::prev(std::upper_bound(all.begin() + 1, all.end(), *min * (1 + rounding)));
+    const auto last = std::lower_bound(std::next(first), std::prev(all.end()), *max * (1 - rounding));
     std::vector<std::string> written;
     for (auto mark = first; mark <= last; ++mark)
     {

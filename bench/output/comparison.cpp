@@ -38,29 +38,29 @@ const recorded_figure* find(const recorded_results& in, const recorded_figure& w
 }
 
 /// What two runs had of the same figure.
-struct pair_of_figures
+struct figure_change
 {
     const recorded_figure& base;
     const recorded_figure& now;
 
-    bool by_ratio() const { return base.ratio && now.ratio; }
-    double before() const { return by_ratio() ? base.ratio->median : base.measured; }
-    double after() const { return by_ratio() ? now.ratio->median : now.measured; }
+    bool uses_ratio() const { return base.ratio && now.ratio; }
+    double base_value() const { return uses_ratio() ? base.ratio->median : base.measured; }
+    double new_value() const { return uses_ratio() ? now.ratio->median : now.measured; }
 
     /// In per cent; empty when nothing can be a part of what was there before.
     std::string change() const
     {
         constexpr double shown_as_nothing = 0.005;
-        if (std::abs(before()) < shown_as_nothing)
+        if (std::abs(base_value()) < shown_as_nothing)
         {
             return {};
         }
-        return fmt::format("{:+.1f} %", (after() - before()) / std::abs(before()) * 100);
+        return fmt::format("{:+.1f} %", (new_value() - base_value()) / std::abs(base_value()) * 100);
     }
 
     bool beyond_the_spread() const
     {
-        return by_ratio() && (now.ratio->most < base.ratio->least || base.ratio->most < now.ratio->least);
+        return uses_ratio() && (now.ratio->max < base.ratio->min || base.ratio->max < now.ratio->min);
     }
 
     std::string_view goal() const
@@ -88,10 +88,11 @@ void write_figures(std::ostream& out, const recorded_results& base, const record
             group = one.group;
             fmt::print(out, "\n{}\n{:<58}{:>11}{:>11}{:>11}\n", group, "", "base", "now", "change");
         }
-        const pair_of_figures both{*before, one};
+        const figure_change both{*before, one};
         const std::string line = fmt::format(
-            "  {:<56}{:>11.2f}{:>11.2f}{:>11} {} {}", one.label + (both.by_ratio() ? ": ratio" : ""),
-            both.before(), both.after(), both.change(), both.beyond_the_spread() ? '*' : ' ', both.goal());
+            "  {:<56}{:>11.2f}{:>11.2f}{:>11} {} {}", one.label + (both.uses_ratio() ? ": ratio" : ""),
+            both.base_value(), both.new_value(), both.change(), both.beyond_the_spread() ? '*' : ' ',
+            both.goal());
         fmt::print(out, "{}\n", line.substr(0, line.find_last_not_of(' ') + 1));
     }
 }

@@ -41,10 +41,10 @@ constexpr std::array<std::string_view, 5> colours_of_others{
     "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
 // Filled ones: a circle, a square, a triangle, a diamond. Not as many as colours: so all pairs come to use.
 constexpr std::array<int, 4> shapes{7, 5, 9, 13};
-constexpr std::size_t most_marked_points = 30; // With more of them a line looks like a caterpillar.
+constexpr std::size_t max_marked_points = 30; // With more of them a line looks like a caterpillar.
 
 /// In quotes of gnuplot.
-std::string in_quotes(std::string_view text)
+std::string quoted(std::string_view text)
 {
     std::string out = "'";
     for (const char byte : text)
@@ -66,33 +66,33 @@ std::pair<std::string_view, std::string_view> kind_and_variant(std::string_view 
 }
 
 /// The place of a text among those that came before it; it is added when it is new.
-std::size_t place_of(std::string_view text, std::vector<std::string_view>& known)
+std::size_t index_of(std::string_view text, std::vector<std::string_view>& known)
 {
     const auto found = std::find(known.begin(), known.end(), text);
-    const auto place = static_cast<std::size_t>(found - known.begin());
+    const auto index = static_cast<std::size_t>(found - known.begin());
     if (found == known.end())
     {
         known.push_back(text);
     }
-    return place;
+    return index;
 }
 
 /// Gives each line its look.
-class looks
+class line_styles
 {
   public:
-    explicit looks(std::string_view reference) : reference_{reference} {}
+    explicit line_styles(std::string_view reference) : reference_{reference} {}
 
     std::string of(const series& line)
     {
         const auto [kind, variant] = kind_and_variant(line.name);
-        const std::size_t shape = place_of(kind, kinds_) % shapes.size();
-        const std::string points = line.points.size() > most_marked_points
+        const std::size_t shape = index_of(kind, kinds_) % shapes.size();
+        const std::string points = line.points.size() > max_marked_points
                                        ? std::string{"lines"}
                                        : fmt::format("linespoints pointtype {} pointsize 0.8", shapes[shape]);
         return fmt::format(
             "with {} linecolor rgb '{}' linewidth 2 dashtype {}", points, colour_of(kind),
-            place_of(variant, variants_) + 1);
+            index_of(variant, variants_) + 1);
     }
 
   private:
@@ -103,7 +103,7 @@ class looks
             return colour_of_redlock;
         }
         return kind == reference_ ? colour_of_the_reference
-                                  : colours_of_others[place_of(kind, others_) % colours_of_others.size()];
+                                  : colours_of_others[index_of(kind, others_) % colours_of_others.size()];
     }
 
     std::string_view reference_;
@@ -161,24 +161,24 @@ plot drawable(plot one)
 
 std::string script_of(const plot& one, std::string_view reference)
 {
-    looks look{reference};
+    line_styles styles{reference};
     std::vector<std::string> lines;
     for (std::size_t line = 0; line < one.lines.size(); ++line)
     {
         const series& drawn = one.lines[line];
-        lines.push_back(fmt::format("$line_{} title {} {}", line, in_quotes(drawn.name), look.of(drawn)));
+        lines.push_back(fmt::format("$line_{} title {} {}", line, quoted(drawn.name), styles.of(drawn)));
     }
     const auto axis =
         [](char which, const std::string& title, bool logarithmic, const std::vector<double>& all)
     {
         return fmt::format(
-            "set {0}label {1} textcolor rgb '#404040'\n{2}", which, in_quotes(title),
+            "set {0}label {1} textcolor rgb '#404040'\n{2}", which, quoted(title),
             logarithmic ? logarithmic_axis(which, all) : linear_axis(which, all));
     };
     return fmt::format("\n# {}\n", one.name) + data_of(one) +
            fmt::format(
                "set label 1 {} at screen 0.02, screen 0.955 font ',16' textcolor rgb '#202020'\n",
-               in_quotes(one.title)) +
+               quoted(one.title)) +
            axis('x', one.x, one.logarithmic_x, values(one, &std::pair<double, double>::first)) +
            axis('y', one.y, one.logarithmic_y, values(one, &std::pair<double, double>::second)) +
            fmt::format(

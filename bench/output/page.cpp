@@ -98,8 +98,8 @@ std::string number_cell(std::optional<double> value)
 std::string ratio_cell(const figure& one)
 {
     return one.ratio ? fmt::format(
-                           "<td>{:.2f}<small>{:.2f} – {:.2f}</small></td>", one.ratio->median,
-                           one.ratio->least, one.ratio->most)
+                           "<td>{:.2f}<small>{:.2f} – {:.2f}</small></td>", one.ratio->median, one.ratio->min,
+                           one.ratio->max)
                      : std::string{"<td></td>"};
 }
 
@@ -191,27 +191,28 @@ void write_list(std::ostream& out, const std::vector<std::pair<std::string_view,
 
 void write_circumstances(std::ostream& out, const results& measured)
 {
-    const machine& on = measured.on;
-    const options& with = measured.with;
+    const machine_info& machine = measured.machine;
+    const options& settings = measured.settings;
     fmt::print(out, "<section>\n<h2>The machine</h2>\n");
     write_list(
-        out, {{"processor", fmt::format("{}, {} CPUs", on.processor, on.cores)},
-              {"confined to", fmt::format("CPU {}, with the masters, where it is one CPU", on.cpu)},
-              {"load before", fmt::format("{:.2f}", on.load)},
-              {"kernel", on.kernel},
-              {"masters", on.server},
-              {"compiler", on.compiler},
-              {"Boost", on.boost}});
+        out, {{"processor", fmt::format("{}, {} CPUs", machine.processor, machine.cores)},
+              {"confined to", fmt::format("CPU {}, with the masters, where it is one CPU", machine.cpu)},
+              {"load before", fmt::format("{:.2f}", machine.load)},
+              {"kernel", machine.kernel},
+              {"masters", machine.server},
+              {"compiler", machine.compiler},
+              {"Boost", machine.boost}});
     fmt::print(out, "</section>\n<section>\n<h2>The settings</h2>\n");
     write_list(
-        out, {{"masters", fmt::format("{}", with.masters)},
-              {"rounds", fmt::format("{} of each client, by turns", with.rounds)},
-              {"pairs", fmt::format("{} of acquire and release in a round", with.pairs)},
-              {"kept leases",
-               fmt::format("{}, for {} s", fmt::join(with.kept, ", "), with.keep_for.count() / 1000)},
-              {"trials", fmt::format(
-                             "{} s of restarts, {} runs with masters that hang, {} races",
-                             with.trials.rolling.count(), with.trials.hung_runs, with.trials.races)}});
+        out,
+        {{"masters", fmt::format("{}", settings.masters)},
+         {"rounds", fmt::format("{} of each client, by turns", settings.rounds)},
+         {"pairs", fmt::format("{} of acquire and release in a round", settings.pairs)},
+         {"kept leases",
+          fmt::format("{}, for {} s", fmt::join(settings.kept, ", "), settings.keep_for.count() / 1000)},
+         {"trials", fmt::format(
+                        "{} s of restarts, {} runs with masters that hang, {} races",
+                        settings.trials.rolling.count(), settings.trials.hung_runs, settings.trials.races)}});
     fmt::print(out, "</section>\n");
 }
 

@@ -57,7 +57,7 @@ std::string json_of(const figure& one)
     {
         out += fmt::format(
             R"(, "ratio": {{"median": {}, "least": {}, "most": {}}})", number(one.ratio->median),
-            number(one.ratio->least), number(one.ratio->most));
+            number(one.ratio->min), number(one.ratio->max));
     }
     if (one.goal)
     {
@@ -97,7 +97,7 @@ std::string json_of(const plot& one)
 std::vector<std::string> notes_on(const results& measured)
 {
     std::vector<std::string> notes;
-    if (measured.with.quick)
+    if (measured.settings.quick)
     {
         notes.emplace_back("This was a quick run, for a first look: fewer rounds and pairs, shorter trials. "
                            "Its figures scatter more.");
@@ -106,7 +106,7 @@ std::vector<std::string> notes_on(const results& measured)
         "A ratio is what was measured in a round, divided by the reference in the round beside it.");
     notes.push_back(fmt::format(
         "It is the median over {} rounds of each kind by turns, {} pairs each; beside it the extremes.",
-        measured.with.rounds, measured.with.pairs));
+        measured.settings.rounds, measured.settings.pairs));
     notes.emplace_back("Where all share one CPU, a master that is out of order leaves its part to the "
                        "others: a ratio may be below 1.");
     return notes;
@@ -121,10 +121,10 @@ void write_table(std::ostream& out, const results& measured)
             "ratio (least - most)", "goal");
         for (const figure& one : group.figures)
         {
-            const std::string ratio = one.ratio ? fmt::format(
-                                                      "{:.2f} ({:.2f} - {:.2f})", one.ratio->median,
-                                                      one.ratio->least, one.ratio->most)
-                                                : std::string{};
+            const std::string ratio =
+                one.ratio ? fmt::format(
+                                "{:.2f} ({:.2f} - {:.2f})", one.ratio->median, one.ratio->min, one.ratio->max)
+                          : std::string{};
             const std::string goal =
                 one.goal ? fmt::format("{} at most {:.2f}", one.met() ? "met:    " : "NOT MET:", *one.goal)
                          : std::string{};
@@ -145,36 +145,37 @@ void write_table(std::ostream& out, const results& measured)
         }
     }
     fmt::print(out, "\n{}\n", fmt::join(notes_on(measured), "\n"));
-    const machine& on = measured.on;
+    const machine_info& machine = measured.machine;
     fmt::print(
         out,
         "{} master(s) ({}), client and masters on CPU {} of {} where it is one ({})\n{}, {}, Boost {}, load "
         "{:.2f} before, {}\n",
-        measured.with.masters, on.server, on.cpu, on.cores, on.processor, on.kernel, on.compiler, on.boost,
-        on.load, measured.began);
+        measured.settings.masters, machine.server, machine.cpu, machine.cores, machine.processor,
+        machine.kernel, machine.compiler, machine.boost, machine.load, measured.began);
 }
 
 void write_json(std::ostream& out, const results& measured)
 {
-    const machine& on = measured.on;
-    const options& with = measured.with;
+    const machine_info& machine = measured.machine;
+    const options& settings = measured.settings;
     fmt::print(
         out,
         "{{\n  \"machine\": {{\"processor\": {}, \"cores\": {}, \"kernel\": {}, \"compiler\": {}, \"boost\": "
         "{}, ",
-        json_string(on.processor), on.cores, json_string(on.kernel), json_string(on.compiler),
-        json_string(on.boost));
+        json_string(machine.processor), machine.cores, json_string(machine.kernel),
+        json_string(machine.compiler), json_string(machine.boost));
     fmt::print(
-        out, "\"server\": {}, \"cpu\": {}, \"load\": {}}},\n", json_string(on.server), on.cpu, on.load);
+        out, "\"server\": {}, \"cpu\": {}, \"load\": {}}},\n", json_string(machine.server), machine.cpu,
+        machine.load);
     fmt::print(
-        out, "  \"settings\": {{\"quick\": {}, \"masters\": {}, \"rounds\": {}, \"pairs\": {}, ", with.quick,
-        with.masters, with.rounds, with.pairs);
+        out, "  \"settings\": {{\"quick\": {}, \"masters\": {}, \"rounds\": {}, \"pairs\": {}, ",
+        settings.quick, settings.masters, settings.rounds, settings.pairs);
     fmt::print(
         out,
         "\"kept\": [{}], \"keep_for_ms\": {}, \"trial_s\": {}, \"trial_hung_runs\": {}, \"trial_races\": "
         "{}}},\n",
-        fmt::join(with.kept, ", "), with.keep_for.count(), with.trials.rolling.count(), with.trials.hung_runs,
-        with.trials.races);
+        fmt::join(settings.kept, ", "), settings.keep_for.count(), settings.trials.rolling.count(),
+        settings.trials.hung_runs, settings.trials.races);
     fmt::print(out, "  \"began\": {},\n  \"groups\": [", json_string(measured.began));
     const char* before_group = "\n";
     for (const figure_group& group : measured.groups)

@@ -15,8 +15,8 @@ namespace redlock::bench
 
 struct results
 {
-    machine on;
-    options with;
+    machine_info machine;
+    options settings;
     std::vector<figure_group> groups;
     std::string began{}; // "2026-08-01 14:05 UTC".
 };

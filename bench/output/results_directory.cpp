@@ -33,21 +33,21 @@ void write_file(const std::filesystem::path& file, Writer write)
 
 } // namespace
 
-results_directory::results_directory(std::filesystem::path place) : place_{std::move(place)}
+results_directory::results_directory(std::filesystem::path place) : path_{std::move(place)}
 {
     std::error_code problem;
-    std::filesystem::create_directories(place_, problem);
-    if (problem || ::access(place_.c_str(), W_OK | X_OK) != 0)
+    std::filesystem::create_directories(path_, problem);
+    if (problem || ::access(path_.c_str(), W_OK | X_OK) != 0)
     {
         throw std::runtime_error{fmt::format(
-            "nothing can be written to the directory '{}'; --results takes another one", place_.string())};
+            "nothing can be written to the directory '{}'; --results takes another one", path_.string())};
     }
 }
 
 void results_directory::write(const results& measured) const
 {
-    write_file(place_ / "results.json", [&](std::ostream& out) { write_json(out, measured); });
-    const pictures drawn = draw_pictures(measured, place_);
+    write_file(path_ / "results.json", [&](std::ostream& out) { write_json(out, measured); });
+    const pictures drawn = draw_pictures(measured, path_);
     write_file(page(), [&](std::ostream& out) { write_page(out, measured, drawn); });
 }
 

@@ -17,10 +17,10 @@ class results_directory
 
     /// What stands there of an earlier run, under the same names, is replaced.
     void write(const results& measured) const;
-    std::filesystem::path page() const { return place_ / "index.html"; }
+    std::filesystem::path page() const { return path_ / "index.html"; }
 
   private:
-    std::filesystem::path place_;
+    std::filesystem::path path_;
 };
 
 } // namespace redlock::bench

@@ -26,34 +26,34 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr std::array<scene, 4> scenes{
+constexpr std::array<contention_scenario, 4> scenarios{
     {{"2 clients", 2, false},
      {"10 clients", 10, false},
      {"100 clients", 100, false},
      {"1 of 2 at once", 2, true}}};
-constexpr double most_of_a_greedy_one = 0.6;
+constexpr double max_greedy_share = 0.6;
 
 /// What the rounds of one kind of clients gave.
-struct contest_record
+struct contention_rounds
 {
-    void add(contest round)
+    void add(contention_round round)
     {
-        const auto [least_of_one, most_of_one] =
-            std::minmax_element(round.grants.begin(), round.grants.end());
+        const auto [min_grants, max_grants] = std::minmax_element(round.grants.begin(), round.grants.end());
         // Rivals that split the votes all the time may leave a round without any.
-        const double all = std::max(1.0, std::accumulate(round.grants.begin(), round.grants.end(), 0.0));
+        const double total_grants =
+            std::max(1.0, std::accumulate(round.grants.begin(), round.grants.end(), 0.0));
         hand_overs.insert(hand_overs.end(), round.hand_overs.begin(), round.hand_overs.end());
         const auto samples = sorted(std::move(round.hand_overs));
         p50.push_back(percentile_us(samples, 0.5));
         p99.push_back(percentile_us(samples, 0.99));
-        rounds.push_back(round.rounds / all);
-        commands.push_back(round.commands / all);
-        grants.push_back(all / round.seconds);
-        again.push_back(round.again / all);
-        least.push_back(*least_of_one / all);
-        most.push_back(*most_of_one / all);
-        first.push_back(round.grants.front() / all);
-        longest_wait.push_back(std::chrono::duration<double, std::milli>{round.longest_wait}.count());
+        rounds.push_back(round.rounds / total_grants);
+        commands.push_back(round.commands / total_grants);
+        grants.push_back(total_grants / round.seconds);
+        repeated.push_back(round.repeated_grants / total_grants);
+        min_share.push_back(*min_grants / total_grants);
+        max_share.push_back(*max_grants / total_grants);
+        first_share.push_back(round.grants.front() / total_grants);
+        max_wait.push_back(std::chrono::duration<double, std::milli>{round.max_wait}.count());
     }
 
     /// Of the hand-overs of all rounds together.
@@ -62,66 +62,68 @@ struct contest_record
     std::vector<std::chrono::nanoseconds> hand_overs;
     std::vector<double> p50; // Of the hand-overs of a round.
     std::vector<double> p99;
-    std::vector<double> rounds;       // For a grant.
-    std::vector<double> commands;     // For a grant, of all masters together.
-    std::vector<double> grants;       // A second.
-    std::vector<double> again;        // The part of all grants that the last holder got again.
-    std::vector<double> least;        // The part that one client got, at least.
-    std::vector<double> most;         // At most.
-    std::vector<double> first;        // That the first one got.
-    std::vector<double> longest_wait; // In milliseconds.
+    std::vector<double> rounds;      // For a grant.
+    std::vector<double> commands;    // For a grant, of all masters together.
+    std::vector<double> grants;      // A second.
+    std::vector<double> repeated;    // The part of all grants that the last holder got again.
+    std::vector<double> min_share;   // The part that one client got, at least.
+    std::vector<double> max_share;   // At most.
+    std::vector<double> first_share; // That the first one got.
+    std::vector<double> max_wait;    // In milliseconds.
 };
 
-using both = std::pair<contest_record, contest_record>; // Of the textbook's clients and of ours.
+using strategy_pair =
+    std::pair<contention_rounds, contention_rounds>; // Of the textbook's clients and of ours.
 
-void add_figures(const scene& what, const both& seen, std::vector<figure>& out)
+void add_figures(const contention_scenario& scenario, const strategy_pair& outcome, std::vector<figure>& out)
 {
-    const auto& [textbooks, redlocks] = seen;
-    const auto name = [&](std::string_view of) { return fmt::format("{}: {}", what.name, of); };
-    const auto hand_over =
-        [&](std::string_view of, double fraction, std::vector<double> contest_record::*each)
+    const auto& [textbooks, redlocks] = outcome;
+    const auto name = [&](std::string_view of) { return fmt::format("{}: {}", scenario.name, of); };
+    const auto add_hand_over =
+        [&](std::string_view of, double fraction, std::vector<double> contention_rounds::*each)
     {
         out.push_back(
             {name(of), "us", textbooks.overall_us(fraction), redlocks.overall_us(fraction),
              ratios(redlocks.*each, textbooks.*each), std::nullopt});
     };
-    const auto medians = [&](std::string_view of, std::string unit, std::vector<double> contest_record::*each)
+    const auto add_medians =
+        [&](std::string_view of, std::string unit, std::vector<double> contention_rounds::*each)
     {
         out.push_back(
             {name(of), std::move(unit), spread_of(textbooks.*each).median, spread_of(redlocks.*each).median,
              ratios(redlocks.*each, textbooks.*each), std::nullopt});
     };
     // Those who got nothing have no ratio to others.
-    const auto part = [&](std::string_view of, std::vector<double> contest_record::*each)
+    const auto add_share = [&](std::string_view of, std::vector<double> contention_rounds::*each)
     {
         out.push_back(
             {name(of), "", spread_of(textbooks.*each).median, spread_of(redlocks.*each).median, std::nullopt,
              std::nullopt});
     };
-    hand_over("release to grant p50", 0.5, &contest_record::p50);
-    hand_over("release to grant p99", 0.99, &contest_record::p99);
-    medians("rounds per grant", "", &contest_record::rounds);
-    medians("commands per grant", "", &contest_record::commands);
-    medians("grants", "/s", &contest_record::grants);
-    medians("longest wait", "ms", &contest_record::longest_wait);
-    part("grants to the last holder", &contest_record::again);
-    part("least share of one", &contest_record::least);
-    part("largest share of one", &contest_record::most);
-    if (what.greedy)
+    add_hand_over("release to grant p50", 0.5, &contention_rounds::p50);
+    add_hand_over("release to grant p99", 0.99, &contention_rounds::p99);
+    add_medians("rounds per grant", "", &contention_rounds::rounds);
+    add_medians("commands per grant", "", &contention_rounds::commands);
+    add_medians("grants", "/s", &contention_rounds::grants);
+    add_medians("longest wait", "ms", &contention_rounds::max_wait);
+    add_share("grants to the last holder", &contention_rounds::repeated);
+    add_share("least share of one", &contention_rounds::min_share);
+    add_share("largest share of one", &contention_rounds::max_share);
+    if (scenario.greedy)
     {
-        part("its own share", &contest_record::first);
-        out.back().goal = most_of_a_greedy_one;
-        out.back().samples = redlocks.first;
+        add_share("its own share", &contention_rounds::first_share);
+        out.back().goal = max_greedy_share;
+        out.back().samples = redlocks.first_share;
     }
 }
 
 /// How something grows with the number of clients.
-class growth
+class contention_growth
 {
   public:
-    void add(std::size_t clients, const both& seen)
+    void add(std::size_t clients, const strategy_pair& outcome)
     {
-        const auto& [textbooks, redlocks] = seen;
+        const auto& [textbooks, redlocks] = outcome;
         const auto at = static_cast<double>(clients);
         constexpr double us_per_ms = 1000;
         hand_over_[0].points.emplace_back(at, textbooks.overall_us(0.5) / us_per_ms);
@@ -150,31 +152,33 @@ class growth
 
 } // namespace
 
-figure_group measure_contention(std::span<test::server> masters, const options& asked, progress& shown)
+figure_group measure_contention(std::span<test::server> masters, const options& settings, progress& status)
 {
     figure_group group{
         fmt::format(
-            "Clients that want the same resource, and hold it for {} to {} ms", shortest_hold / 1ms,
-            longest_hold / 1ms),
+            "Clients that want the same resource, and hold it for {} to {} ms", min_hold / 1ms,
+            max_hold / 1ms),
         "textbook",
         {}};
-    growth with_clients;
-    for (const scene& what : scenes)
+    contention_growth with_clients;
+    for (const contention_scenario& scenario : scenarios)
     {
-        both seen;
-        for (std::size_t round = 0; round < asked.rounds; ++round)
+        strategy_pair outcome;
+        for (std::size_t round = 0; round < settings.rounds; ++round)
         {
-            shown.show(
-                fmt::format("the same resource, {}: round {} of {}", what.name, round + 1, asked.rounds));
-            seen.first.add(
-                rivals{unhurried(masters), what, waiting::textbook}.run(masters, asked.contend_for));
-            seen.second.add(
-                rivals{unhurried(masters), what, waiting::library}.run(masters, asked.contend_for));
+            status.show(fmt::format(
+                "the same resource, {}: round {} of {}", scenario.name, round + 1, settings.rounds));
+            outcome.first.add(
+                contending_clients{config_with_long_timeout(masters), scenario, wait_strategy::textbook}.run(
+                    masters, settings.contend_for));
+            outcome.second.add(
+                contending_clients{config_with_long_timeout(masters), scenario, wait_strategy::library}.run(
+                    masters, settings.contend_for));
         }
-        add_figures(what, seen, group.figures);
-        if (!what.greedy)
+        add_figures(scenario, outcome, group.figures);
+        if (!scenario.greedy)
         {
-            with_clients.add(what.clients, seen);
+            with_clients.add(scenario.clients, outcome);
         }
     }
     group.plots = std::move(with_clients).plots();

@@ -31,8 +31,8 @@ namespace
 using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds round_trip = 1ms;
-constexpr std::size_t pings = 100;
-constexpr std::size_t part_of_the_pairs = 4; // One takes milliseconds here.
+constexpr std::size_t ping_count = 100;
+constexpr std::size_t pairs_divisor = 4; // One takes milliseconds here.
 
 /// Asks one master after the other until a majority has granted, which is the least that such a client can do: some ask
 /// all of them each time. No deadlines, and its owner id is always the same: it is no lock to be used.
@@ -47,12 +47,12 @@ class sequential_client final : public client
         }
     }
 
-    stretch run(const work& what) override
+    run_record run(const workload& load) override
     {
         const std::string key = std::string{key_prefix} + resource_of("article", 0);
         const std::string lifetime = std::to_string(ttl.count());
-        stretch done;
-        stopwatch watch{done, what};
+        run_record done;
+        stopwatch watch{done, load};
         stopwatch::clock::time_point asked;
         while (watch.begin_pair(asked))
         {
@@ -82,14 +82,14 @@ class sequential_client final : public client
 };
 
 /// How long the way to the masters and back is, sorted.
-std::vector<std::chrono::nanoseconds> pinged(std::span<const int> ports)
+std::vector<std::chrono::nanoseconds> measure_pings(std::span<const int> ports)
 {
     std::vector<std::chrono::nanoseconds> samples;
     for (const int port : ports)
     {
         test::control_client master = test::control_client::to_port(port);
         master.command({"PING"}); // The proxy connects to the master meanwhile.
-        for (std::size_t ping = 0; ping < pings; ++ping)
+        for (std::size_t ping = 0; ping < ping_count; ++ping)
         {
             const auto asked = std::chrono::steady_clock::now();
             master.command({"PING"});
@@ -101,7 +101,7 @@ std::vector<std::chrono::nanoseconds> pinged(std::span<const int> ports)
 
 } // namespace
 
-figure_group measure_distance(std::span<test::server> masters, const options& asked, progress& shown)
+figure_group measure_distance(std::span<test::server> masters, const options& settings, progress& status)
 {
     const std::string length = fmt::format("{} ms", round_trip / 1ms);
     proxied_masters distant{masters};
@@ -109,21 +109,21 @@ figure_group measure_distance(std::span<test::server> masters, const options& as
     raw_client raw{ports};
     redlock_client redlock{distant.options()};
     sequential_client sequential{ports};
-    redlock.await_unconnected(0);
-    shown.show(fmt::format("masters {} away: warming up", length));
+    redlock.await_disconnected(0);
+    status.show(fmt::format("masters {} away: warming up", length));
     distant.set_delay(round_trip, distant.size());
     // Masters, proxies and their timers take some time beside it.
-    const std::chrono::duration<double, std::micro> beside{
-        percentile_us(pinged(ports), 0.5) - round_trip / 1us};
-    const auto delay = std::max(0us, round_trip - std::chrono::round<std::chrono::microseconds>(beside));
+    const std::chrono::duration<double, std::micro> overhead{
+        percentile_us(measure_pings(ports), 0.5) - round_trip / 1us};
+    const auto delay = std::max(0us, round_trip - std::chrono::round<std::chrono::microseconds>(overhead));
     distant.set_delay(delay, distant.size());
-    const auto trips = pinged(ports);
-    const std::vector<rounds> seen = by_turns(
-        {{raw, masters}, {redlock, masters}, {sequential, masters}}, {asked.pairs / part_of_the_pairs},
-        asked.rounds, shown, fmt::format("masters {} away", length));
-    const rounds& raws = seen[0];
-    const rounds& redlocks = seen[1];
-    const rounds& sequentials = seen[2];
+    const auto trips = measure_pings(ports);
+    const std::vector<rounds> by_client = run_alternately(
+        {{raw, masters}, {redlock, masters}, {sequential, masters}}, {settings.pairs / pairs_divisor},
+        settings.rounds, status, fmt::format("masters {} away", length));
+    const rounds& raws = by_client[0];
+    const rounds& redlocks = by_client[1];
+    const rounds& sequentials = by_client[2];
     figure_group group{
         fmt::format("One client, masters {} away", length),
         "raw",

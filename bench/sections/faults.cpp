@@ -22,12 +22,12 @@ namespace
 {
 
 // Less than dead_after: so long at least the connections to stopped masters stay open.
-constexpr std::chrono::milliseconds while_connected{800};
-constexpr std::size_t most_faulty = 2;
-constexpr std::chrono::milliseconds slow_by{5};
+constexpr std::chrono::milliseconds connected_time{800};
+constexpr std::size_t max_faulty = 2;
+constexpr std::chrono::milliseconds slow_delay{5};
 
 /// Rounds with a fault, and the healthy one before each.
-struct faulty_rounds
+struct fault_rounds
 {
     std::string name;
     bool is_drawn = true;
@@ -35,22 +35,23 @@ struct faulty_rounds
     rounds faulty{};
 };
 
-class fault_section
+class fault_runner
 {
   public:
-    fault_section(
-        std::span<test::server> masters, const config& to_reach_them, const options& asked, progress& shown)
-        : masters_{masters}, asked_{asked}, shown_{shown}, client_{to_reach_them}
+    fault_runner(
+        std::span<test::server> masters, const config& to_reach_them, const options& settings,
+        progress& status)
+        : masters_{masters}, settings_{settings}, status_{status}, client_{to_reach_them}
     {
-        client_.await_unconnected(0);
+        client_.await_disconnected(0);
     }
 
     /// SIGSTOP: first while their connections are open, then once the client has given them up.
-    void hang(std::size_t count, std::vector<faulty_rounds>& out)
+    void hang(std::size_t count, std::vector<fault_rounds>& out)
     {
-        faulty_rounds connected{fmt::format("{} hung", count)};
-        faulty_rounds given_up{fmt::format("{} hung and given up", count), false};
-        for (std::size_t round = 0; round < asked_.rounds; ++round)
+        fault_rounds connected{fmt::format("{} hung", count)};
+        fault_rounds given_up{fmt::format("{} hung and given up", count), false};
+        for (std::size_t round = 0; round < settings_.rounds; ++round)
         {
             show(count, "hung", round);
             run_healthy(connected);
@@ -59,24 +60,24 @@ class fault_section
             {
                 master.stop();
             }
-            connected.faulty.push_back(run(while_connected));
-            client_.await_unconnected(count);
+            connected.faulty.push_back(run(connected_time));
+            client_.await_disconnected(count);
             given_up.faulty.push_back(run());
             for (test::server& master : masters_.first(count))
             {
                 master.resume();
             }
-            client_.await_unconnected(0);
+            client_.await_disconnected(0);
         }
         out.push_back(std::move(connected));
         out.push_back(std::move(given_up));
     }
 
     /// SIGKILL.
-    void kill(std::size_t count, std::vector<faulty_rounds>& out)
+    void kill(std::size_t count, std::vector<fault_rounds>& out)
     {
-        faulty_rounds dead{fmt::format("{} dead", count)};
-        for (std::size_t round = 0; round < asked_.rounds; ++round)
+        fault_rounds dead{fmt::format("{} dead", count)};
+        for (std::size_t round = 0; round < settings_.rounds; ++round)
         {
             show(count, "dead", round);
             run_healthy(dead);
@@ -84,26 +85,26 @@ class fault_section
             {
                 master.kill();
             }
-            client_.await_unconnected(count);
+            client_.await_disconnected(count);
             dead.faulty.push_back(run());
             for (test::server& master : masters_.first(count))
             {
                 master.restart();
             }
-            client_.await_unconnected(0);
+            client_.await_disconnected(0);
         }
         out.push_back(std::move(dead));
     }
 
     /// They answer late, but in time.
-    void slow_down(proxied_masters& distant, std::size_t count, std::vector<faulty_rounds>& out)
+    void slow_down(proxied_masters& distant, std::size_t count, std::vector<fault_rounds>& out)
     {
-        faulty_rounds slow{fmt::format("{} slow by {} ms", count, slow_by.count())};
-        for (std::size_t round = 0; round < asked_.rounds; ++round)
+        fault_rounds slow{fmt::format("{} slow by {} ms", count, slow_delay.count())};
+        for (std::size_t round = 0; round < settings_.rounds; ++round)
         {
             show(count, "slow", round);
             run_healthy(slow);
-            distant.set_delay(slow_by, count);
+            distant.set_delay(slow_delay, count);
             slow.faulty.push_back(run());
             distant.set_delay({}, count);
         }
@@ -113,35 +114,35 @@ class fault_section
   private:
     void show(std::size_t count, std::string_view how, std::size_t round)
     {
-        shown_.show(fmt::format(
-            "{} of {} {}: round {} of {}", count, masters_.size(), how, round + 1, asked_.rounds));
+        status_.show(fmt::format(
+            "{} of {} {}: round {} of {}", count, masters_.size(), how, round + 1, settings_.rounds));
     }
 
-    stretch run(std::chrono::nanoseconds at_most = std::chrono::minutes{5})
+    run_record run(std::chrono::nanoseconds time_limit = std::chrono::minutes{5})
     {
-        return measured({client_, {}}, {asked_.pairs, at_most}); // Dead masters show no CPU time.
+        return run_measured({client_, {}}, {settings_.pairs, time_limit}); // Dead masters show no CPU time.
     }
 
-    void run_healthy(faulty_rounds& into)
+    void run_healthy(fault_rounds& into)
     {
         run(); // Warms up what went cold in the last fault.
         into.healthy.push_back(run());
     }
 
     std::span<test::server> masters_;
-    const options& asked_;
-    progress& shown_;
+    const options& settings_;
+    progress& status_;
     redlock_client client_;
 };
 
 constexpr std::string_view reference = "all healthy";
 
 /// Their figures, and a picture of all of them.
-void add(std::string name, std::string title, const std::vector<faulty_rounds>& seen, figure_group& to)
+void add(std::string name, std::string title, const std::vector<fault_rounds>& faults, figure_group& to)
 {
     rounds healthy;
     std::vector<series> lines;
-    for (const faulty_rounds& each : seen)
+    for (const fault_rounds& each : faults)
     {
         healthy.insert(healthy.end(), each.healthy.begin(), each.healthy.end());
         if (each.is_drawn)
@@ -156,29 +157,29 @@ void add(std::string name, std::string title, const std::vector<faulty_rounds>& 
 
 } // namespace
 
-figure_group measure_faults(std::span<test::server> masters, const options& asked, progress& shown)
+figure_group measure_faults(std::span<test::server> masters, const options& settings, progress& status)
 {
     figure_group group{"One client, some of the masters out of order", std::string{reference}, {}};
     const std::size_t minority = masters.size() - quorum_of(masters.size());
-    const std::size_t most = std::min(minority, most_faulty);
-    fault_section near{masters, config_for(masters), asked, shown};
-    std::vector<faulty_rounds> gone;
-    for (std::size_t count = 1; count <= most; ++count)
+    const std::size_t max_count = std::min(minority, max_faulty);
+    fault_runner near{masters, config_for(masters), settings, status};
+    std::vector<fault_rounds> unresponsive;
+    for (std::size_t count = 1; count <= max_count; ++count)
     {
-        near.hang(count, gone);
-        near.kill(count, gone);
+        near.hang(count, unresponsive);
+        near.kill(count, unresponsive);
     }
-    add("faults", "Acquire latency of one client, some masters hung or dead", gone, group);
+    add("faults", "Acquire latency of one client, some masters hung or dead", unresponsive, group);
     // Those that will be slow are behind proxies also when they are healthy. It is the others who decide, both times.
-    proxied_masters distant{masters.first(most)};
+    proxied_masters distant{masters.first(max_count)};
     config with_distant = distant.options();
-    for (const test::server& master : masters.subspan(most))
+    for (const test::server& master : masters.subspan(max_count))
     {
         with_distant.masters.emplace_back(master.url());
     }
-    fault_section with_proxies{masters, with_distant, asked, shown};
-    std::vector<faulty_rounds> slow;
-    for (std::size_t count = 1; count <= most; ++count)
+    fault_runner with_proxies{masters, with_distant, settings, status};
+    std::vector<fault_rounds> slow;
+    for (std::size_t count = 1; count <= max_count; ++count)
     {
         with_proxies.slow_down(distant, count, slow);
     }

@@ -32,16 +32,16 @@ namespace
 namespace asio = boost::asio;
 
 constexpr std::chrono::milliseconds kept_ttl{30'000};
-constexpr std::size_t acquired_at_once = 100;
-constexpr std::chrono::milliseconds between_looks{100};
-constexpr std::size_t looks_at_all =
+constexpr std::size_t concurrent_acquires = 100;
+constexpr std::chrono::milliseconds sample_interval{100};
+constexpr std::size_t sample_slices =
     10; // Each is at a part of the leases: what is due meanwhile has to wait.
 // Extensions are due at whole beats of this length on the library's clock (docs/algorithm.md). What is sent between two of
 // them was due at the first, if it isn't late by more than a beat.
-constexpr std::chrono::milliseconds beat{25};
+constexpr std::chrono::milliseconds tick{25};
 // After the one before was answered, which has a beat's time here.
-constexpr std::chrono::milliseconds due_at_the_latest = kept_ttl / 3 + kept_ttl / 30;
-constexpr std::chrono::milliseconds longest_in_time = due_at_the_latest + 2 * beat;
+constexpr std::chrono::milliseconds max_extension_interval = kept_ttl / 3 + kept_ttl / 30;
+constexpr std::chrono::milliseconds max_punctual_interval = max_extension_interval + 2 * tick;
 
 /// As the algorithm has it, with the default of `config::drift_factor`.
 std::chrono::nanoseconds drift_of(std::chrono::milliseconds ttl)
@@ -53,12 +53,15 @@ std::chrono::nanoseconds drift_of(std::chrono::milliseconds ttl)
 class keeping_client
 {
   public:
-    explicit keeping_client(std::span<const test::server> masters) : locks_{io_, unhurried(masters)} {}
+    explicit keeping_client(std::span<const test::server> masters)
+        : locks_{io_, config_with_long_timeout(masters)}
+    {
+    }
 
     void acquire(std::size_t count)
     {
         leases_.reserve(count);
-        for (std::size_t worker = 0; worker < std::min(count, acquired_at_once); ++worker)
+        for (std::size_t worker = 0; worker < std::min(count, concurrent_acquires); ++worker)
         {
             asio::co_spawn(
                 io_, acquire_some(count),
@@ -82,17 +85,17 @@ class keeping_client
     {
         for (const lease& each : leases_)
         {
-            seen_.push_back(each.valid_until());
+            last_valid_until_.push_back(each.valid_until());
         }
         const clock::time_point ends = clock::now() + duration;
-        for (std::size_t look = 0; clock::now() < ends; ++look)
+        for (std::size_t sample = 0; clock::now() < ends; ++sample)
         {
             const auto before = cpu_of_this_thread();
             const std::uint64_t allocations_before = test::allocations_of_this_thread();
-            io_.run_for(between_looks);
+            io_.run_for(sample_interval);
             cpu_ += cpu_of_this_thread() - before;
             allocations_ += test::allocations_of_this_thread() - allocations_before;
-            look_at_part(look % looks_at_all);
+            sample_slice(sample % sample_slices);
         }
     }
 
@@ -106,8 +109,8 @@ class keeping_client
 
     std::chrono::nanoseconds cpu() const { return cpu_; }
     std::uint64_t allocations() const { return allocations_; }
-    std::chrono::nanoseconds least_left() const { return least_left_; }
-    std::chrono::nanoseconds longest_between_two() const { return longest_between_; }
+    std::chrono::nanoseconds min_validity() const { return min_validity_; }
+    std::chrono::nanoseconds max_between_extensions() const { return max_between_; }
     /// How long after it was due each extension was sent.
     const std::vector<std::chrono::nanoseconds>& lateness() const { return lateness_; }
     std::size_t lost() const
@@ -129,20 +132,21 @@ class keeping_client
         }
     }
 
-    void look_at_part(std::size_t part)
+    void sample_slice(std::size_t part)
     {
-        const auto border = [&](std::size_t number) { return leases_.size() * number / looks_at_all; };
+        const auto slice_begin = [&](std::size_t number) { return leases_.size() * number / sample_slices; };
         const clock::time_point now = clock::now();
-        for (std::size_t at = border(part); at < border(part + 1); ++at)
+        for (std::size_t at = slice_begin(part); at < slice_begin(part + 1); ++at)
         {
             const clock::time_point valid_until = leases_[at].valid_until();
-            least_left_ = std::min<std::chrono::nanoseconds>(least_left_, valid_until - now);
-            if (const auto later = valid_until - std::exchange(seen_[at], valid_until); later.count() > 0)
+            min_validity_ = std::min<std::chrono::nanoseconds>(min_validity_, valid_until - now);
+            if (const auto extended_by = valid_until - std::exchange(last_valid_until_[at], valid_until);
+                extended_by.count() > 0)
             {
                 // Validity is counted from the sending.
                 const clock::time_point sent = valid_until - (kept_ttl - drift_of(kept_ttl));
-                lateness_.push_back(sent.time_since_epoch() % beat);
-                longest_between_ = std::max<std::chrono::nanoseconds>(longest_between_, later);
+                lateness_.push_back(sent.time_since_epoch() % tick);
+                max_between_ = std::max<std::chrono::nanoseconds>(max_between_, extended_by);
             }
         }
     }
@@ -150,13 +154,13 @@ class keeping_client
     asio::io_context io_{1};
     lock_manager locks_;
     std::vector<lease> leases_;
-    std::vector<clock::time_point> seen_; // Until when each was valid at the last look.
+    std::vector<clock::time_point> last_valid_until_; // Until when each was valid at the last look.
     std::vector<std::chrono::nanoseconds> lateness_;
-    std::chrono::nanoseconds longest_between_{0};
+    std::chrono::nanoseconds max_between_{0};
     std::size_t started_ = 0;
     std::chrono::nanoseconds cpu_{0};
     std::uint64_t allocations_ = 0;
-    std::chrono::nanoseconds least_left_ = std::chrono::hours{1};
+    std::chrono::nanoseconds min_validity_ = std::chrono::hours{1};
 };
 
 /// How things grow with the number of leases.
@@ -190,10 +194,10 @@ struct lease_growth
 };
 
 void measure(
-    std::size_t count, std::chrono::milliseconds window, std::span<test::server> masters, progress& shown,
+    std::size_t count, std::chrono::milliseconds window, std::span<test::server> masters, progress& status,
     std::vector<figure>& out, lease_growth& growth)
 {
-    shown.show(fmt::format("{} kept leases: acquiring", count));
+    status.show(fmt::format("{} kept leases: acquiring", count));
     const auto leases = static_cast<double>(count);
     const std::int64_t heap_before = test::heap_of_this_thread();
     keeping_client client{masters};
@@ -202,7 +206,7 @@ void measure(
         static_cast<double>(test::heap_of_this_thread() - heap_before) - sizeof(lease) * leases;
     const double scripts_before = commands_run(masters.first(1), "evalsha");
     const auto server_cpu_before = cpu_of(masters);
-    shown.show(fmt::format("{} kept leases: keeping them for {} s", count, window.count() / 1000));
+    status.show(fmt::format("{} kept leases: keeping them for {} s", count, window.count() / 1000));
     client.keep(window);
     const std::chrono::duration<double> length = window;
     const double server_cpu = (cpu_of(masters) - server_cpu_before) / length;
@@ -212,8 +216,8 @@ void measure(
                          std::optional<double> goal = {}) {
         out.push_back({fmt::format("{} kept: {}", count, name), std::move(unit), {}, value, {}, goal});
     };
-    const bool of_the_goal = count == 100'000;
-    const auto goal = [&](double value) { return of_the_goal ? std::optional{value} : std::nullopt; };
+    const bool has_goals = count == 100'000;
+    const auto goal = [&](double value) { return has_goals ? std::optional{value} : std::nullopt; };
     add("lost", "", static_cast<double>(client.lost()), 0.0);
     add("memory of each", "byte", bytes / leases, goal(1024));
     add("client CPU", "%", cpu * 100, goal(10));
@@ -225,9 +229,9 @@ void measure(
         add("heap allocations of an extension", "",
             static_cast<double>(client.allocations()) / (extensions * length.count()));
         add("longest between two extensions", "s",
-            std::chrono::duration<double>{client.longest_between_two()}.count(),
-            goal(std::chrono::duration<double>{longest_in_time}.count()));
-        if (!client.lateness().empty() && client.longest_between_two() <= longest_in_time)
+            std::chrono::duration<double>{client.max_between_extensions()}.count(),
+            goal(std::chrono::duration<double>{max_punctual_interval}.count()));
+        if (!client.lateness().empty() && client.max_between_extensions() <= max_punctual_interval)
         {
             constexpr double us_per_ms = 1000;
             const auto samples = sorted(client.lateness());
@@ -236,18 +240,18 @@ void measure(
             add("extension sent late, most", "ms", percentile_us(samples, 1) / us_per_ms);
         }
     }
-    add("least validity left", "s", std::chrono::duration<double>{client.least_left()}.count());
+    add("least validity left", "s", std::chrono::duration<double>{client.min_validity()}.count());
     growth.memory.points.emplace_back(leases, bytes / (1 << 20));
     growth.client_cpu.points.emplace_back(leases, cpu * 100);
     growth.server_cpu.points.emplace_back(leases, server_cpu * 100);
     growth.extensions.points.emplace_back(leases, extensions);
-    shown.show(fmt::format("{} kept leases: giving them back", count));
+    status.show(fmt::format("{} kept leases: giving them back", count));
     client.release();
 }
 
 } // namespace
 
-figure_group measure_kept(std::span<test::server> masters, const options& asked, progress& shown)
+figure_group measure_kept(std::span<test::server> masters, const options& settings, progress& status)
 {
     figure_group group{
         fmt::format(
@@ -255,11 +259,11 @@ figure_group measure_kept(std::span<test::server> masters, const options& asked,
         "",
         {}};
     lease_growth growth;
-    for (const std::size_t count : asked.kept)
+    for (const std::size_t count : settings.kept)
     {
-        measure(count, asked.keep_for, masters, shown, group.figures, growth);
+        measure(count, settings.keep_for, masters, status, group.figures, growth);
     }
-    if (asked.kept.size() > 1)
+    if (settings.kept.size() > 1)
     {
         group.plots = std::move(growth).plots();
     }

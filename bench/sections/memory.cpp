@@ -37,16 +37,17 @@ namespace
 constexpr double mebibyte = 1 << 20;
 constexpr std::size_t workers = 100;
 constexpr std::chrono::milliseconds hung_for{2500}; // Well beyond dead_after, when hung masters are given up.
-constexpr std::chrono::milliseconds given_up{1500};
-constexpr std::chrono::milliseconds back_for{
+constexpr std::chrono::milliseconds given_up_after{1500};
+constexpr std::chrono::milliseconds resumed_for{
     1500}; // They are connected again, and have answered what they owed.
-constexpr std::chrono::milliseconds between_heap_looks{20};
-constexpr std::size_t most_hung = 2;
-constexpr double most_growth = 1; // MiB.
-constexpr double most_kept = 16;  // MiB: queues and buffers stay as large as they were, for the next time.
+constexpr std::chrono::milliseconds heap_sample_interval{20};
+constexpr std::size_t max_hung = 2;
+constexpr double max_growth_mib = 1; // MiB.
+constexpr double max_retained_mib =
+    16; // MiB: queues and buffers stay as large as they were, for the next time.
 
 /// At one moment.
-struct heap_look
+struct heap_sample
 {
     double seconds;    // Since the masters were stopped.
     double growth;     // In MiB: how much more there is in use than at first.
@@ -61,8 +62,8 @@ class busy_client
     {
         // Until it is connected, and has what it keeps for later use.
         work_for(std::chrono::milliseconds{200});
-        looks_.clear();
-        looks_.reserve(static_cast<std::size_t>((hung_for + back_for) / between_heap_looks));
+        samples_.clear();
+        samples_.reserve(static_cast<std::size_t>((hung_for + resumed_for) / heap_sample_interval));
         began_ = clock::now();
         heap_before_ = test::heap_of_this_thread();
         pairs_ = 0;
@@ -70,21 +71,21 @@ class busy_client
 
     void work_for(std::chrono::milliseconds duration)
     {
-        over_ = false;
+        stopping_ = false;
         for (std::size_t worker = 0; worker < workers; ++worker)
         {
             tasks_.start(acquire_and_release(worker));
         }
-        tasks_.start(look(duration));
+        tasks_.start(sample_heap(duration));
         tasks_.finish();
     }
 
-    std::vector<heap_look> looks() && { return std::move(looks_); }
+    std::vector<heap_sample> samples() && { return std::move(samples_); }
 
   private:
     asio::awaitable<void> acquire_and_release(std::size_t worker)
     {
-        while (!over_)
+        while (!stopping_)
         {
             ++pairs_;
             std::string name = resource_of("refund", worker);
@@ -95,18 +96,18 @@ class busy_client
         }
     }
 
-    asio::awaitable<void> look(std::chrono::milliseconds duration)
+    asio::awaitable<void> sample_heap(std::chrono::milliseconds duration)
     {
         asio::steady_timer timer{co_await asio::this_coro::executor};
-        for (auto looks = duration / between_heap_looks; looks > 0; --looks)
+        for (auto samples = duration / heap_sample_interval; samples > 0; --samples)
         {
-            timer.expires_after(between_heap_looks);
+            timer.expires_after(heap_sample_interval);
             co_await timer.async_wait(asio::use_awaitable);
             const std::chrono::duration<double> passed = clock::now() - began_;
             const auto growth = static_cast<double>(test::heap_of_this_thread() - heap_before_);
-            looks_.push_back({passed.count(), growth / mebibyte, pairs_});
+            samples_.push_back({passed.count(), growth / mebibyte, pairs_});
         }
-        over_ = true;
+        stopping_ = true;
     }
 
     using clock = std::chrono::steady_clock;
@@ -114,24 +115,24 @@ class busy_client
     asio::io_context io_{1};
     lock_manager locks_;
     task_group tasks_{io_};
-    bool over_ = false;
+    bool stopping_ = false;
     clock::time_point began_{};
     std::int64_t heap_before_ = 0;
     std::size_t pairs_ = 0;
-    std::vector<heap_look> looks_;
+    std::vector<heap_sample> samples_;
 };
 
 /// What there was to see of the heap.
-struct heap_course
+struct heap_growth
 {
-    double highest;       // Growth, in MiB.
-    double once_given_up; // What was added since.
-    double once_back;     // Growth at the end.
+    double highest;         // Growth, in MiB.
+    double after_giving_up; // What was added since.
+    double after_resuming;  // Growth at the end.
     double per_pair; // The highest growth for each pair begun before hung masters were given up, in bytes.
     series line;
 };
 
-heap_course run(std::span<test::server> masters, std::size_t hung)
+heap_growth run(std::span<test::server> masters, std::size_t hung)
 {
     busy_client client{masters};
     for (test::server& master : masters.first(hung))
@@ -143,49 +144,59 @@ heap_course run(std::span<test::server> masters, std::size_t hung)
     {
         master.resume();
     }
-    client.work_for(back_for);
-    const std::vector<heap_look> looks = std::move(client).looks();
-    const auto last_until = [&](std::chrono::duration<double> end)
-    { return *std::prev(std::ranges::upper_bound(looks, end.count(), {}, &heap_look::seconds)); };
-    const double highest = std::ranges::max_element(looks, {}, &heap_look::growth)->growth;
-    const auto unanswered = static_cast<double>(last_until(config{}.dead_after).pairs);
-    heap_course seen{
+    client.work_for(resumed_for);
+    const std::vector<heap_sample> samples = std::move(client).samples();
+    const auto last_before = [&](std::chrono::duration<double> end)
+    { return *std::prev(std::ranges::upper_bound(samples, end.count(), {}, &heap_sample::seconds)); };
+    const double highest = std::ranges::max_element(samples, {}, &heap_sample::growth)->growth;
+    const auto unanswered = static_cast<double>(last_before(config{}.dead_after).pairs);
+    heap_growth growth_of_hung{
         highest,
-        last_until(hung_for).growth - last_until(given_up).growth,
-        looks.back().growth,
+        last_before(hung_for).growth - last_before(given_up_after).growth,
+        samples.back().growth,
         highest * mebibyte / unanswered,
         {}};
-    for (const heap_look& each : looks)
+    for (const heap_sample& each : samples)
     {
-        seen.line.points.emplace_back(each.seconds, each.growth);
+        growth_of_hung.line.points.emplace_back(each.seconds, each.growth);
     }
-    return seen;
+    return growth_of_hung;
 }
 
 } // namespace
 
-figure_group measure_memory(std::span<test::server> masters, const options&, progress& shown)
+figure_group measure_memory(std::span<test::server> masters, const options&, progress& status)
 {
     figure_group group{fmt::format("Heap of a client, {} at once", workers), "all healthy", {}};
     plot growth{"memory", "Growth of a client's heap under load", "time [s]", "growth [MiB]", false, false,
                 {}};
-    shown.show("the heap of a client, all healthy");
-    heap_course healthy = run(masters, 0);
+    status.show("the heap of a client, all healthy");
+    heap_growth healthy = run(masters, 0);
     healthy.line.name = "all healthy";
     growth.lines.push_back(std::move(healthy.line));
     const std::size_t minority = masters.size() - quorum_of(masters.size());
-    for (std::size_t count = 1; count <= std::min(minority, most_hung); ++count)
+    for (std::size_t count = 1; count <= std::min(minority, max_hung); ++count)
     {
-        shown.show(fmt::format("the heap of a client, {} of {} hung", count, masters.size()));
-        heap_course seen = run(masters, count);
+        status.show(fmt::format("the heap of a client, {} of {} hung", count, masters.size()));
+        heap_growth growth_of_hung = run(masters, count);
         const std::string hung = fmt::format(", {} hung", count);
-        add({{"highest growth", "MiB", healthy.highest, seen.highest, {}, {}},
-             {"the same for a pair in the first second", "byte", {}, seen.per_pair, {}, {}},
-             {"growth once given up", "MiB", healthy.once_given_up, seen.once_given_up, {}, most_growth},
-             {"growth once they are back", "MiB", healthy.once_back, seen.once_back, {}, most_kept}},
+        add({{"highest growth", "MiB", healthy.highest, growth_of_hung.highest, {}, {}},
+             {"the same for a pair in the first second", "byte", {}, growth_of_hung.per_pair, {}, {}},
+             {"growth once given up",
+              "MiB",
+              healthy.after_giving_up,
+              growth_of_hung.after_giving_up,
+              {},
+              max_growth_mib},
+             {"growth once they are back",
+              "MiB",
+              healthy.after_resuming,
+              growth_of_hung.after_resuming,
+              {},
+              max_retained_mib}},
             "", hung, group.figures);
-        seen.line.name = "redlock" + hung;
-        growth.lines.push_back(std::move(seen.line));
+        growth_of_hung.line.name = "redlock" + hung;
+        growth.lines.push_back(std::move(growth_of_hung.line));
     }
     group.plots.push_back(std::move(growth));
     group.notes.push_back(fmt::format(

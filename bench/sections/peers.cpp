@@ -28,29 +28,28 @@ namespace
 {
 
 // Not measured: it wakes up what lay still while others had their turn.
-constexpr std::size_t pairs_to_wake_up = 100;
-constexpr std::string_view what_the_ratio_is = "A ratio is peer to redlock: above 1 the peer takes longer to "
-                                               "acquire, below 1 it makes fewer pairs a second.";
-constexpr std::string_view what_they_promise =
+constexpr std::size_t warm_up_pairs = 100;
+constexpr std::string_view ratio_note = "A ratio is peer to redlock: above 1 the peer takes longer to "
+                                        "acquire, below 1 it makes fewer pairs a second.";
+constexpr std::string_view guarantees_note =
     "They don't promise the same: redlock, node-redlock, redis-semaphore and redis++ hold a majority of "
     "independent masters for a ttl; etcd is a single node here, so that no change waits for a network; "
     "PostgreSQL is a single server, whose lock ends with the connection.";
-constexpr std::string_view what_node_takes =
-    "Node.js compiles and collects garbage on threads of its own: here "
-    "they share the one CPU with the servers.";
+constexpr std::string_view node_note = "Node.js compiles and collects garbage on threads of its own: here "
+                                       "they share the one CPU with the servers.";
 
-stretch run_round(client& one, std::size_t pairs)
+run_record run_round(client& one, std::size_t pairs)
 {
-    one.run({pairs_to_wake_up});
-    return measured({one, {}}, {pairs});
+    one.run({warm_up_pairs});
+    return run_measured({one, {}}, {pairs});
 }
 
 /// Those that can be measured here.
 class peer_section
 {
   public:
-    peer_section(std::span<const test::server> masters, const options& asked, progress& shown)
-        : asked_{asked}, shown_{shown}, redlock_{config_for(masters)}
+    peer_section(std::span<const test::server> masters, const options& settings, progress& status)
+        : settings_{settings}, status_{status}, redlock_{config_for(masters)}
     {
         std::vector<std::string> ports;
         for (const test::server& master : masters)
@@ -66,20 +65,20 @@ class peer_section
 
     void measure()
     {
-        shown_.show("redlock beside its peers: warming up");
-        redlock_.run({asked_.pairs});
-        for_each_peer("while it warmed up", [&](peer& each) { each.driver->run({asked_.pairs}); });
-        for (std::size_t round = 0; round < asked_.rounds; ++round)
+        status_.show("redlock beside its peers: warming up");
+        redlock_.run({settings_.pairs});
+        for_each_peer("while it warmed up", [&](peer& each) { each.driver->run({settings_.pairs}); });
+        for (std::size_t round = 0; round < settings_.rounds; ++round)
         {
-            const std::string which = fmt::format("round {} of {}", round + 1, asked_.rounds);
-            shown_.show(fmt::format("redlock beside its peers: {}", which));
-            redlocks_.push_back(run_round(redlock_, asked_.pairs));
+            const std::string which = fmt::format("round {} of {}", round + 1, settings_.rounds);
+            status_.show(fmt::format("redlock beside its peers: {}", which));
+            redlocks_.push_back(run_round(redlock_, settings_.pairs));
             for_each_peer(
                 fmt::format("in {}", which),
                 [&](peer& each)
                 {
-                    shown_.show(fmt::format("{} beside redlock: {}", each.name, which));
-                    each.seen.push_back(run_round(*each.driver, asked_.pairs));
+                    status_.show(fmt::format("{} beside redlock: {}", each.name, which));
+                    each.finished.push_back(run_round(*each.driver, settings_.pairs));
                 });
         }
     }
@@ -92,17 +91,17 @@ class peer_section
         latencies.lines.push_back(distribution("redlock", redlocks_));
         for (const peer& each : peers_)
         {
-            if (!each.seen.empty())
+            if (!each.finished.empty())
             {
                 add_figures(each, group.figures);
-                latencies.lines.push_back(distribution(each.name, each.seen));
+                latencies.lines.push_back(distribution(each.name, each.finished));
             }
         }
         group.plots.push_back(std::move(latencies));
         group.notes = std::move(notes_);
-        group.notes.emplace_back(what_the_ratio_is);
-        group.notes.emplace_back(what_they_promise);
-        group.notes.emplace_back(what_node_takes);
+        group.notes.emplace_back(ratio_note);
+        group.notes.emplace_back(guarantees_note);
+        group.notes.emplace_back(node_note);
         return group;
     }
 
@@ -111,22 +110,22 @@ class peer_section
     {
         std::string name;
         std::unique_ptr<peer_client> driver; // None once it was given up.
-        rounds seen{};
+        rounds finished{};
     };
 
     /// Tells why when it isn't there. `start` gives what its driver has to know.
     void add(const std::string& kind, const std::function<std::vector<std::string>()>& start)
     {
-        shown_.show(fmt::format("starting {}", kind));
+        status_.show(fmt::format("starting {}", kind));
         try
         {
             auto driver = std::make_unique<peer_client>(kind, start());
-            notes_.push_back(fmt::format("{}: {}", driver->name(), driver->about()));
+            notes_.push_back(fmt::format("{}: {}", driver->name(), driver->description()));
             peers_.push_back({driver->name(), std::move(driver)});
         }
         catch (const std::exception& problem)
         {
-            complain(fmt::format("left out: {}: {}", kind, problem.what()));
+            add_warning(fmt::format("left out: {}: {}", kind, problem.what()));
         }
     }
 
@@ -145,15 +144,15 @@ class peer_section
             catch (const std::exception& problem)
             {
                 each.driver.reset();
-                complain(fmt::format("{} was given up {}: {}", each.name, when, problem.what()));
+                add_warning(fmt::format("{} was given up {}: {}", each.name, when, problem.what()));
             }
         }
     }
 
     /// Where it can't be overlooked.
-    void complain(std::string note)
+    void add_warning(std::string note)
     {
-        shown_.tell(note);
+        status_.print_line(note);
         notes_.push_back(std::move(note));
     }
 
@@ -161,18 +160,20 @@ class peer_section
     {
         // Of the rounds that both had: a peer may have been given up before the last.
         const rounds redlocks(
-            redlocks_.begin(), redlocks_.begin() + static_cast<std::ptrdiff_t>(one.seen.size()));
-        const auto total = [&](std::string name, std::uint64_t stretch::*count) -> figure
-        { return {std::move(name), "", total_of(count, redlocks), total_of(count, one.seen), {}, {}}; };
+            redlocks_.begin(), redlocks_.begin() + static_cast<std::ptrdiff_t>(one.finished.size()));
+        const auto total = [&](std::string name, std::uint64_t run_record::*count) -> figure
+        { return {std::move(name), "", total_of(count, redlocks), total_of(count, one.finished), {}, {}}; };
         bench::add(
-            {compared(acquire_p50, redlocks, one.seen), compared(acquire_p99, redlocks, one.seen),
-             compared(acquire_p999, redlocks, one.seen), compared(pairs_per_second, redlocks, one.seen),
-             total("acquires failed", &stretch::failed), total("releases failed", &stretch::unconfirmed)},
+            {compared(acquire_p50, redlocks, one.finished), compared(acquire_p99, redlocks, one.finished),
+             compared(acquire_p999, redlocks, one.finished),
+             compared(pairs_per_second, redlocks, one.finished),
+             total("acquires failed", &run_record::failed),
+             total("releases failed", &run_record::unconfirmed)},
             one.name + ": ", "", out);
     }
 
-    const options& asked_;
-    progress& shown_;
+    const options& settings_;
+    progress& status_;
     redlock_client redlock_;
     rounds redlocks_;
     // The servers outlive those who are connected to them.
@@ -184,9 +185,9 @@ class peer_section
 
 } // namespace
 
-figure_group measure_peers(std::span<test::server> masters, const options& asked, progress& shown)
+figure_group measure_peers(std::span<test::server> masters, const options& settings, progress& status)
 {
-    peer_section section{masters, asked, shown};
+    peer_section section{masters, settings, status};
     section.measure();
     return section.result();
 }

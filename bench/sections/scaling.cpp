@@ -18,35 +18,36 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::array<std::size_t, 4> how_many_masters{1, 3, 5, 7};
+constexpr std::array<std::size_t, 4> master_counts{1, 3, 5, 7};
 
 } // namespace
 
-figure_group measure_scaling(std::span<test::server>, const options& asked, progress& shown)
+figure_group measure_scaling(std::span<test::server>, const options& settings, progress& status)
 {
-    shown.show(fmt::format("starting {} masters", how_many_masters.back()));
-    std::vector<test::server> all = test::start_servers(how_many_masters.back(), {.program = asked.server});
+    status.show(fmt::format("starting {} masters", master_counts.back()));
+    std::vector<test::server> all = test::start_servers(master_counts.back(), {.program = settings.server});
     figure_group group{"One client, and as many masters as are named", "raw", {}};
     const std::string masters_axis = "masters";
     plot latencies{"scaling", "Acquire latency of one client", masters_axis, "acquire p50 [us]", false,
                    false,     {{"raw", {}}, {"redlock", {}}}};
     plot cpu{"scaling_cpu", "Client CPU time of a pair",   masters_axis, "CPU per pair [us]", false,
              false,         {{"raw", {}}, {"redlock", {}}}};
-    for (const std::size_t count : how_many_masters)
+    for (const std::size_t count : master_counts)
     {
         const std::span<test::server> masters = std::span{all}.first(count);
         raw_client raw{ports_of(masters)};
         redlock_client redlock{config_for(masters)};
         const std::string name = fmt::format("{} {}", count, count == 1 ? "master" : "masters");
-        const std::vector<rounds> seen =
-            by_turns({{raw, masters}, {redlock, masters}}, {asked.pairs}, asked.rounds, shown, name);
-        add({compared(acquire_p50, seen[0], seen[1]), compared(client_cpu, seen[0], seen[1])}, "",
-            ", " + name, group.figures);
-        for (std::size_t client = 0; client < seen.size(); ++client)
+        const std::vector<rounds> by_client = run_alternately(
+            {{raw, masters}, {redlock, masters}}, {settings.pairs}, settings.rounds, status, name);
+        add({compared(acquire_p50, by_client[0], by_client[1]),
+             compared(client_cpu_per_pair, by_client[0], by_client[1])},
+            "", ", " + name, group.figures);
+        for (std::size_t client = 0; client < by_client.size(); ++client)
         {
             const auto at = static_cast<double>(count);
-            latencies.lines[client].points.emplace_back(at, value_of(acquire_p50, seen[client]));
-            cpu.lines[client].points.emplace_back(at, value_of(client_cpu, seen[client]));
+            latencies.lines[client].points.emplace_back(at, value_of(acquire_p50, by_client[client]));
+            cpu.lines[client].points.emplace_back(at, value_of(client_cpu_per_pair, by_client[client]));
         }
     }
     group.plots = {std::move(latencies), std::move(cpu)};

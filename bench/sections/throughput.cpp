@@ -22,32 +22,32 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::array<std::size_t, 4> how_many_at_once{1, 10, 100, 1000};
-constexpr std::size_t goals_are_for = 1000;
+constexpr std::array<std::size_t, 4> worker_counts{1, 10, 100, 1000};
+constexpr std::size_t judged_workers = 1000;
 
 /// The most that a client has on the heap while so many of its workers are busy: its connections, its buffers, and what it
 /// knows of them.
 template <class Client>
-double heap_peak_kib(const auto& made_of, const work& what)
+double heap_peak_kib(const auto& made_of, const workload& load)
 {
     constexpr double kib = 1024;
     const std::int64_t before = test::heap_of_this_thread();
     Client one{made_of};
-    return static_cast<double>(one.run(what).heap_peak - before) / kib;
+    return static_cast<double>(one.run(load).heap_peak - before) / kib;
 }
 
 /// How something grows with the number of workers.
 class worker_growth
 {
   public:
-    void add(std::size_t workers, const std::vector<rounds>& seen)
+    void add(std::size_t workers, const std::vector<rounds>& by_client)
     {
         const auto at = static_cast<double>(workers);
-        for (std::size_t client = 0; client < seen.size(); ++client)
+        for (std::size_t client = 0; client < by_client.size(); ++client)
         {
-            pairs_[client].points.emplace_back(at, value_of(pairs_per_second, seen[client]));
-            cpu_[2 * client].points.emplace_back(at, value_of(client_cpu, seen[client]));
-            cpu_[2 * client + 1].points.emplace_back(at, value_of(server_cpu, seen[client]));
+            pairs_[client].points.emplace_back(at, value_of(pairs_per_second, by_client[client]));
+            cpu_[2 * client].points.emplace_back(at, value_of(client_cpu_per_pair, by_client[client]));
+            cpu_[2 * client + 1].points.emplace_back(at, value_of(server_cpu_per_pair, by_client[client]));
         }
     }
 
@@ -75,51 +75,59 @@ std::vector<figure> costs(const rounds& reference, const rounds& measured, bool 
         compared(pairs_per_second, reference, measured),
         // At least 0.95 times the reference's pairs a second.
         compared(time_per_pair, reference, measured, goal(1 / 0.95)),
-        compared(client_cpu, reference, measured, goal(2.5)), compared(server_cpu, reference, measured),
-        beside(heap_allocations, reference, measured, goal(2))};
+        compared(client_cpu_per_pair, reference, measured, goal(2.5)),
+        compared(server_cpu_per_pair, reference, measured),
+        without_ratio(allocations_per_pair, reference, measured, goal(2))};
 }
 
 } // namespace
 
-figure_group measure_throughput(std::span<test::server> masters, const options& asked, progress& shown)
+figure_group measure_throughput(std::span<test::server> masters, const options& settings, progress& status)
 {
     raw_client raw{ports_of(masters)};
     asio_client asio{ports_of(masters)};
-    const config options_of_redlock = unhurried(masters);
+    const config options_of_redlock = config_with_long_timeout(masters);
     redlock_client redlock{options_of_redlock};
     figure_group group{"Many at the same time, each with a resource of its own, on all CPUs", "raw", {}};
     figure_group beside_asio{"Many at the same time, beside bare Boost.Asio, on all CPUs", "asio", {}};
     worker_growth with_workers;
-    for (const std::size_t workers : how_many_at_once)
+    for (const std::size_t workers : worker_counts)
     {
         const std::string at_once = fmt::format(", {} at once", workers);
-        const std::vector<rounds> seen = by_turns(
-            {{raw, masters}, {asio, masters}, {redlock, masters}}, round_for(workers, asked), asked.rounds,
-            shown, fmt::format("{} at once", workers));
-        const rounds& raws = seen[0];
-        const rounds& asios = seen[1];
-        const rounds& redlocks = seen[2];
-        const bool judged = workers == goals_are_for;
+        const std::vector<rounds> by_client = run_alternately(
+            {{raw, masters}, {asio, masters}, {redlock, masters}}, round_for(workers, settings),
+            settings.rounds, status, fmt::format("{} at once", workers));
+        const rounds& raws = by_client[0];
+        const rounds& asios = by_client[1];
+        const rounds& redlocks = by_client[2];
+        const bool judged = workers == judged_workers;
         add(costs(raws, redlocks, judged), "", at_once, group.figures);
         add(costs(asios, redlocks, false), "", at_once, beside_asio.figures);
         if (judged)
         {
-            add({compared(kernel_calls, raws, redlocks), compared(bytes_sent, raws, redlocks),
+            add({compared(system_calls_per_pair, raws, redlocks), compared(bytes_sent, raws, redlocks),
                  compared(bytes_received, raws, redlocks)},
                 "", at_once, group.figures);
-            add({compared(kernel_calls, asios, redlocks)}, "", at_once, beside_asio.figures);
+            add({compared(system_calls_per_pair, asios, redlocks)}, "", at_once, beside_asio.figures);
         }
-        with_workers.add(workers, seen);
+        with_workers.add(workers, by_client);
     }
-    const std::size_t most = how_many_at_once.back();
-    const double redlock_heap = heap_peak_kib<redlock_client>(options_of_redlock, round_for(most, asked));
+    const std::size_t max_workers = worker_counts.back();
+    const double redlock_heap =
+        heap_peak_kib<redlock_client>(options_of_redlock, round_for(max_workers, settings));
     const auto add_heap = [&](double reference, std::vector<figure>& to)
     {
         to.push_back(
-            {fmt::format("most heap in use, {} at once", most), "KiB", reference, redlock_heap, {}, {}});
+            {fmt::format("most heap in use, {} at once", max_workers),
+             "KiB",
+             reference,
+             redlock_heap,
+             {},
+             {}});
     };
-    add_heap(heap_peak_kib<raw_client>(ports_of(masters), round_for(most, asked)), group.figures);
-    add_heap(heap_peak_kib<asio_client>(ports_of(masters), round_for(most, asked)), beside_asio.figures);
+    add_heap(heap_peak_kib<raw_client>(ports_of(masters), round_for(max_workers, settings)), group.figures);
+    add_heap(
+        heap_peak_kib<asio_client>(ports_of(masters), round_for(max_workers, settings)), beside_asio.figures);
     group.notes.emplace_back(
         "The most heap in use is that of a new client, with its connections, buffers and "
         "workers (redlock: a coroutine each), without the samples of the bench.");

@@ -18,25 +18,25 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::size_t many = 100;
+constexpr std::size_t concurrent_workers = 100;
 constexpr std::array<std::string_view, 3> names{"TCP", "unix socket", "TLS"};
 
 /// Masters that are reached in the same way, and a client of theirs.
-class reached
+class transport_under_test
 {
   public:
-    reached(test::transport over, const options& asked)
-        : masters_{test::start_servers(asked.masters, {.program = asked.server, .over = over})},
+    transport_under_test(test::transport over, const options& settings)
+        : masters_{test::start_servers(settings.masters, {.program = settings.server, .over = over})},
           client_{options_for(masters_)}
     {
     }
 
-    turn to_measure() { return {client_, masters_}; }
+    participant as_participant() { return {client_, masters_}; }
 
   private:
     static config options_for(std::span<const test::server> masters)
     {
-        config options = unhurried(masters);
+        config options = config_with_long_timeout(masters);
         if (masters.front().speaks_tls())
         {
             options.tls.ca_file = test::certificates_of_world().ca_file;
@@ -50,23 +50,24 @@ class reached
 
 } // namespace
 
-figure_group measure_transports(std::span<test::server>, const options& asked, progress& shown)
+figure_group measure_transports(std::span<test::server>, const options& settings, progress& status)
 {
-    shown.show(fmt::format("starting {} masters over TCP, unix sockets and TLS each", asked.masters));
-    reached over_tcp{test::transport::tcp, asked};
-    reached over_unix_sockets{test::transport::unix_socket, asked};
-    reached over_tls{test::transport::tls, asked};
-    const auto measure = [&](const work& round, std::string_view what)
+    status.show(fmt::format("starting {} masters over TCP, unix sockets and TLS each", settings.masters));
+    transport_under_test over_tcp{test::transport::tcp, settings};
+    transport_under_test over_unix_sockets{test::transport::unix_socket, settings};
+    transport_under_test over_tls{test::transport::tls, settings};
+    const auto measure = [&](const workload& round, std::string_view what)
     {
-        return by_turns(
-            {over_tcp.to_measure(), over_unix_sockets.to_measure(), over_tls.to_measure()}, round,
-            asked.rounds, shown, what);
+        return run_alternately(
+            {over_tcp.as_participant(), over_unix_sockets.as_participant(), over_tls.as_participant()}, round,
+            settings.rounds, status, what);
     };
     figure_group group{"Other transports, all on one CPU", "TCP", {}};
     group.measured = "other";
-    const std::string at_once = fmt::format(", {} at once", many);
-    const std::vector<rounds> alone = measure({asked.pairs}, "transports");
-    const std::vector<rounds> together = measure(round_for(many, asked), "transports" + at_once);
+    const std::string at_once = fmt::format(", {} at once", concurrent_workers);
+    const std::vector<rounds> alone = measure({settings.pairs}, "transports");
+    const std::vector<rounds> together =
+        measure(round_for(concurrent_workers, settings), "transports" + at_once);
     plot latencies = distribution_plot("transports", "Acquire latency of one client", {});
     for (std::size_t each = 0; each < names.size(); ++each)
     {
@@ -79,14 +80,14 @@ figure_group measure_transports(std::span<test::server>, const options& asked, p
         const rounds& tcp = alone.front();
         const rounds& measured = alone[other];
         add({compared(acquire_p50, tcp, measured), compared(acquire_p99, tcp, measured),
-             compared(client_cpu, tcp, measured), compared(server_cpu, tcp, measured),
-             compared(kernel_calls, tcp, measured), compared(bytes_sent, tcp, measured)},
+             compared(client_cpu_per_pair, tcp, measured), compared(server_cpu_per_pair, tcp, measured),
+             compared(system_calls_per_pair, tcp, measured), compared(bytes_sent, tcp, measured)},
             prefix, "", group.figures);
-        const rounds& tcp_of_many = together.front();
-        const rounds& measured_of_many = together[other];
-        add({compared(pairs_per_second, tcp_of_many, measured_of_many),
-             compared(client_cpu, tcp_of_many, measured_of_many),
-             compared(server_cpu, tcp_of_many, measured_of_many)},
+        const rounds& concurrent_tcp = together.front();
+        const rounds& concurrent_measured = together[other];
+        add({compared(pairs_per_second, concurrent_tcp, concurrent_measured),
+             compared(client_cpu_per_pair, concurrent_tcp, concurrent_measured),
+             compared(server_cpu_per_pair, concurrent_tcp, concurrent_measured)},
             prefix, at_once, group.figures);
     }
     return group;

@@ -36,20 +36,22 @@ namespace
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-constexpr std::chrono::seconds longest_trial{60};
-constexpr std::size_t raced_at_once = 50;
+constexpr std::chrono::seconds max_trial{60};
+constexpr std::size_t concurrent_races = 50;
 
 /// A holder and its rival, on a thread of their own: the masters are killed from another one.
-class two_clients
+class client_pair
 {
   public:
-    explicit two_clients(std::span<const test::server> masters)
-        : locks{io_, config_for(masters)}, rival{io_, config_for(masters)}, thread_{[this] { io_.run(); }}
+    explicit client_pair(std::span<const test::server> masters)
+        : locks{io_, config_for(masters)},
+          competitor{io_, config_for(masters)},
+          thread_{[this] { io_.run(); }}
     {
     }
-    two_clients(const two_clients&) = delete;
-    two_clients& operator=(const two_clients&) = delete;
-    ~two_clients()
+    client_pair(const client_pair&) = delete;
+    client_pair& operator=(const client_pair&) = delete;
+    ~client_pair()
     {
         io_.stop();
         thread_.join();
@@ -68,29 +70,29 @@ class two_clients
 
   public:
     lock_manager locks;
-    lock_manager rival;
+    lock_manager competitor;
 
   private:
     std::thread thread_;
 };
 
 template <class T>
-T take(std::future<T> result, std::string_view what, std::chrono::seconds at_most = longest_trial)
+T get_within(std::future<T> result, std::string_view what, std::chrono::seconds time_limit = max_trial)
 {
-    if (result.wait_for(at_most) != std::future_status::ready)
+    if (result.wait_for(time_limit) != std::future_status::ready)
     {
-        throw std::runtime_error{fmt::format("still not done after {} s: {}", at_most.count(), what)};
+        throw std::runtime_error{fmt::format("still not done after {} s: {}", time_limit.count(), what)};
     }
     return result.get();
 }
 
 /// Waits until the key on this master is that owner's. How long it took.
-std::chrono::nanoseconds await_key(test::server& on, const std::string& key, const std::string& owner)
+std::chrono::nanoseconds await_owner(test::server& on, const std::string& key, const std::string& owner)
 {
     const auto began = std::chrono::steady_clock::now();
     while (!(on.command({"GET", key}) == owner))
     {
-        if (std::chrono::steady_clock::now() - began > longest_trial)
+        if (std::chrono::steady_clock::now() - began > max_trial)
         {
             throw std::runtime_error{fmt::format("after a minute {} isn't back on a master", key)};
         }
@@ -116,22 +118,22 @@ struct rolling_record
 {
     std::atomic<bool> finish{false};
     std::promise<std::string> owner;
-    std::chrono::nanoseconds least_left = 1h;
-    std::size_t invalid_looks = 0;
-    std::size_t rival_tries = 0;
-    std::size_t rival_grants = 0; // While the job held it.
+    std::chrono::nanoseconds min_validity = 1h;
+    std::size_t invalid_samples = 0;
+    std::size_t competitor_tries = 0;
+    std::size_t competitor_grants = 0; // While the job held it.
 };
 
-asio::awaitable<error_code> hold(two_clients& clients, rolling_record& seen)
+asio::awaitable<error_code> hold(client_pair& clients, rolling_record& record)
 {
-    auto body = [&seen](lease& held) -> asio::awaitable<void>
+    auto body = [&record](lease& held) -> asio::awaitable<void>
     {
-        seen.owner.set_value(std::string{held.owner_id()});
+        record.owner.set_value(std::string{held.owner_id()});
         asio::steady_timer pause{co_await asio::this_coro::executor};
-        while (!seen.finish)
+        while (!record.finish)
         {
-            seen.least_left = std::min<std::chrono::nanoseconds>(seen.least_left, held.remaining());
-            seen.invalid_looks += held.valid() ? 0 : 1;
+            record.min_validity = std::min<std::chrono::nanoseconds>(record.min_validity, held.remaining());
+            record.invalid_samples += held.valid() ? 0 : 1;
             pause.expires_after(5ms);
             co_await pause.async_wait(asio::use_awaitable);
         }
@@ -149,75 +151,76 @@ asio::awaitable<error_code> hold(two_clients& clients, rolling_record& seen)
     co_return result;
 }
 
-asio::awaitable<void> try_all_the_time(two_clients& clients, rolling_record& seen)
+asio::awaitable<void> try_repeatedly(client_pair& clients, rolling_record& record)
 {
     asio::steady_timer pause{co_await asio::this_coro::executor};
-    while (!seen.finish)
+    while (!record.finish)
     {
         error_code result;
         const try_options options{.ttl = 2s};
         auto token = asio::redirect_error(asio::use_awaitable, result);
-        const lease got = co_await clients.rival.async_try_acquire("trial:rolling", options, token);
-        ++seen.rival_tries;
+        const lease got = co_await clients.competitor.async_try_acquire("trial:rolling", options, token);
+        ++record.competitor_tries;
         // A grant that is followed by the release may have come after it.
-        seen.rival_grants += !result && !seen.finish ? 1 : 0;
+        record.competitor_grants += !result && !record.finish ? 1 : 0;
         pause.expires_after(20ms);
         co_await pause.async_wait(asio::use_awaitable);
     }
 }
 
-void roll(
-    std::span<test::server> masters, std::chrono::seconds duration, progress& shown, std::vector<figure>& out)
+void rolling_restarts(
+    std::span<test::server> masters, std::chrono::seconds duration, progress& status,
+    std::vector<figure>& out)
 {
-    two_clients clients{masters};
-    rolling_record seen;
-    std::future<error_code> job = clients.start(hold(clients, seen));
-    const std::string owner = take(seen.owner.get_future(), "the start of the job");
-    std::future<void> rival = clients.start(try_all_the_time(clients, seen));
+    client_pair clients{masters};
+    rolling_record record;
+    std::future<error_code> job = clients.start(hold(clients, record));
+    const std::string owner = get_within(record.owner.get_future(), "the start of the job");
+    std::future<void> competitor = clients.start(try_repeatedly(clients, record));
     std::size_t restarts = 0;
-    std::chrono::nanoseconds longest{0};
+    std::chrono::nanoseconds max_recovery{0};
     for (test::server& each : masters)
     {
-        await_key(each, "lock:trial:rolling", owner);
+        await_owner(each, "lock:trial:rolling", owner);
     }
     const auto began = std::chrono::steady_clock::now();
     for (std::size_t next = 0; std::chrono::steady_clock::now() - began < duration; ++next)
     {
-        shown.show(
+        status.show(
             fmt::format("a job of {} s with a ttl of 2 s: restart {}", duration.count(), restarts + 1));
         test::server& master = masters[next % masters.size()];
         master.kill();
         master.restart();
-        longest = std::max(longest, await_key(master, "lock:trial:rolling", owner));
+        max_recovery = std::max(max_recovery, await_owner(master, "lock:trial:rolling", owner));
         ++restarts;
     }
-    seen.finish = true;
-    const error_code ended = take(std::move(job), "the end of the job");
-    take(std::move(rival), "the end of its rival");
+    record.finish = true;
+    const error_code ended = get_within(std::move(job), "the end of the job");
+    get_within(std::move(competitor), "the end of its rival");
     const acquire_options after{.ttl = 2s, .wait = 10s};
-    const lease got =
-        take(clients.rival.async_acquire("trial:rolling", after, asio::use_future), "the rival's turn");
+    const lease got = get_within(
+        clients.competitor.async_acquire("trial:rolling", after, asio::use_future), "the rival's turn");
     const auto add = [&](std::string name, std::string unit, double value, std::optional<double> goal = {}) {
         out.push_back({std::move(name), std::move(unit), {}, value, {}, goal});
     };
     add("masters killed and restarted empty", "", static_cast<double>(restarts));
-    add("longest until the lease was on it again", "s", std::chrono::duration<double>{longest}.count());
-    add("least validity left", "s", std::chrono::duration<double>{seen.least_left}.count());
-    add("the job lost its lease", "", ended || seen.invalid_looks > 0 ? 1 : 0, 0);
-    add("tries of a rival meanwhile", "", static_cast<double>(seen.rival_tries));
-    add("of them granted", "", static_cast<double>(seen.rival_grants), 0);
+    add("longest until the lease was on it again", "s", std::chrono::duration<double>{max_recovery}.count());
+    add("least validity left", "s", std::chrono::duration<double>{record.min_validity}.count());
+    add("the job lost its lease", "", ended || record.invalid_samples > 0 ? 1 : 0, 0);
+    add("tries of a rival meanwhile", "", static_cast<double>(record.competitor_tries));
+    add("of them granted", "", static_cast<double>(record.competitor_grants), 0);
     add("the rival was kept out afterwards", "", got.valid() ? 0 : 1, 0);
 }
 
 // ---- Masters that hang -------------------------------------------------------------------------------------
 
 /// Holds until the loss. How much of the validity was left when the body was cancelled.
-asio::awaitable<std::chrono::nanoseconds> hold_until_lost(two_clients& clients, std::promise<void>& started)
+asio::awaitable<std::chrono::nanoseconds> hold_until_lost(client_pair& clients, std::promise<void>& begun)
 {
     std::chrono::nanoseconds left{0};
     auto body = [&](lease& held) -> asio::awaitable<void>
     {
-        started.set_value();
+        begun.set_value();
         asio::steady_timer forever{co_await asio::this_coro::executor, asio::steady_timer::time_point::max()};
         error_code cancelled;
         co_await forever.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
@@ -238,56 +241,57 @@ asio::awaitable<std::chrono::nanoseconds> hold_until_lost(two_clients& clients, 
     co_return left;
 }
 
-void hang(std::span<test::server> masters, std::size_t runs, progress& shown, std::vector<figure>& out)
+void hung_quorum(
+    std::span<test::server> masters, std::size_t runs, progress& status, std::vector<figure>& out)
 {
-    two_clients clients{masters};
+    client_pair clients{masters};
     std::vector<double> margins;
     for (std::size_t run = 0; run < runs; ++run)
     {
-        shown.show(fmt::format("a quorum of masters hangs: run {} of {}", run + 1, runs));
-        std::promise<void> started;
-        auto left = clients.start(hold_until_lost(clients, started));
-        take(started.get_future(), "the start of the body");
+        status.show(fmt::format("a quorum of masters hangs: run {} of {}", run + 1, runs));
+        std::promise<void> begun;
+        auto left = clients.start(hold_until_lost(clients, begun));
+        get_within(begun.get_future(), "the start of the body");
         const std::size_t quorum = quorum_of(masters.size());
         for (std::size_t master = 0; master < quorum; ++master)
         {
             masters[(run + master) % masters.size()].stop();
         }
         margins.push_back(
-            std::chrono::duration<double, std::milli>{take(std::move(left), "the loss")}.count());
+            std::chrono::duration<double, std::milli>{get_within(std::move(left), "the loss")}.count());
         for (std::size_t master = 0; master < quorum; ++master)
         {
             masters[(run + master) % masters.size()].resume();
         }
     }
     const auto late = std::count_if(margins.begin(), margins.end(), [](double left) { return left <= 0; });
-    const double least = *std::min_element(margins.begin(), margins.end());
+    const double min_margin = *std::min_element(margins.begin(), margins.end());
     const auto name = fmt::format("cancelled after valid_until, of {} runs", runs);
     out.push_back({name, "", {}, static_cast<double>(late), {}, 0.0});
-    out.push_back({"least time left, stop_margin 1000 ms", "ms", {}, least, {}, {}, margins});
+    out.push_back({"least time left, stop_margin 1000 ms", "ms", {}, min_margin, {}, {}, margins});
 }
 
 // ---- Releases that race extensions -------------------------------------------------------------------------
 
 struct race_record
 {
-    std::size_t started = 0;
+    std::size_t begun = 0;
     std::size_t extended = 0;
     std::size_t false_losses = 0;
 };
 
-asio::awaitable<void> race(two_clients& clients, std::size_t count, race_record& seen)
+asio::awaitable<void> race(client_pair& clients, std::size_t count, race_record& record)
 {
-    while (seen.started < count)
+    while (record.begun < count)
     {
-        const std::size_t number = seen.started++;
+        const std::size_t number = record.begun++;
         std::string name = "trial:race:" + std::to_string(number);
         const acquire_options options{.ttl = 30s, .wait = 60s};
         lease held = co_await clients.locks.async_acquire(std::move(name), options);
-        auto count_extension = [&seen](error_code result)
+        auto count_extension = [&record](error_code result)
         {
-            seen.extended += !result ? 1 : 0;
-            seen.false_losses += result == errc::lease_lost ? 1 : 0;
+            record.extended += !result ? 1 : 0;
+            record.false_losses += result == errc::lease_lost ? 1 : 0;
         };
         // The extension is on its way, or just decided, or behind the release: by turns.
         if (number % 3 != 2)
@@ -296,9 +300,9 @@ asio::awaitable<void> race(two_clients& clients, std::size_t count, race_record&
         }
         if (number % 3 == 1)
         {
-            asio::steady_timer turn{
+            asio::steady_timer delay{
                 co_await asio::this_coro::executor, std::chrono::microseconds{number % 300}};
-            co_await turn.async_wait(asio::use_awaitable);
+            co_await delay.async_wait(asio::use_awaitable);
         }
         error_code
             ignored; // A release that isn't confirmed in time is made up for: keys that are left are counted.
@@ -311,41 +315,42 @@ asio::awaitable<void> race(two_clients& clients, std::size_t count, race_record&
     }
 }
 
-void race_all(std::span<test::server> masters, std::size_t count, progress& shown, std::vector<figure>& out)
+void race_releases(
+    std::span<test::server> masters, std::size_t count, progress& status, std::vector<figure>& out)
 {
-    shown.show(fmt::format("{} releases race extensions", count));
+    status.show(fmt::format("{} releases race extensions", count));
     for (test::server& master : masters)
     {
         master.command({"FLUSHALL"});
     }
-    two_clients clients{masters};
-    race_record seen;
+    client_pair clients{masters};
+    race_record record;
     std::vector<std::future<void>> workers;
-    for (std::size_t worker = 0; worker < raced_at_once; ++worker)
+    for (std::size_t worker = 0; worker < concurrent_races; ++worker)
     {
-        workers.push_back(clients.start(race(clients, count, seen)));
+        workers.push_back(clients.start(race(clients, count, record)));
     }
     for (std::future<void>& worker : workers)
     {
-        take(std::move(worker), "the races", 600s);
+        get_within(std::move(worker), "the races", 600s);
     }
-    take(clients.start(shut_down(clients.locks)), "the shutdown");
+    get_within(clients.start(shut_down(clients.locks)), "the shutdown");
     const auto add = [&](std::string name, double value, std::optional<double> goal = {}) {
         out.push_back({std::move(name), "", {}, value, {}, goal});
     };
-    add(fmt::format("extensions confirmed in {} races", count), static_cast<double>(seen.extended));
-    add("false losses", static_cast<double>(seen.false_losses), 0);
+    add(fmt::format("extensions confirmed in {} races", count), static_cast<double>(record.extended));
+    add("false losses", static_cast<double>(record.false_losses), 0);
     add("keys left", static_cast<double>(keys_on(masters)), 0);
 }
 
 } // namespace
 
-figure_group run_trials(std::span<test::server> masters, const options& asked, progress& shown)
+figure_group run_trials(std::span<test::server> masters, const options& settings, progress& status)
 {
     figure_group group{"Trials of kept leases", "", {}};
-    roll(masters, asked.trials.rolling, shown, group.figures);
-    hang(masters, asked.trials.hung_runs, shown, group.figures);
-    race_all(masters, asked.trials.races, shown, group.figures);
+    rolling_restarts(masters, settings.trials.rolling, status, group.figures);
+    hung_quorum(masters, settings.trials.hung_runs, status, group.figures);
+    race_releases(masters, settings.trials.races, status, group.figures);
     return group;
 }
 
