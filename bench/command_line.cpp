@@ -1,179 +1,142 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the bench is asked for on its command line.
+// The command line of the bench, parsed with CLI11.
 #include "command_line.hpp"
 
 #include "sections/sections.hpp"
 
-#include <algorithm>
-#include <charconv>
-#include <ranges>
-#include <stdexcept>
-
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace redlock::bench
 {
 
-const std::string_view usage =
-    R"(usage: redlock_bench [option...]
-
-Measures how long it takes one client to acquire a lock, next to the least that a client can do (raw: plain epoll,
-commands formatted once; asio: the same on bare Boost.Asio), on masters that it starts itself. Client and masters run on
-one CPU. The same with masters that are a millisecond away, with 1, 3, 5 and 7 of them, over unix sockets and TLS, with
-some that are out of order, and what memory that takes.
-Then, on all CPUs, how many pairs a second there are with 1, 10, 100 and 1000 workers at the same time; with 2, 10 and 100
-clients that want the same resource, how soon and how evenly it goes round; what leases cost that are kept, and what they
-go through: masters that are killed and hang, by turns.
-
-  --quick          a first look in two to three minutes: 5 rounds of 500 pairs, 100000 kept leases for 12 s, short
-                   trials and contests; what is asked for beside it counts
-  --only SECTION   latency, distance, scaling, transports, faults, memory, peers, throughput, contention, kept or
-                   trials, and not the others; may be given again
-  --peers          the section peers as well, which only comes when it is asked for: redlock beside node-redlock,
-                   redis-semaphore and redis++ on the same masters, etcd and PostgreSQL. bench/run installs what they
-                   need, but not redis++, which takes part where CMake finds it; what isn't there is left out and said
-  --masters N      how many masters, 1 to 31 (5)
-  --rounds N       how many rounds of each client, by turns, 5 to 1000 (7)
-  --pairs N        how many pairs of acquire and release in a round, 100 to 1000000 (2000)
-  --kept N         how many leases are kept, 1 to 1000000 (1000, 10000 and 100000, one after the other)
-  --keep-for N     for how many seconds, 12 to 86400 (22)
-  --server NAME    what the masters are: redis-server, valkey-server or a path (redis-server)
-  --cpu N          the CPU that is used (the last)
-  --results DIRECTORY
-                   where the results are written: results.json, index.html to look at, and the pictures in it, which
-                   gnuplot draws (build/bench/results)
-  --compare FILE   shows what has changed since an earlier run, whose results.json this is
-  --help           prints this
-
-A goal that isn't met is shown and doesn't fail the run.
-)";
-
 namespace
 {
 
-std::size_t number(std::string_view option, std::string_view text, std::size_t least, std::size_t most)
+constexpr const char* description =
+    R"(Measures the latency and cost of acquiring and releasing locks, compared with reference clients in the same run:
+raw (plain epoll, commands formatted once) and asio (the same on bare Boost.Asio). It starts its own masters.
+
+Sections with client and masters on one CPU:
+  latency     one client
+  distance    one client, masters 1 ms away
+  scaling     one client with 1, 3, 5 and 7 masters
+  transports  unix sockets and TLS, compared with TCP
+  faults      one client while some masters are hung, dead or slow
+  memory      the heap of a client while some masters are hung
+  peers       node-redlock, redis-semaphore, redis++, etcd and PostgreSQL, compared with redlock
+Sections on all CPUs:
+  throughput  1, 10, 100 and 1000 workers, each with its own resource
+  contention  2, 10 and 100 clients that compete for one resource
+  kept        the cost of leases with automatic extension
+  trials      leases with automatic extension while masters are killed or hang
+)";
+
+/// Returns the defaults of a quick run.
+options quick_options()
 {
-    std::size_t value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc{} || end != text.data() + text.size() || value < least || value > most)
-    {
-        throw std::invalid_argument{
-            fmt::format("{} can't be '{}': it must be a number from {} to {}", option, text, least, most)};
-    }
-    return value;
+    options quick;
+    quick.rounds = 5;
+    quick.pairs = 500;
+    quick.kept = {100'000};
+    quick.keep_for = std::chrono::seconds{12};
+    quick.trials = {std::chrono::seconds{10}, 3, 5000};
+    quick.contend_for = std::chrono::milliseconds{600};
+    return quick;
 }
 
-/// What is measured unless something else is asked for.
-options defaults(bool quick)
+std::vector<std::string> section_names()
 {
-    options asked;
-    if (quick)
+    std::vector<std::string> names;
+    for (const section& each : sections)
     {
-        asked.quick = true;
-        asked.rounds = 5;
-        asked.pairs = 500;
-        asked.kept = {100'000};
-        asked.keep_for = std::chrono::seconds{12};
-        asked.trials = {std::chrono::seconds{10}, 3, 5000};
-        asked.contend_for = std::chrono::milliseconds{600};
+        names.emplace_back(each.name);
     }
-    return asked;
+    return names;
 }
 
-std::string path(std::string_view option, std::string_view what, std::string_view text)
+void add_options(CLI::App& app, options& settings)
 {
-    if (text.empty())
-    {
-        throw std::invalid_argument{
-            fmt::format("{} can't be empty: it must be the name of a {}", option, what)};
-    }
-    return std::string{text};
+    app.add_flag(
+        "--quick", settings.quick,
+        "A first look in 2 to 3 minutes: fewer rounds and pairs, 100000 kept leases only,\nshort trials. "
+        "Options given in addition take precedence");
+    app.add_option("--only", settings.only, "Run this section only; may be repeated")
+        ->type_name("SECTION")
+        ->default_str("")
+        ->check(CLI::IsMember(section_names()).description(""))
+        ->allow_extra_args(false);
+    app.add_flag(
+        "--peers", settings.peers,
+        "Run the section peers as well. bench/run installs them, except redis++, which is\nincluded if CMake "
+        "finds it. Missing peers are left out, with a note");
+    app.add_option("--masters", settings.masters, "Number of masters")->check(CLI::Range(1, 31));
+    app.add_option("--rounds", settings.rounds, "Rounds of each client")->check(CLI::Range(5, 1000));
+    app.add_option("--pairs", settings.pairs, "Acquire and release pairs per round")
+        ->check(CLI::Range(100, 1'000'000));
+    app.add_option_function<std::size_t>(
+           "--kept", [&settings](std::size_t count) { settings.kept = {count}; },
+           "Number of kept leases, instead of 1000, 10000 and 100000")
+        ->check(CLI::Range(1, 1'000'000));
+    app.add_option_function<std::size_t>(
+           "--keep-for",
+           [&settings](std::size_t seconds) { settings.keep_for = std::chrono::seconds{seconds}; },
+           fmt::format("Seconds for which they are kept [{}]", settings.keep_for / std::chrono::seconds{1}))
+        ->check(CLI::Range(12, 86'400));
+    app.add_option("--server", settings.server, "Server program: redis-server, valkey-server or a path");
+    app.add_option("--cpu", settings.cpu, "The one CPU to run on, by default the last")
+        ->check(CLI::Range(0, 1023));
+    app.add_option(
+           "--results", settings.results,
+           "Where results.json, index.html and the pictures are written; the pictures need gnuplot")
+        ->type_name("DIRECTORY");
+    app.add_option("--compare", settings.base, "Print the changes since this results.json of an earlier run")
+        ->type_name("FILE")
+        ->check(CLI::ExistingFile.description(""));
 }
 
 } // namespace
 
-options parse(std::span<const char* const> arguments)
+std::optional<options> parse_command_line(int count, const char* const* words)
 {
-    const auto is_quick = [](std::string_view each) { return each == "--quick"; };
-    options asked = defaults(std::any_of(arguments.begin(), arguments.end(), is_quick));
-    for (std::size_t at = 0; at < arguments.size(); ++at)
+    // Determined first, because --quick changes the defaults of the other options.
+    const bool quick =
+        std::any_of(words, words + count, [](std::string_view each) { return each == "--quick"; });
+    options settings = quick ? quick_options() : options{};
+    CLI::App app{description, "redlock_bench"};
+    app.footer("A goal that is not met is reported and does not fail the run.");
+    app.option_defaults()->always_capture_default();
+    add_options(app, settings);
+    try
     {
-        const std::string_view option = arguments[at];
-        const auto value = [&]() -> std::string_view
-        {
-            if (at + 1 == arguments.size())
-            {
-                throw std::invalid_argument{fmt::format("{} needs a value behind it", option)};
-            }
-            return arguments[++at];
-        };
-        if (is_quick(option))
-        {
-            continue; // Counted already, so that it doesn't matter where it stands.
-        }
-        if (option == "--only")
-        {
-            const std::string_view name = value();
-            if (std::ranges::find(sections, name, &section::name) == sections.end())
-            {
-                const auto names = sections | std::views::transform(&section::name);
-                throw std::invalid_argument{
-                    fmt::format("--only can't be '{}': it must be {}", name, fmt::join(names, ", "))};
-            }
-            asked.only.emplace_back(name);
-        }
-        else if (option == "--peers")
-        {
-            asked.peers = true;
-        }
-        else if (option == "--masters")
-        {
-            asked.masters = number(option, value(), 1, 31);
-        }
-        else if (option == "--rounds")
-        {
-            asked.rounds = number(option, value(), 5, 1000);
-        }
-        else if (option == "--pairs")
-        {
-            asked.pairs = number(option, value(), 100, 1'000'000);
-        }
-        else if (option == "--kept")
-        {
-            asked.kept = {number(option, value(), 1, 1'000'000)};
-        }
-        else if (option == "--keep-for")
-        {
-            asked.keep_for = std::chrono::seconds{number(option, value(), 12, 86'400)};
-        }
-        else if (option == "--server")
-        {
-            asked.server = value();
-        }
-        else if (option == "--cpu")
-        {
-            asked.cpu = static_cast<int>(number(option, value(), 0, 1023));
-        }
-        else if (option == "--results")
-        {
-            asked.results = path(option, "directory", value());
-        }
-        else if (option == "--compare")
-        {
-            asked.base = path(option, "results.json of an earlier run", value());
-        }
-        else if (option == "--help" || option == "-h")
-        {
-            asked.help = true;
-        }
-        else
+        app.parse(count, words);
+    }
+    catch (const CLI::Success& help)
+    {
+        app.exit(help);
+        return std::nullopt;
+    }
+    catch (const CLI::ParseError& error)
+    {
+        throw std::invalid_argument{fmt::format("{}; see --help", error.what())};
+    }
+    for (const section& each : sections)
+    {
+        const bool selected = std::ranges::find(settings.only, each.name) != settings.only.end();
+        if (selected && settings.masters < each.min_masters)
         {
             throw std::invalid_argument{
-                fmt::format("there is no option '{}'; --help shows those there are", option)};
+                fmt::format("--only {} needs at least {} masters", each.name, each.min_masters)};
         }
     }
-    return asked;
+    return settings;
 }
 
 } // namespace redlock::bench

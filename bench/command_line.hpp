@@ -4,15 +4,13 @@
 
 #include "harness/options.hpp"
 
-#include <span>
-#include <string_view>
+#include <optional>
 
 namespace redlock::bench
 {
 
-extern const std::string_view usage;
-
-/// Throws `std::invalid_argument` with what was wrong and what is allowed.
-options parse(std::span<const char* const> arguments);
+/// Returns the options, or nothing if `--help` was given and printed. Throws `std::invalid_argument` with the
+/// option and the reason.
+std::optional<options> parse_command_line(int count, const char* const* words);
 
 } // namespace redlock::bench

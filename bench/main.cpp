@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Starts masters, measures, prints and writes. Every figure stands next to its reference from the same run.
+// Starts masters, runs the sections, prints the results and writes them to files.
 #include "command_line.hpp"
 #include "harness/machine.hpp"
 #include "harness/progress.hpp"
@@ -29,9 +29,9 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::size_t masters_with_goals = 5; // The goals are set for so many.
+constexpr std::size_t masters_with_goals = 5; // The goals apply to this number of masters.
 
-/// "redis 7.0.15", "valkey 8.0.1".
+/// Returns name and version: "redis 7.0.15", "valkey 8.0.1".
 std::string name_of(test::server& master)
 {
     const std::string info = master.command({"INFO", "server"}).text;
@@ -108,16 +108,9 @@ results measure(const options& settings)
     return measured;
 }
 
-int run(std::span<const char* const> arguments)
+void run(const options& settings)
 {
-    const options settings = parse(arguments);
-    if (settings.help)
-    {
-        std::cout << usage;
-        return 0;
-    }
-    // First of all: what can't be read or written is better known before the minutes than after them. And the base may
-    // be what is written over.
+    // Unusable files are reported before the measurement. The base is read first because the results may replace it.
     std::optional<recorded_results> base;
     if (!settings.base.empty())
     {
@@ -131,8 +124,7 @@ int run(std::span<const char* const> arguments)
     {
         write_comparison(std::cout, *base, recorded(measured));
     }
-    std::cout << "\nThe same to look at: " << directory.page().string() << '\n';
-    return 0;
+    std::cout << "\nThe results as a page: " << directory.page().string() << '\n';
 }
 
 } // namespace
@@ -143,7 +135,11 @@ int main(int count, char** values)
 {
     try
     {
-        return redlock::bench::run({values + 1, static_cast<std::size_t>(count - 1)});
+        if (const auto settings = redlock::bench::parse_command_line(count, values))
+        {
+            redlock::bench::run(*settings);
+        }
+        return 0;
     }
     catch (const std::invalid_argument& wrong)
     {

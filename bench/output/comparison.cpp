@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What has changed since an earlier run.
+// The changes since an earlier run.
 #include "output/comparison.hpp"
 
 #include <algorithm>
@@ -21,13 +21,11 @@ namespace
 {
 
 constexpr std::string_view explanation =
-    R"(Where a figure has a ratio, that is compared: it changes least with the machine and the day. Of the others it is
-what was measured. Less is better where there is a goal.
-* beyond the spread of both runs: the highest ratio of the rounds of one run is below the lowest of the
-  other. What has no ratio was measured once, so its spread isn't known, and it never has this mark.
+    R"(The change is that of the ratio, if the figure has one, because ratios vary least between runs and machines.
+Otherwise it is that of the measured value. For figures with a goal, lower is better.
+* outside the spread of both runs: the highest ratio of one run is below the lowest of the other. Figures
+  without a ratio have one measurement, hence no known spread and never this mark.
 )";
-
-using named_values = std::vector<std::pair<std::string, std::string>>;
 
 const recorded_figure* find(const recorded_results& in, const recorded_figure& wanted)
 {
@@ -37,7 +35,7 @@ const recorded_figure* find(const recorded_results& in, const recorded_figure& w
     return found == in.figures.end() ? nullptr : &*found;
 }
 
-/// What two runs had of the same figure.
+/// The same figure in two runs.
 struct figure_change
 {
     const recorded_figure& base;
@@ -47,11 +45,11 @@ struct figure_change
     double base_value() const { return uses_ratio() ? base.ratio->median : base.measured; }
     double new_value() const { return uses_ratio() ? now.ratio->median : now.measured; }
 
-    /// In per cent; empty when nothing can be a part of what was there before.
+    /// Returns the change in per cent, or nothing if the base value is shown as zero.
     std::string change() const
     {
-        constexpr double shown_as_nothing = 0.005;
-        if (std::abs(base_value()) < shown_as_nothing)
+        constexpr double shown_as_zero = 0.005;
+        if (std::abs(base_value()) < shown_as_zero)
         {
             return {};
         }
@@ -69,7 +67,7 @@ struct figure_change
         {
             return {};
         }
-        return *now.met ? "its goal is met now" : "its goal is NOT MET any more";
+        return *now.met ? "goal now met" : "goal NO LONGER MET";
     }
 };
 
@@ -97,7 +95,7 @@ void write_figures(std::ostream& out, const recorded_results& base, const record
     }
 }
 
-/// The figures of one run that the other one doesn't have.
+/// Writes the figures of one run that the other one lacks.
 void write_missing(
     std::ostream& out, std::string_view title, const recorded_results& of, const recorded_results& in)
 {
@@ -125,19 +123,19 @@ std::string_view value_of(std::string_view name, const named_values& in)
 {
     const auto same = [&](const auto& each) { return each.first == name; };
     const auto found = std::find_if(in.begin(), in.end(), same);
-    return found == in.end() ? std::string_view{"not told"} : std::string_view{found->second};
+    return found == in.end() ? std::string_view{"unknown"} : std::string_view{found->second};
 }
 
 void write_differences(
     std::ostream& out, std::string_view title, const named_values& base, const named_values& now)
 {
     named_values all = base;
-    const auto is_new = [&](const auto& each) { return value_of(each.first, base) == "not told"; };
+    const auto is_new = [&](const auto& each) { return value_of(each.first, base) == "unknown"; };
     std::copy_if(now.begin(), now.end(), std::back_inserter(all), is_new);
     bool first = true;
     for (const auto& [name, value] : all)
     {
-        // Never the same; it is told anyway.
+        // The load always differs and has its own line.
         if (name == "load" || value_of(name, base) == value_of(name, now))
         {
             continue;
@@ -155,15 +153,15 @@ void write_differences(
 void write_comparison(std::ostream& out, const recorded_results& base, const recorded_results& now)
 {
     fmt::print(
-        out, "\nWhat has changed since the base, of {}\nload before: {}, now {}\n", base.began,
+        out, "\nChanges since the base of {}\nload before: {}, now {}\n", base.began,
         value_of("load", base.machine), value_of("load", now.machine));
     write_differences(
-        out, "The machines differ, so what was measured can't be compared, and a ratio only with care:",
-        base.machine, now.machine);
+        out, "The machines differ; compare ratios with care and other values not at all:", base.machine,
+        now.machine);
     write_differences(out, "The settings differ:", base.settings, now.settings);
     write_figures(out, base, now);
-    write_missing(out, "Only the base has:", base, now);
-    write_missing(out, "Only this run has:", now, base);
+    write_missing(out, "Figures of the base only:", base, now);
+    write_missing(out, "Figures of this run only:", now, base);
     fmt::print(out, "\n{}", explanation);
 }
 

@@ -4,18 +4,17 @@
 
 #include "output/gnuplot_script.hpp"
 
-#include <cerrno>
+#include "support/child_process.hpp"
+#include "support/server.hpp"
+
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 namespace redlock::bench
 {
@@ -24,36 +23,7 @@ namespace
 {
 
 constexpr const char* script_name = "pictures.gnuplot";
-
-/// What went wrong; empty if nothing did. What gnuplot itself has to say goes to stderr.
-std::string run_gnuplot(const std::filesystem::path& directory)
-{
-    std::string program = "gnuplot";
-    std::string defaults =
-        "--default-settings"; // None of the user's own: the pictures look the same everywhere.
-    std::string script = script_name;
-    char* const arguments[] = {program.data(), defaults.data(), script.data(), nullptr};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    // So that no path stands in the script.
-    posix_spawn_file_actions_addchdir_np(&actions, directory.c_str());
-    pid_t child = -1;
-    const int problem = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (problem == ENOENT)
-    {
-        return "gnuplot isn't installed (Debian: gnuplot-nox)";
-    }
-    if (problem != 0)
-    {
-        return fmt::format("gnuplot can't be started: {}", std::generic_category().message(problem));
-    }
-    int status = 0;
-    while (::waitpid(child, &status, 0) == -1 && errno == EINTR)
-    {
-    }
-    return status == 0 ? std::string{} : std::string{"gnuplot failed; its message is above"};
-}
+constexpr std::chrono::minutes gnuplot_timeout{2};
 
 std::string content_of(const std::filesystem::path& file)
 {
@@ -61,11 +31,25 @@ std::string content_of(const std::filesystem::path& file)
     return {std::istreambuf_iterator<char>{in}, {}};
 }
 
+/// Runs the script in the directory, so that it needs no paths. Returns gnuplot's messages.
+std::string run_gnuplot(const std::filesystem::path& directory)
+{
+    if (test::find_program("gnuplot").empty())
+    {
+        return "gnuplot is not installed (Debian: gnuplot-nox)";
+    }
+    const test::temporary_directory log;
+    const std::string messages = log.path() + "/messages";
+    const test::child_process gnuplot{
+        {"env", "--chdir=" + directory.string(), "gnuplot", "--default-settings", script_name}, messages};
+    return gnuplot.wait_for_end(gnuplot_timeout) ? content_of(messages) : "gnuplot did not end in time";
+}
+
 } // namespace
 
 pictures draw_pictures(const results& measured, const std::filesystem::path& directory)
 {
-    std::vector<std::string> names;
+    pictures drawn;
     std::string script{picture_style};
     for (const figure_group& group : measured.groups)
     {
@@ -74,25 +58,25 @@ pictures draw_pictures(const results& measured, const std::filesystem::path& dir
             const plot one = drawable(each);
             if (!one.lines.empty())
             {
-                names.push_back(one.name);
+                std::filesystem::remove(directory / (one.name + ".svg"));
+                drawn[one.name];
                 script += script_of(one, group.reference);
             }
         }
     }
-    if (names.empty())
+    if (drawn.empty())
     {
         return {};
     }
     std::ofstream{directory / script_name} << script;
-    if (const std::string problem = run_gnuplot(directory); !problem.empty())
+    const std::string messages = run_gnuplot(directory);
+    for (auto& [name, svg] : drawn)
     {
-        fmt::print(stderr, "bench: there are no pictures: {}\n", problem);
-        return {};
+        svg = content_of(directory / (name + ".svg"));
     }
-    pictures drawn;
-    for (const std::string& name : names)
+    if (std::erase_if(drawn, [](const auto& each) { return each.second.empty(); }) > 0)
     {
-        drawn[name] = content_of(directory / (name + ".svg"));
+        fmt::print(stderr, "bench: not all pictures were drawn: {}\n", messages);
     }
     return drawn;
 }

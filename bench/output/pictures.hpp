@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The plots of the results as pictures, drawn by gnuplot.
+// The plots as pictures, drawn by gnuplot.
 #pragma once
 
 #include "output/results.hpp"
@@ -11,11 +11,11 @@
 namespace redlock::bench
 {
 
-/// The SVG of each plot that was drawn, by the plot's name.
+/// Maps the name of each plot to its SVG.
 using pictures = std::map<std::string, std::string>;
 
-/// Draws each plot as NAME.svg and NAME.png. pictures.gnuplot, with which that is done, stays beside them. When gnuplot
-/// isn't there or fails, it says so on stderr and draws nothing: figures are worth something without pictures.
+/// Draws each plot as NAME.svg and NAME.png and leaves the script, pictures.gnuplot, next to them. If gnuplot is
+/// missing or fails, prints the reason on stderr and leaves out pictures: the figures are useful without them.
 pictures draw_pictures(const results& measured, const std::filesystem::path& directory);
 
 } // namespace redlock::bench

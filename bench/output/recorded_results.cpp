@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// What stands in a results.json, as far as two runs are compared.
+// The part of a results.json that --compare uses.
 #include "output/recorded_results.hpp"
 
-#include <filesystem>
+#include "output/results_json.hpp"
+
 #include <fstream>
 #include <iterator>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -20,122 +20,81 @@ namespace
 
 namespace json = boost::json;
 
-const json::value& member(const json::object& of, std::string_view name)
-{
-    const json::value* found = of.if_contains(name);
-    if (found == nullptr)
-    {
-        throw std::runtime_error{fmt::format("there is no \"{}\" where one belongs", name)};
-    }
-    return *found;
-}
-
+/// Throws if the member is missing or has another type.
 template <class T>
-const T& required(const T* found, std::string_view name, std::string_view kind)
+T get(const json::object& from, std::string_view name)
 {
-    if (found == nullptr)
+    if (const json::value* found = from.if_contains(name); found != nullptr)
     {
-        throw std::runtime_error{fmt::format("\"{}\" isn't {}", name, kind)};
+        if (auto converted = json::try_value_to<T>(*found))
+        {
+            return std::move(*converted);
+        }
     }
-    return *found;
+    throw std::runtime_error{fmt::format("\"{}\" is missing or has the wrong type", name)};
 }
 
-const json::object& object(const json::object& of, std::string_view name)
+named_values named_values_in(const json::object& values)
 {
-    return required(member(of, name).if_object(), name, "an object");
-}
-
-const json::array& array(const json::object& of, std::string_view name)
-{
-    return required(member(of, name).if_array(), name, "an array");
-}
-
-std::string text(const json::object& of, std::string_view name)
-{
-    const json::string& found = required(member(of, name).if_string(), name, "a text");
-    return {found.data(), found.size()};
-}
-
-double number(const json::object& of, std::string_view name)
-{
-    const json::value& found = member(of, name);
-    if (!found.is_number())
-    {
-        throw std::runtime_error{fmt::format("\"{}\" isn't a number", name)};
-    }
-    return found.to_number<double>();
-}
-
-std::vector<std::pair<std::string, std::string>> in_words(const json::object& values)
-{
-    std::vector<std::pair<std::string, std::string>> out;
+    named_values out;
     for (const auto& [name, value] : values)
     {
-        // serialize() writes 0.12 as 1.2E-1.
         if (const double* number = value.if_double(); number != nullptr)
         {
+            // serialize() would write 0.12 as 1.2E-1.
             out.emplace_back(name, fmt::format("{:.6g}", *number));
             continue;
         }
-        const json::string* words = value.if_string();
-        out.emplace_back(
-            name, words != nullptr ? std::string{words->data(), words->size()} : json::serialize(value));
+        const json::string* text = value.if_string();
+        out.emplace_back(name, text != nullptr ? std::string{*text} : json::serialize(value));
     }
     return out;
 }
 
-const json::object& element(const json::value& of, std::string_view array)
-{
-    return required(of.if_object(), array, "an array of objects");
-}
-
-/// Empty when it isn't finite, which is written as null: there is nothing to compare then.
+/// Returns nothing for a figure with a value that isn't finite, which is written as null: it can't be compared.
 std::optional<recorded_figure> figure_in(const json::object& from, const std::string& group)
 {
-    if (member(from, "measured").is_null())
+    using number = std::optional<double>;
+    const auto unit = get<std::string>(from, "unit");
+    const auto measured = get<number>(from, "measured");
+    if (!measured)
     {
         return std::nullopt;
     }
-    const std::string unit = text(from, "unit");
-    recorded_figure out{group, text(from, "name") + (unit.empty() ? "" : ", " + unit), 0, {}, {}};
-    out.measured = number(from, "measured");
+    recorded_figure out{
+        group, get<std::string>(from, "name") + (unit.empty() ? "" : ", " + unit), *measured, {}, {}};
     if (from.contains("ratio"))
     {
-        const json::object& ratio = object(from, "ratio");
-        if (member(ratio, "median").is_null() || member(ratio, "least").is_null() ||
-            member(ratio, "most").is_null())
+        const auto ratio = get<json::object>(from, "ratio");
+        const auto median = get<number>(ratio, "median");
+        const auto min = get<number>(ratio, "least");
+        const auto max = get<number>(ratio, "most");
+        if (!median || !min || !max)
         {
             return std::nullopt;
         }
-        out.ratio = {number(ratio, "median"), number(ratio, "least"), number(ratio, "most")};
+        out.ratio = {*median, *min, *max};
     }
     if (from.contains("goal"))
     {
-        out.met = required(member(from, "met").if_bool(), "met", "true or false");
+        out.met = get<bool>(from, "met");
     }
     return out;
 }
 
-recorded_results parse_results(const std::string& content)
+recorded_results results_in(const json::object& top)
 {
-    boost::system::error_code problem;
-    const json::value whole = json::parse(content, problem);
-    if (problem)
-    {
-        throw std::runtime_error{fmt::format("it isn't JSON: {}", problem.message())};
-    }
-    const json::object& top = required(whole.if_object(), "the whole of it", "an object");
+    using objects = std::vector<json::object>;
     recorded_results out;
-    out.began = top.contains("began") ? text(top, "began") : "an unknown time";
-    out.machine = in_words(object(top, "machine"));
-    out.settings = in_words(object(top, "settings"));
-    for (const json::value& each : array(top, "groups"))
+    out.began = get<std::string>(top, "began");
+    out.machine = named_values_in(get<json::object>(top, "machine"));
+    out.settings = named_values_in(get<json::object>(top, "settings"));
+    for (const json::object& group : get<objects>(top, "groups"))
     {
-        const json::object& group = element(each, "groups");
-        const std::string title = text(group, "title");
-        for (const json::value& one : array(group, "figures"))
+        const auto title = get<std::string>(group, "title");
+        for (const json::object& each : get<objects>(group, "figures"))
         {
-            if (auto figure = figure_in(element(one, "figures"), title))
+            if (auto figure = figure_in(each, title))
             {
                 out.figures.push_back(*std::move(figure));
             }
@@ -148,28 +107,27 @@ recorded_results parse_results(const std::string& content)
 
 recorded_results recorded(const results& measured)
 {
-    std::ostringstream content;
-    write_json(content, measured);
-    return parse_results(content.str());
+    return results_in(to_json(measured));
 }
 
 recorded_results read_results(const std::string& file)
 {
     std::ifstream in{file};
-    if (!in || std::filesystem::is_directory(file))
+    const std::string content{std::istreambuf_iterator<char>{in}, {}};
+    if (content.empty())
     {
         throw std::runtime_error{fmt::format(
-            "the file '{}' can't be read; --compare takes the results.json of an earlier run", file)};
+            "--compare: cannot read the file '{}', or it is empty; give the results.json of an earlier run",
+            file)};
     }
-    const std::string content{std::istreambuf_iterator<char>{in}, {}};
     try
     {
-        return parse_results(content);
+        return results_in(json::parse(content).as_object());
     }
     catch (const std::exception& problem)
     {
-        throw std::runtime_error{
-            fmt::format("the file '{}' isn't the results.json of an earlier run: {}", file, problem.what())};
+        throw std::runtime_error{fmt::format(
+            "--compare: the file '{}' is not the results.json of an earlier run: {}", file, problem.what())};
     }
 }
 

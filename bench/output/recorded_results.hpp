@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What stands in a results.json, as far as two runs are compared. It may come from another version of the bench.
+// The part of a results.json that --compare uses.
 #pragma once
 
 #include "harness/statistics.hpp"
@@ -19,21 +19,24 @@ struct recorded_figure
     std::string label;
     double measured = 0;
     std::optional<spread> ratio;
-    std::optional<bool> met; // Its goal; empty if it had none.
+    std::optional<bool> met; // Empty if the figure had no goal.
 };
+
+using named_values = std::vector<std::pair<std::string, std::string>>;
 
 struct recorded_results
 {
     std::string began;
-    std::vector<std::pair<std::string, std::string>> machine; // Names and values, in words.
-    std::vector<std::pair<std::string, std::string>> settings;
+    named_values machine;
+    named_values settings;
     std::vector<recorded_figure> figures;
 };
 
-/// Throws with what was wrong when the file isn't one that write_json wrote.
+/// Reads the results of an earlier run, possibly by another version of the bench. Throws with the reason if the file
+/// can't be read or has another content.
 recorded_results read_results(const std::string& file);
 
-/// The same of a run that has just ended: by the same way, so that both are alike.
+/// Returns the results of this run in the same form, by way of the same JSON.
 recorded_results recorded(const results& measured);
 
 } // namespace redlock::bench

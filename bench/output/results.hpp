@@ -21,10 +21,9 @@ struct results
     std::string began{}; // "2026-08-01 14:05 UTC".
 };
 
-/// Returns what a reader needs to know to understand the figures, one paragraph each.
+/// Returns explanations of the figures, one paragraph each.
 std::vector<std::string> notes_on(const results& measured);
 
 void write_table(std::ostream& out, const results& measured);
-void write_json(std::ostream& out, const results& measured);
 
 } // namespace redlock::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where the results of a run are written: as JSON, as pictures, and as a page that shows both.
+// The directory of the results: JSON, pictures and an HTML page.
 #pragma once
 
 #include "output/results.hpp"
@@ -12,10 +12,10 @@ namespace redlock::bench
 class results_directory
 {
   public:
-    /// Makes it. Throws when nothing can be written there: that is better known before the minutes than after them.
+    /// Creates the directory. Throws if it isn't writable, so that this is reported before the measurement.
     explicit results_directory(std::filesystem::path place);
 
-    /// What stands there of an earlier run, under the same names, is replaced.
+    /// Replaces the files of an earlier run.
     void write(const results& measured) const;
     std::filesystem::path page() const { return path_ / "index.html"; }
 
