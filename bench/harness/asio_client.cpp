@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The reference on Boost.Asio: a handler for each master that reads, and writes that don't wait.
+// The reference client on Boost.Asio: one read handler per master, non-blocking writes.
 #include "harness/asio_client.hpp"
 
 #include <boost/asio/buffer.hpp>
@@ -59,7 +59,7 @@ void asio_client::send_all()
         {
             throw boost::system::system_error{result, "sending to a master"};
         }
-        // What didn't fit goes with the next ones: there are always replies to come.
+        // The rest is sent with the next commands. There is always a reply outstanding that triggers another send.
         output.erase(0, sent);
     }
 }

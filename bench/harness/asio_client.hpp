@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The other reference: the least that a client on Boost.Asio can do, for telling what of the library's cost is Asio's own.
-// It says the same as the one on epoll.
+// The second reference: a minimal client on Boost.Asio, which shows how much of the library's cost is Asio's. It
+// sends the same commands as the epoll client.
 #pragma once
 
 #include "harness/client.hpp"
@@ -17,12 +17,12 @@
 namespace redlock::bench
 {
 
-/// Throws when a master refuses or breaks off, and waits for ever when one doesn't answer: it is only measured with
-/// healthy ones.
+/// Throws if a master refuses a command or closes the connection. It has no timeout, so it is only measured with
+/// healthy masters.
 class asio_client final : public client
 {
   public:
-    /// Of the masters, on the loopback interface.
+    /// Connects to the masters on these ports of the loopback interface.
     explicit asio_client(std::span<const int> ports);
 
     run_record run(const workload& load) override;
@@ -41,7 +41,7 @@ class asio_client final : public client
     boost::asio::io_context io_{1};
     std::vector<connection> connections_;
     reference_protocol protocol_;
-    stopwatch* watch_ = nullptr; // Of the stretch that is on.
+    stopwatch* watch_ = nullptr; // Of the current run.
 };
 
 } // namespace redlock::bench

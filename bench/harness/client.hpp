@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What every client under measurement has in common, whatever it is made of.
+// The interface of all measured clients, and what they measure.
 #pragma once
 
 #include "harness/system_calls.hpp"
@@ -15,51 +15,51 @@
 namespace redlock::bench
 {
 
-/// What a client locks: one resource for each of those who work at the same time. The clients have names of their own, all
-/// as long, so that none finds what another one's minority hasn't released yet. Without its prefix a name fits into a
-/// string without the heap.
+/// Returns the resource of one worker. Each kind of client has its own resources, so that it doesn't meet keys
+/// which another client's minority hasn't deleted. All names have the same length and, without the prefix, fit into
+/// the small buffer of a std::string.
 std::string resource_of(std::string_view kind, std::size_t worker);
 inline constexpr std::string_view key_prefix = "lock:";
 inline constexpr std::chrono::milliseconds ttl{10'000};
 
-/// How long a client works: whichever comes first.
+/// The end of a run: the number of pairs or the time limit, whichever comes first.
 struct workload
 {
-    std::size_t pairs; // Of acquire and release, of all workers together.
+    std::size_t pairs; // Of acquire and release, by all workers together.
     std::chrono::nanoseconds time_limit = std::chrono::minutes{5};
-    std::size_t workers = 1; // So many do it at the same time, each with a resource of its own.
+    std::size_t workers = 1; // They run concurrently, each with its own resource.
 };
 
-/// What a client did in one stretch of work.
+/// What a client did in one run.
 struct run_record
 {
-    std::vector<std::chrono::nanoseconds> acquires; // How long each took.
-    std::vector<std::chrono::nanoseconds> pairs;    // Each with its release.
-    std::chrono::nanoseconds duration{0};           // All of it.
-    std::chrono::nanoseconds cpu{0};                // Of the client, in user and system mode.
-    std::chrono::nanoseconds server_cpu{0};         // Of all masters together, likewise.
-    std::uint64_t allocations = 0;                  // From the heap, by the client.
-    std::int64_t heap_peak = 0;                     // The most bytes that its thread had at once.
-    system_calls calls;                             // What was asked of it, by the client.
-    std::uint64_t unconfirmed = 0;                  // Releases that no majority confirmed in time, or failed.
-    std::uint64_t failed = 0;                       // Acquires that came to nothing: not among those above.
+    std::vector<std::chrono::nanoseconds> acquires; // The latency of each acquire.
+    std::vector<std::chrono::nanoseconds> pairs;    // The latency of each acquire and release.
+    std::chrono::nanoseconds duration{0};           // Of the whole run.
+    std::chrono::nanoseconds cpu{0};                // User and system time of the client.
+    std::chrono::nanoseconds server_cpu{0};         // User and system time of all masters.
+    std::uint64_t allocations = 0;                  // Heap allocations of the client.
+    std::int64_t heap_peak = 0;                     // The peak of the thread's heap in bytes.
+    system_calls calls;                             // System calls of the client.
+    std::uint64_t unconfirmed = 0; // Releases that failed or that no majority confirmed in time.
+    std::uint64_t failed = 0;      // Acquires that failed; they have no entry in `acquires`.
 };
 
-/// What a clock shows that counts CPU time, in user and system mode.
+/// Returns the user and system time that a CPU clock shows.
 std::chrono::nanoseconds cpu_time(clockid_t of);
 std::chrono::nanoseconds cpu_of_this_thread();
 
-/// Measures one stretch: a client calls it at the same points whatever it is made of.
+/// Measures one run. All clients call it at the same points.
 class stopwatch
 {
   public:
-    /// Makes room for all figures. Nothing is counted before the first pair begins.
+    /// Allocates memory for all samples. Counting begins with the first pair.
     stopwatch(run_record& into, const workload& load);
 
     using clock = std::chrono::steady_clock;
 
-    /// Whether there is another pair to begin. If so, its acquire begins now. The worker's pair before ends now: when
-    /// that one was asked for is what `asked` is at first, or nothing.
+    /// Ends the worker's previous pair, which began at `start`, unless that is the epoch. Returns false if no pairs
+    /// remain, otherwise begins the next one and sets `start`.
     bool begin_pair(clock::time_point& start);
     void end_acquire(clock::time_point start);
     void finish();
@@ -77,7 +77,7 @@ class stopwatch
     system_calls calls_before_;
 };
 
-/// One client with its connections. It works on the thread that calls it, which is all that is measured.
+/// A client with its connections. It works on the calling thread, the only one that is measured.
 class client
 {
   public:
@@ -86,8 +86,7 @@ class client
     client& operator=(const client&) = delete;
     virtual ~client() = default;
 
-    /// Acquires and releases, one after the other. When it returns, nothing of it is unanswered by a master
-    /// that is up.
+    /// Acquires and releases until the load is done. On return, every master that is up has answered all commands.
     virtual run_record run(const workload& load) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Clients that all want the same resource.
+// Clients that compete for one resource.
 #include "harness/contending_clients.hpp"
 
 #include "harness/client.hpp"
@@ -24,7 +24,7 @@ namespace redlock::bench
 namespace
 {
 
-// All of it takes far less: whoever isn't back by then never will be.
+// A round takes far less. A client that is still running by this time is stuck.
 constexpr std::chrono::seconds total_timeout{60};
 
 double locking_commands(std::span<test::server> masters)
@@ -34,7 +34,7 @@ double locking_commands(std::span<test::server> masters)
 
 asio::awaitable<void> release(lease& held)
 {
-    error_code unconfirmed; // It is made up for.
+    error_code unconfirmed; // The library repeats the release.
     auto token = asio::redirect_error(asio::use_awaitable, unconfirmed);
     co_await held.async_release(token);
 }
@@ -81,13 +81,13 @@ void contending_clients::finish()
             if (!cancelled)
             {
                 throw std::runtime_error{
-                    fmt::format("clients that want the same resource didn't end in {}", total_timeout)};
+                    fmt::format("the competing clients did not end within {}", total_timeout)};
             }
         });
     tasks_.finish();
 }
 
-/// Connecting isn't part of any figure.
+/// Connects to the masters, so that connecting isn't measured.
 asio::awaitable<void> contending_clients::warm_up(std::size_t number)
 {
     std::string own = resource_of("warm", number);
@@ -119,13 +119,13 @@ asio::awaitable<void> contending_clients::compete(std::size_t number)
     co_await shut_down(clients_[number].locks);
 }
 
-/// Those who wait are told; who holds the resource or pauses sees it soon enough.
+/// Ends the round. Waiting clients are shut down; the others check `stopping_` soon.
 asio::awaitable<void> contending_clients::end_after(std::chrono::milliseconds length)
 {
     asio::steady_timer timer{co_await asio::this_coro::executor, length};
     co_await timer.async_wait(asio::use_awaitable);
     stopping_ = true;
-    end_hand_over(); // However few there were: nobody has had it for so long at least.
+    end_hand_over(); // The current one may be unfinished, but lasted at least this long.
     for (client& each : clients_)
     {
         if (is_waiting(each))
@@ -185,7 +185,7 @@ asio::awaitable<lease> contending_clients::acquire_as_textbook(client& self)
     while (!held && !stopping_)
     {
         std::string name = resource_of("invoice", 0);
-        error_code refused; // For whatever reason.
+        error_code refused; // Any reason: the round is repeated.
         auto token = asio::redirect_error(asio::use_awaitable, refused);
         held = co_await self.locks.async_try_acquire(std::move(name), ttl, token);
         ++result_.rounds;

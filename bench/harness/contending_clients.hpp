@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Clients that all want the same resource, hold it for a moment, and want it again.
+// Clients that compete for one resource: each acquires it, holds it briefly, pauses and acquires it again.
 #pragma once
 
 #include "harness/task_group.hpp"
@@ -23,51 +23,53 @@
 namespace redlock::bench
 {
 
-// A client is back before the next one is done: somebody waits nearly all the time.
+// On average a pause is half as long as a hold, so that a client is waiting nearly all the time.
 inline constexpr std::chrono::microseconds min_hold{3000};
 inline constexpr std::chrono::microseconds max_hold{7000};
 inline constexpr std::chrono::microseconds max_pause{5000};
 
-/// Who wants the resource.
+/// The clients of a measurement.
 struct contention_scenario
 {
     std::string_view name;
     std::size_t clients;
-    bool greedy; // The first one asks again at once after its release. All others pause before.
+    bool greedy; // The first client doesn't pause between release and acquire. All others do.
 };
 
-/// How they wait for it.
+/// How a client waits for the resource.
 enum class wait_strategy
 {
-    library, // However `async_acquire` does it.
-    /// One round, and after a refusal a pause. The other libraries': node-redlock's README has a retryDelay of 200 ms and a
-    /// retryJitter of 200 ms, which it adds or takes away. That is even between nothing and 400 ms.
+    library, // By `async_acquire`.
+    /// One round, and after a failure a random delay, as in other libraries: the README of node-redlock has a
+    /// retryDelay of 200 ms and a retryJitter of 200 ms, which is added or subtracted. The delay is uniform in 0 to
+    /// 400 ms.
     textbook
 };
 
 inline constexpr std::chrono::microseconds max_textbook_delay{400'000};
 
-/// What there was to see.
+/// The result of one round.
 struct contention_round
 {
-    std::vector<double> grants; // Of each client.
-    double repeated_grants = 0; // Grants to the one who had it last.
-    /// From a release to the next grant, if somebody waited for it. The beginning counts as a release, the end as a grant.
+    std::vector<double> grants; // Per client.
+    double repeated_grants = 0; // Grants to the previous holder.
+    /// The time from a release to the next grant, if a client waited. The start counts as a release, the end as a
+    /// grant.
     std::vector<std::chrono::nanoseconds> hand_overs;
-    std::chrono::nanoseconds max_wait{0}; // Of those too that waited in vain.
+    std::chrono::nanoseconds max_wait{0}; // Includes waits that ended without a grant.
     double rounds = 0;
-    double commands = 0; // That the masters ran, all of them together.
+    double commands = 0; // Commands that all masters ran.
     double seconds = 0;
 };
 
-/// The clients of a scene, each with connections of its own as if it were a process of its own. They share a thread, so
-/// that what they see is one sequence.
+/// The clients of a scenario. Each has its own connections, as a separate process would. They share a thread, so
+/// that their events have one order.
 class contending_clients
 {
   public:
     contending_clients(const config& options, const contention_scenario& scenario, wait_strategy strategy);
 
-    /// Once. Throws if two of them hold the resource at the same time, and if they don't come to an end.
+    /// May be called once. Throws if two clients hold the resource at the same time, or if the round doesn't end.
     contention_round run(std::span<test::server> masters, std::chrono::milliseconds length);
 
   private:
@@ -78,15 +80,15 @@ class contending_clients
         client(asio::io_context& io, const config& options) : locks{io, options}, retry{io} {}
 
         lock_manager locks;
-        asio::steady_timer retry;                         // Until the next round, in the textbook.
-        std::optional<clock::time_point> waiting_since{}; // While it waits.
+        asio::steady_timer retry;                         // The random delay of the textbook strategy.
+        std::optional<clock::time_point> waiting_since{}; // Set while it waits.
     };
 
     void finish();
     asio::awaitable<void> warm_up(std::size_t number);
     asio::awaitable<void> compete(std::size_t number);
     asio::awaitable<void> end_after(std::chrono::milliseconds length);
-    /// Empty if the end came first.
+    /// Returns an empty lease if the round ended first.
     asio::awaitable<lease> acquire(std::size_t number);
     asio::awaitable<lease> acquire_as_library(client& self);
     asio::awaitable<lease> acquire_as_textbook(client& self);
@@ -101,10 +103,10 @@ class contending_clients
     asio::io_context io_{1};
     std::deque<client> clients_;
     task_group tasks_{io_};
-    std::minstd_rand random_{}; // The same for all kinds of clients.
+    std::minstd_rand random_{}; // The same sequence for both strategies.
     bool is_held_ = false;
     std::optional<std::size_t> last_holder_{};
-    std::optional<clock::time_point> released_{}; // While somebody waits and nobody has it.
+    std::optional<clock::time_point> released_{}; // Set while a client waits for a resource that is free.
     bool stopping_ = false;
     contention_round result_{};
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a section returns: figures, each compared with its reference, and plots.
+// What a section returns: figures, each with its reference, and plots.
 #pragma once
 
 #include "harness/statistics.hpp"
@@ -38,7 +38,7 @@ struct series
     std::vector<std::pair<double, double>> points;
 };
 
-/// A picture of a growth or of a distribution.
+/// A diagram of a growth or of a distribution.
 struct plot
 {
     std::string name; // The file's name without an extension: "throughput".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The machine under a measurement.
+// The machine that is measured, and the restriction to one CPU.
 #include "harness/machine.hpp"
 
 #include <cerrno>
@@ -72,13 +72,14 @@ cpu_pinning::cpu_pinning(std::optional<int> wanted)
     CPU_SET(static_cast<std::size_t>(number_), &one);
     if (::sched_setaffinity(0, sizeof one, &one) != 0)
     {
-        throw std::system_error{errno, std::generic_category(), fmt::format("confining to CPU {}", number_)};
+        throw std::system_error{
+            errno, std::generic_category(), fmt::format("restricting the process to CPU {}", number_)};
     }
 }
 
 cpu_pinning::~cpu_pinning()
 {
-    // It was allowed before.
+    // The mask was valid before, so this can't fail.
     ::sched_setaffinity(0, sizeof before_, &before_);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The machine under a measurement, and the one CPU to which it is confined.
+// The machine that is measured, and the restriction to one CPU.
 #pragma once
 
 #include <optional>
@@ -18,22 +18,23 @@ struct machine_info
     std::string compiler;
     std::string boost;
     std::string server; // Name and version of the masters.
-    int cpu = 0;        // On which everything ran.
-    double load = 0;    // Of the last minute, before the measurement: what else ran.
+    int cpu = 0;        // To which the process was restricted.
+    double load = 0;    // The load average of the minute before the measurement.
 };
 
-/// Everything but the server and the CPU.
+/// Returns all members but the server and the CPU.
 machine_info describe_machine();
 
-/// Confines this process, and every child that it starts meanwhile, to one CPU: the last that it may use, if none is
-/// given. On a small virtual machine it costs more to wake an idle CPU than to take a whole lock, and how much varies.
+/// Restricts this process, and every child that it starts meanwhile, to one CPU: by default the last one that it
+/// may use. On a small virtual machine it costs more to wake an idle CPU than to acquire a lock, and that cost
+/// varies a lot.
 class cpu_pinning
 {
   public:
     explicit cpu_pinning(std::optional<int> wanted);
     cpu_pinning(const cpu_pinning&) = delete;
     cpu_pinning& operator=(const cpu_pinning&) = delete;
-    /// All those again that it might use before.
+    /// Restores the previous mask.
     ~cpu_pinning();
 
     int number() const noexcept { return number_; }

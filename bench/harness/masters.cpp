@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where the masters are, and what work they had.
+// Ports, command counts and CPU time of the masters.
 #include "harness/masters.hpp"
 
 #include "harness/client.hpp"
@@ -46,7 +46,7 @@ std::chrono::nanoseconds cpu_of(std::span<const test::server> masters)
         clockid_t clock{};
         if (const int problem = ::clock_getcpuclockid(master.pid(), &clock); problem != 0)
         {
-            throw std::system_error{problem, std::generic_category(), "the CPU time of a master"};
+            throw std::system_error{problem, std::generic_category(), "reading the CPU time of a master"};
         }
         sum += cpu_time(clock);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where the masters are, and what work they had.
+// Ports, command counts and CPU time of the masters.
 #pragma once
 
 #include "support/server.hpp"
@@ -14,11 +14,10 @@ namespace redlock::bench
 
 std::vector<int> ports_of(std::span<const test::server> masters);
 
-/// How many commands of this name, in small letters, these masters have run so far, all of them together. Commands of
-/// scripts count as well.
+/// Returns how many commands of this name (in lower case) all these masters have run, those of scripts included.
 double commands_run(std::span<test::server> masters, std::string_view name);
 
-/// That these masters have used so far, in user and system mode, all threads of all of them together. They must be running.
+/// Returns the user and system time of all threads of all these masters. The masters must be running.
 std::chrono::nanoseconds cpu_of(std::span<const test::server> masters);
 
 } // namespace redlock::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Talks to the programs below peers/, line by line.
+// Controls the programs in peers/ by lines of text.
 #include "harness/peer_client.hpp"
 
 #include "harness/peer_servers.hpp"
@@ -24,31 +24,32 @@ namespace redlock::bench
 namespace
 {
 
-constexpr std::chrono::minutes startup_timeout{2}; // Longer than its own patience with a server.
+constexpr std::chrono::minutes startup_timeout{2}; // Longer than the program's own timeout for connecting.
 constexpr std::string_view runtime = "node";
-constexpr std::string_view redis_plus_plus = REDLOCK_REDIS_PLUS_PLUS_PEER; // Empty where there is none.
+// Empty if CMake didn't find redis++.
+constexpr std::string_view redis_plus_plus = REDLOCK_REDIS_PLUS_PLUS_PEER;
 
-/// The program that drives this kind, with what it is told before the addresses. Throws when it isn't there.
+/// Returns the command line of the program for this kind of peer, up to the addresses. Throws if it isn't
+/// installed.
 std::vector<std::string> driver_join(const std::string& kind)
 {
     if (kind == "redis++")
     {
         if (redis_plus_plus.empty())
         {
-            throw std::runtime_error{
-                "CMake found no redis++ 1.3.6 or newer together with hiredis when it configured this build; "
-                "CMAKE_PREFIX_PATH says where they are installed"};
+            throw std::runtime_error{"CMake did not find redis++ 1.3.6 or newer together with hiredis; set "
+                                     "CMAKE_PREFIX_PATH to where they are installed"};
         }
         return {std::string{redis_plus_plus}};
     }
     if (test::find_program(std::string{runtime}).empty())
     {
-        throw std::runtime_error{fmt::format("there is no program {} to drive it", runtime)};
+        throw std::runtime_error{fmt::format("{} is not installed", runtime)};
     }
     return {std::string{runtime}, REDLOCK_PEERS_DIRECTORY "/peer.js", kind};
 }
 
-/// Cuts off the text before `end`, and `end` itself.
+/// Removes and returns the text before `end`; removes `end` as well.
 std::string_view take_until(std::string_view& text, std::string_view end)
 {
     const std::size_t at = text.find(end);
@@ -64,12 +65,12 @@ std::uint64_t take_number(std::string_view& text)
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (problem != std::errc{} || end != word.data() + word.size())
     {
-        throw std::runtime_error{fmt::format("'{}' was said where a number belongs", word)};
+        throw std::runtime_error{fmt::format("unexpected answer: '{}' is not a number", word)};
     }
     return value;
 }
 
-/// What follows the word with which an answer must begin.
+/// Returns the rest of an answer after its first word. Throws if the word isn't the expected one.
 std::string_view expect(std::string_view word, std::string_view answer)
 {
     const std::string_view first = take_until(answer, " ");
@@ -79,7 +80,8 @@ std::string_view expect(std::string_view word, std::string_view answer)
     }
     if (first != word)
     {
-        throw std::runtime_error{fmt::format("'{}' was said instead of '{}'", first.substr(0, 80), word)};
+        throw std::runtime_error{
+            fmt::format("unexpected answer: '{}' instead of '{}'", first.substr(0, 80), word)};
     }
     return answer;
 }
@@ -104,10 +106,10 @@ run_record peer_client::run(const workload& load)
     if (::send(socket_.get(), request.data(), request.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(request.size()))
     {
-        throw std::system_error{errno, std::generic_category(), "telling it to run"};
+        throw std::system_error{errno, std::generic_category(), "sending the request to the peer"};
     }
     const std::string line = read_line(load.time_limit);
-    std::string_view answer = expect("stretch", line);
+    std::string_view answer = expect("result", line);
     run_record done;
     done.duration = std::chrono::nanoseconds{take_number(answer)};
     done.failed = take_number(answer);
@@ -119,8 +121,8 @@ run_record peer_client::run(const workload& load)
     }
     if (done.acquires.empty())
     {
-        throw std::runtime_error{
-            fmt::format("no acquire of {} succeeded; the last words: {}", load.pairs, last_lines(output()))};
+        throw std::runtime_error{fmt::format(
+            "none of {} acquires succeeded; the end of its output: {}", load.pairs, last_lines(output()))};
     }
     return done;
 }
@@ -136,8 +138,7 @@ std::string peer_client::read_line(std::chrono::nanoseconds time_limit)
         if (left.count() <= 0)
         {
             throw std::runtime_error{fmt::format(
-                "it didn't answer within {} s",
-                std::chrono::floor<std::chrono::seconds>(time_limit).count())};
+                "no answer within {} s", std::chrono::floor<std::chrono::seconds>(time_limit).count())};
         }
         pollfd readiness{socket_.get(), POLLIN, 0};
         if (::poll(&readiness, 1, static_cast<int>(left.count())) != 1)
@@ -148,7 +149,8 @@ std::string peer_client::read_line(std::chrono::nanoseconds time_limit)
         const ssize_t received = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
         if (received <= 0)
         {
-            throw std::runtime_error{fmt::format("it ended; its last words: {}", last_lines(output()))};
+            throw std::runtime_error{
+                fmt::format("the program ended; the end of its output: {}", last_lines(output()))};
         }
         const std::string_view added{buffer.data(), static_cast<std::size_t>(received)};
         const std::size_t at = added.find('\n');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Another way to lock than redlock, as a client to be measured: a program of its own, below peers/.
+// A client that uses another lock library or server: a program in peers/, run as a child process.
 #pragma once
 
 #include "harness/client.hpp"
@@ -15,21 +15,21 @@
 namespace redlock::bench
 {
 
-/// It stays connected from the first stretch to the last. The stopwatch runs in the program, so that the way to it and
-/// back isn't measured. CPU time and allocations aren't told.
+/// The program stays connected between runs. It measures the time itself, so that the pipe isn't part of it. CPU
+/// time and allocations aren't measured.
 class peer_client final : public client
 {
   public:
-    /// Starts the program for this kind of peer and waits until it is connected; `peers/peer.js` says which kinds there
-    /// are and what is said, and `redis++` has a program of its own. Throws with the reason when it can't.
+    /// Starts the program for this kind of peer and waits until it is connected. `peers/peer.js` documents the kinds
+    /// and the protocol; `redis++` has a separate program. Throws with the reason if that fails.
     peer_client(const std::string& kind, const std::vector<std::string>& addresses);
 
-    /// Name and version of what it locks with.
+    /// Name and version of the library or server.
     const std::string& name() const { return name_; }
-    /// What that is, and how it is set.
+    /// Its configuration, in words.
     const std::string& description() const { return description_; }
 
-    /// One worker only. Throws when it ends, doesn't answer in time, or no acquire succeeded.
+    /// Supports one worker. Throws if the program ends, exceeds the time limit, or no acquire succeeded.
     run_record run(const workload& load) override;
 
   private:

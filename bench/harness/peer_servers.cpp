@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Starting etcd and PostgreSQL.
+// Starts etcd and PostgreSQL.
 #include "harness/peer_servers.hpp"
 
 #include "support/control_client.hpp"
@@ -35,7 +35,7 @@ constexpr std::chrono::minutes start_timeout{1};
 constexpr std::chrono::milliseconds retry_interval{20};
 constexpr std::chrono::seconds stop_timeout{20};
 constexpr std::size_t reported_lines = 3;
-constexpr const char* postgres_user = "postgres"; // That of its Debian package.
+constexpr const char* postgres_user = "postgres"; // The user of the Debian package.
 
 bool accepts_connections(int port)
 {
@@ -57,12 +57,14 @@ void await_connections(const test::child_process& server, int port, const std::s
     {
         if (server.wait_for_end(retry_interval) || std::chrono::steady_clock::now() > deadline)
         {
-            throw std::runtime_error{fmt::format("it didn't start; its last words: {}", last_lines(output))};
+            throw std::runtime_error{
+                fmt::format("the server did not start; the end of its output: {}", last_lines(output))};
         }
     }
 }
 
-/// Where PostgreSQL's programs are, with a slash at the end; Debian has a directory for each version, not on PATH.
+/// Returns the directory of PostgreSQL's programs with a trailing slash. Debian has one per version, none of them
+/// on PATH.
 std::string postgres_programs()
 {
     constexpr std::string_view last = "initdb";
@@ -81,13 +83,13 @@ std::string postgres_programs()
     }
     if (found.empty())
     {
-        throw std::runtime_error{"there is no PostgreSQL server"};
+        throw std::runtime_error{"PostgreSQL is not installed"};
     }
     return found.substr(0, found.size() - last.size());
 }
 
-/// What stands before a command so that it isn't root who runs it; nothing for those who aren't root. The files are
-/// given to that user.
+/// Returns the prefix that makes a command run as another user if this process is root, otherwise nothing. Changes
+/// the owner of the files to that user.
 std::vector<std::string> unprivileged_prefix(const std::vector<std::string>& files)
 {
     if (::geteuid() != 0)
@@ -98,7 +100,7 @@ std::vector<std::string> unprivileged_prefix(const std::vector<std::string>& fil
     if (user == nullptr)
     {
         throw std::runtime_error{
-            fmt::format("PostgreSQL doesn't run as root, and there is no user '{}'", postgres_user)};
+            fmt::format("PostgreSQL refuses to run as root, and the user '{}' doesn't exist", postgres_user)};
     }
     for (const std::string& file : files)
     {
@@ -107,7 +109,7 @@ std::vector<std::string> unprivileged_prefix(const std::vector<std::string>& fil
             throw std::system_error{errno, std::generic_category(), "chown " + file};
         }
     }
-    // Who changes its user is no longer told of the end of its parent, unless it asks for that again.
+    // The parent-death signal is cleared when the user changes, so it is set again.
     return {
         "setpriv", fmt::format("--reuid={}", user->pw_uid), fmt::format("--regid={}", user->pw_gid),
         "--init-groups", "--pdeathsig=INT"};
@@ -140,7 +142,7 @@ etcd_server::etcd_server() : port_{test::free_port()}
 {
     if (test::find_program("etcd").empty())
     {
-        throw std::runtime_error{"there is no program etcd"};
+        throw std::runtime_error{"etcd is not installed"};
     }
     const std::string clients = fmt::format("http://127.0.0.1:{}", port_);
     const std::string peers = fmt::format("http://127.0.0.1:{}", test::free_port());
@@ -182,7 +184,7 @@ void postgres_server::write_password() const
     file << fmt::format("{:08x}{:08x}{:08x}{:08x}\n", entropy(), entropy(), entropy(), entropy());
     if (!file.flush())
     {
-        throw std::runtime_error{fmt::format("the file '{}' can't be written", password_file())};
+        throw std::runtime_error{fmt::format("cannot write the file '{}'", password_file())};
     }
 }
 
@@ -194,10 +196,11 @@ void postgres_server::run_initdb(const std::vector<std::string>& as_user, const 
             as_user, {programs + "initdb", "-D", data, "--username=bench", "--auth=scram-sha-256",
                       "--pwfile=" + password_file(), "--locale=C", "--encoding=UTF8", "--no-sync"}),
         output()};
-    // What it made it removes again when it fails.
+    // If initdb fails, it removes the files that it created.
     if (!initdb.wait_for_end(initdb_timeout) || !std::filesystem::exists(data + "/PG_VERSION"))
     {
-        throw std::runtime_error{fmt::format("initdb failed; its last words: {}", last_lines(output()))};
+        throw std::runtime_error{
+            fmt::format("initdb failed; the end of its output: {}", last_lines(output()))};
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The servers of other ways to lock: each on a free port of the loopback interface, with a directory of its own.
+// The servers that are compared with redlock, each on a free loopback port and with a temporary directory.
 #pragma once
 
 #include "support/child_process.hpp"
@@ -11,17 +11,18 @@
 namespace redlock::bench
 {
 
-/// The last lines of a file, as one.
+/// Returns the last lines of a file as one line.
 std::string last_lines(const std::string& path);
 
-/// A cluster of one node, with its settings at their defaults: it writes each change to disk before it says so.
+/// A single-node cluster with default settings: each change is written to disk before it is confirmed.
 class etcd_server
 {
   public:
-    /// Waits until it can be connected to, which may be before it serves. Throws when there is no etcd, or it ends.
+    /// Waits until the port accepts connections; the server may still be starting. Throws if etcd isn't installed or
+    /// exits.
     etcd_server();
 
-    /// What `peers/peer.js` is to be told of it.
+    /// Returns the arguments for `peers/peer.js`.
     std::vector<std::string> address() const { return {std::to_string(port_)}; }
 
   private:
@@ -32,18 +33,18 @@ class etcd_server
     test::child_process process_;
 };
 
-/// With its settings at their defaults. It takes root for nobody to work for: then it runs as the user `postgres`.
+/// A server with default settings. PostgreSQL refuses to run as root; in that case it runs as the user `postgres`.
 class postgres_server
 {
   public:
-    /// Likewise, and throws when its files can't be made.
+    /// Waits until the port accepts connections. Throws if PostgreSQL isn't installed or exits, or if initdb fails.
     postgres_server();
     postgres_server(const postgres_server&) = delete;
     postgres_server& operator=(const postgres_server&) = delete;
-    /// Ends it in order: killed, it would leave shared memory behind.
+    /// Shuts the server down with SIGINT. After SIGKILL its shared memory would remain.
     ~postgres_server();
 
-    /// What `peers/peer.js` is to be told of it.
+    /// Returns the arguments for `peers/peer.js`.
     std::vector<std::string> address() const { return {std::to_string(port_), password_file()}; }
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One line that says what is being done.
+// A status line on stderr.
 #include "harness/progress.hpp"
 
 #include <cstdio>

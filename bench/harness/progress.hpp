@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One line that says what is being done: it overwrites itself on a terminal.
+// A status line on stderr. On a terminal each text replaces the previous one.
 #pragma once
 
 #include <string_view>
@@ -16,7 +16,7 @@ class progress
     ~progress();
 
     void show(std::string_view what);
-    /// A line that stays.
+    /// Prints a line that isn't replaced.
     void print_line(std::string_view what);
 
   private:

@@ -11,7 +11,7 @@ namespace redlock::bench
 namespace
 {
 
-/// While it lives, threads that the calling one starts run on the CPUs that it doesn't use itself.
+/// During its lifetime, threads that the calling thread starts run on CPUs which that thread doesn't use.
 class other_cpus
 {
   public:
@@ -28,7 +28,7 @@ class other_cpus
                 CPU_SET(cpu, &others);
             }
         }
-        // Refused when there are none: then they share those there are.
+        // Fails if there are no other CPUs. Then they share the caller's.
         ::sched_setaffinity(0, sizeof others, &others);
     }
     other_cpus(const other_cpus&) = delete;
@@ -50,9 +50,9 @@ proxied_masters::proxied_masters(std::span<const test::server> masters)
     }
 }
 
-void proxied_masters::set_delay(std::chrono::microseconds there_and_back, std::size_t of)
+void proxied_masters::set_delay(std::chrono::microseconds there_and_back, std::size_t count)
 {
-    for (std::size_t master = 0; master < of; ++master)
+    for (std::size_t master = 0; master < count; ++master)
     {
         proxies_[master].set_delay(there_and_back / 2);
     }

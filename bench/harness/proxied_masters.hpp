@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A proxy in front of each master, so that the way to it takes some time.
+// A proxy in front of each master, which adds latency.
 #pragma once
 
 #include "support/proxy.hpp"
@@ -15,19 +15,18 @@
 namespace redlock::bench
 {
 
-/// They work on other CPUs than the thread that makes them, where there are any: what they do is no part of what is
-/// measured.
+/// If there are other CPUs, the proxies run on those, so that they take no CPU time from what is measured.
 class proxied_masters
 {
   public:
     explicit proxied_masters(std::span<const test::server> masters);
 
-    /// So much later than without it: half of it each way, for the first so many.
-    void set_delay(std::chrono::microseconds there_and_back, std::size_t of);
+    /// Adds this round-trip delay, half in each direction, to the first `count` masters.
+    void set_delay(std::chrono::microseconds there_and_back, std::size_t count);
 
     std::size_t size() const { return proxies_.size(); }
     std::vector<int> ports() const;
-    /// For a client of these, all options at their defaults.
+    /// Returns the configuration of a client with default options.
     config options() const;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The reference on plain epoll.
+// The reference client on epoll.
 #include "harness/raw_client.hpp"
 
 #include <array>
@@ -100,7 +100,7 @@ void raw_client::send_all()
         {
             fail("sending to a master");
         }
-        // What didn't fit goes with the next ones: there are always replies to come.
+        // The rest is sent with the next commands. There is always a reply outstanding that triggers another send.
         output.erase(0, sent < 0 ? 0 : static_cast<std::size_t>(sent));
     }
 }
@@ -111,7 +111,7 @@ void raw_client::wait(stopwatch& watch)
     const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout_ms);
     if (count == 0)
     {
-        throw std::runtime_error{"the reference got no answer from a master in 10 s"};
+        throw std::runtime_error{"a master did not answer the reference client within 10 s"};
     }
     for (int at = 0; at < count; ++at)
     {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// The reference: the least that a client on epoll can do. Commands formatted once, one write to each master for all that
-// there is to say to it, and each pair goes on at its majority. No deadlines, no retries, no reconnects: it is no lock to
-// be used.
+// The reference: a minimal client on epoll. Commands are formatted once, all pending commands for a master are
+// sent with one write, and a pair continues at its majority. It has no deadlines, retries or reconnects, so it
+// can't be used as a lock.
 #pragma once
 
 #include "harness/client.hpp"
@@ -16,12 +16,12 @@
 namespace redlock::bench
 {
 
-/// Throws when a master refuses, breaks off or doesn't answer: the reference is only measured with healthy
-/// ones.
+/// Throws if a master refuses a command, closes the connection or doesn't answer. It is only measured with healthy
+/// masters.
 class raw_client final : public client
 {
   public:
-    /// Of the masters, on the loopback interface.
+    /// Connects to the masters on these ports of the loopback interface.
     explicit raw_client(std::span<const int> ports);
 
     run_record run(const workload& load) override;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The library as a user has it.
+// The library as an application uses it.
 #include "harness/redlock_client.hpp"
 
 #include <boost/asio/redirect_error.hpp>
@@ -17,7 +17,7 @@ namespace redlock::bench
 namespace
 {
 
-// The answers of the minority come within this time: they are there, but for the scheduler's turn.
+// The replies of the minority arrive within this time. Only the scheduler can delay them.
 constexpr std::chrono::milliseconds drain_time{20};
 constexpr std::chrono::seconds state_timeout{30};
 
@@ -78,7 +78,7 @@ redlock_client::acquire_and_release(std::size_t worker, stopwatch& watch, run_re
         }
         catch (const system_error& problem)
         {
-            // A machine that is busy with something else stands still for longer than the node timeout now and then.
+            // A machine busy with other work occasionally stalls for longer than the node timeout.
             if (problem.code() != errc::unconfirmed)
             {
                 throw;
@@ -97,7 +97,8 @@ void redlock_client::await_disconnected(std::size_t masters)
         if (std::chrono::steady_clock::now() > deadline)
         {
             throw std::runtime_error{
-                "the masters didn't come to the state that was waited for; the last round:\n" +
+                "the connections to the masters did not reach the expected state; the last "
+                "round:\n" +
                 last.to_string()};
         }
         tasks_.start(probe(last));
@@ -109,7 +110,7 @@ void redlock_client::await_disconnected(std::size_t masters)
 asio::awaitable<void> redlock_client::probe(report& out)
 {
     std::string name = resource_of("invoice", 0);
-    // Released when it goes: while masters come back, nobody may be there yet to confirm it.
+    // Released by its destructor: a master that is restarting may not confirm the release.
     const lease held = co_await locks_.async_acquire(std::move(name), ttl, out);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The library as a user has it: co_await in an io_context of one thread, all options at their defaults.
+// The library as an application uses it: co_await in an io_context with one thread, default options.
 #pragma once
 
 #include "harness/client.hpp"
@@ -17,12 +17,13 @@
 namespace redlock::bench
 {
 
-/// All options at their defaults.
+/// Returns the default options.
 config config_for(std::span<const test::server> masters);
-/// With a longer node timeout: where hundreds ask at once, the masters of one machine take turns for longer than the default.
+/// Returns the default options with a longer node timeout: with hundreds of workers, masters that share a machine
+/// exceed the default.
 config config_with_long_timeout(std::span<const test::server> masters);
 
-/// Whatever comes of it: what is left on the masters goes with them, or is counted.
+/// Shuts the manager down and ignores the result. Keys that remain are counted or disappear with the masters.
 asio::awaitable<void> shut_down(lock_manager& locks);
 
 class redlock_client final : public client
@@ -32,14 +33,13 @@ class redlock_client final : public client
 
     run_record run(const workload& load) override;
 
-    /// Locks and releases until exactly so many masters are without a connection. Throws if that takes too
-    /// long.
+    /// Acquires and releases until exactly this many masters are disconnected. Throws if that takes too long.
     void await_disconnected(std::size_t masters);
 
   private:
     asio::awaitable<void> acquire_and_release(std::size_t worker, stopwatch& watch, run_record& done);
     asio::awaitable<void> probe(report& out);
-    /// Whatever is on its way yet.
+    /// Runs until the outstanding replies have arrived.
     void drain();
 
     asio::io_context io_{1};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the reference clients say to the masters, and what they make of the replies.
+// The commands of the reference clients, and the evaluation of the replies.
 #include "harness/reference_protocol.hpp"
 
 #include "support/control_client.hpp"
@@ -61,7 +61,7 @@ void reference_protocol::add_workers(std::size_t count)
     }
     for (master_state& each : masters_)
     {
-        // A command for each worker, and what the minority still owes of the one before.
+        // One command per worker, and replies to the previous one that the minority hasn't sent.
         each.unanswered.resize(std::max(each.unanswered.size(), 4 * workers_.size()));
     }
 }
@@ -134,7 +134,7 @@ void reference_protocol::on_majority(worker& sender, stopwatch& watch)
     }
 }
 
-/// Every reply is one line: "+OK", ":1".
+/// Every reply is one line: "+OK" or ":1".
 void reference_protocol::receive(std::size_t from, std::string_view bytes, stopwatch& watch)
 {
     master_state& state = masters_[from];
@@ -145,7 +145,7 @@ void reference_protocol::receive(std::size_t from, std::string_view bytes, stopw
             state.first_byte = byte;
             if (byte != '+' && byte != ':')
             {
-                throw std::runtime_error{"a master refused a command of a reference"};
+                throw std::runtime_error{"a master refused a command of a reference client"};
             }
         }
         if (byte == '\n')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the reference clients say to the masters, and what they make of the replies, whatever carries it: commands that are
-// formatted once, and each pair goes on at its majority.
+// The commands of the reference clients, and the evaluation of the replies. Commands are formatted once, and a
+// pair continues at its majority. The transport is left to the client.
 #pragma once
 
 #include "harness/client.hpp"
@@ -18,29 +18,30 @@ namespace redlock::bench
 class reference_protocol
 {
   public:
-    /// Of the masters, on the loopback interface. `kind` is what its resources are named after.
+    /// Loads the release script into the masters on these loopback ports. `kind` is the first part of the resource
+    /// names.
     reference_protocol(std::span<const int> ports, std::string_view kind);
 
-    /// Every worker begins its first pair.
+    /// Begins the first pair of every worker.
     void start(const workload& load, stopwatch& watch);
-    /// What is to be said next to this master. Who has said it takes it away.
+    /// Returns the bytes to send to this master. The caller removes what it has sent.
     std::string& output(std::size_t master) { return masters_[master].output; }
-    /// What this master has said, in parts of any size. Throws when it refuses.
+    /// Processes received bytes, split anywhere. Throws if the master refused a command.
     void receive(std::size_t from, std::string_view bytes, stopwatch& watch);
-    /// Nobody is in a pair, and the minority has answered, too.
+    /// Returns whether all pairs are complete and the minority has answered as well.
     bool idle() const { return unanswered_ == 0; }
 
   private:
-    /// One after the other: acquire, release, and again.
+    /// Acquires and releases in a loop.
     struct worker
     {
         std::string acquire;
         std::string release;
-        std::size_t owner_in_acquire = 0; // Where the owner id stands.
+        std::size_t owner_in_acquire = 0; // The offset of the owner id.
         std::size_t owner_in_release = 0;
         stopwatch::clock::time_point started{};
-        std::uint32_t command = 0; // The number of the last one.
-        std::size_t votes = 0;     // For that one.
+        std::uint32_t command = 0; // The number of the current command.
+        std::size_t votes = 0;     // For the current command.
         bool acquiring = false;
     };
     struct sent_command
@@ -51,10 +52,10 @@ class reference_protocol
     struct master_state
     {
         std::string output;
-        std::vector<sent_command> unanswered; // A ring: replies come in this order.
+        std::vector<sent_command> unanswered; // A ring buffer: replies arrive in this order.
         std::size_t oldest = 0;
         std::size_t count = 0;
-        char first_byte = '\0'; // Of the reply that is being read, '\0' before it.
+        char first_byte = '\0'; // Of the current reply; '\0' if none has begun.
     };
 
     void add_workers(std::size_t count);
@@ -67,7 +68,7 @@ class reference_protocol
     std::string digest_;
     std::vector<master_state> masters_;
     std::vector<worker> workers_;
-    std::size_t unanswered_ = 0; // By all masters.
+    std::size_t unanswered_ = 0; // Of all masters.
 };
 
 } // namespace redlock::bench

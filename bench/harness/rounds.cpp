@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Clients that are measured by turns, and what is computed of their rounds.
+// Rounds of clients that alternate, and the figures computed from them.
 #include "harness/rounds.hpp"
 
 #include "harness/masters.hpp"
@@ -71,11 +71,11 @@ workload round_for(std::size_t workers, const options& settings)
     return {std::max(settings.pairs, pairs_of_each * workers), std::chrono::minutes{5}, workers};
 }
 
-run_record run_measured(const participant& of, const workload& round)
+run_record run_measured(const participant& one, const workload& round)
 {
-    const std::chrono::nanoseconds before = cpu_of(of.masters);
-    run_record done = of.of.run(round);
-    done.server_cpu = cpu_of(of.masters) - before;
+    const std::chrono::nanoseconds before = cpu_of(one.masters);
+    run_record done = one.tested.run(round);
+    done.server_cpu = cpu_of(one.masters) - before;
     done.acquires = sorted(std::move(done.acquires));
     done.pairs = sorted(std::move(done.pairs));
     return done;
@@ -88,7 +88,7 @@ std::vector<rounds> run_alternately(
     status.show(fmt::format("{}: warming up", what));
     for (const participant& each : clients)
     {
-        each.of.run(round);
+        each.tested.run(round);
     }
     std::vector<rounds> by_client(clients.size());
     for (std::size_t done = 0; done < count; ++done)

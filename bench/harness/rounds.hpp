@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Clients that are measured by turns, and what is computed of their rounds.
+// Rounds of clients that alternate, and the figures computed from them.
 #pragma once
 
 #include "harness/client.hpp"
@@ -22,28 +22,29 @@
 namespace redlock::bench
 {
 
-/// The stretches of one client, all of the same work. Their samples are sorted.
+/// The runs of one client with the same load. Their samples are sorted.
 using rounds = std::vector<run_record>;
 
-/// With twenty pairs of each worker at least.
+/// Returns a load with at least twenty pairs per worker.
 workload round_for(std::size_t workers, const options& settings);
 
-/// Who has a turn, and the masters whose CPU is counted with it.
+/// A client, and the masters whose CPU time is counted with it.
 struct participant
 {
-    client& of;
+    client& tested;
     std::span<const test::server> masters;
 };
 
-/// One stretch of it: with the CPU of the masters, and sorted samples.
-run_record run_measured(const participant& of, const workload& round);
+/// Runs once, counts the CPU time of the masters and sorts the samples.
+run_record run_measured(const participant& one, const workload& round);
 
-/// Each warms up, then so many rounds: A, B, C, A, B, C. In the same order.
+/// Warms up each client, then measures `count` rounds in the order A, B, C, A, B, C. The result has the order of
+/// the clients.
 std::vector<rounds> run_alternately(
     std::initializer_list<participant> clients, const workload& round, std::size_t count, progress& status,
     std::string_view what);
 
-/// What is exceeded by no more than the rest of the samples.
+/// A percentile of latency samples.
 struct percentile
 {
     std::string_view name;
@@ -57,7 +58,7 @@ inline constexpr percentile acquire_p999{"acquire p99.9", &run_record::acquires,
 inline constexpr percentile pair_p50{"acquire + release p50", &run_record::pairs, 0.5};
 inline constexpr percentile pair_p99{"acquire + release p99", &run_record::pairs, 0.99};
 
-/// What is summed up over a stretch.
+/// A total of a run, per pair or per second.
 struct quantity
 {
     std::string_view name;
@@ -74,12 +75,12 @@ extern const quantity system_calls_per_pair;
 extern const quantity bytes_sent;
 extern const quantity bytes_received;
 
-/// Of all rounds together.
+/// Returns the percentile of the samples of all rounds.
 double value_of(const percentile& metric, const rounds& of);
-/// The median of the rounds.
+/// Returns the median of the rounds.
 double value_of(const quantity& metric, const rounds& of);
 
-/// Of all rounds together.
+/// Returns the sum over all rounds.
 double total_of(std::uint64_t run_record::*count, const rounds& of);
 
 figure compared(
@@ -87,15 +88,15 @@ figure compared(
     std::optional<double> goal = {});
 figure compared(
     const quantity& metric, const rounds& reference, const rounds& measured, std::optional<double> goal = {});
-/// The goal is of what was measured: what may be nothing has no ratio.
+/// Returns a figure without a ratio, for values that may be zero. The goal applies to the measured value.
 figure without_ratio(
     const quantity& metric, const rounds& reference, const rounds& measured, std::optional<double> goal);
 
-/// Appends them under longer names.
+/// Appends the figures with a prefix and a suffix added to their names.
 void add(
     std::vector<figure> figures, std::string_view prefix, std::string_view suffix, std::vector<figure>& to);
 
-/// What share of all acquires took how long at most.
+/// Returns a plot of cumulative distributions of acquire latency.
 plot distribution_plot(std::string name, std::string title, std::vector<series> lines);
 series distribution(std::string name, const rounds& of);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Exact percentiles, and the middle of several rounds with its spread.
+// Exact percentiles, and the median of rounds with its spread.
 #include "harness/statistics.hpp"
 
 #include <algorithm>

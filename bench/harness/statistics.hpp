@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Exact percentiles, and the middle of several rounds with its spread.
+// Exact percentiles, and the median of rounds with its spread.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@
 namespace redlock::bench
 {
 
-/// The middle one of several rounds, and the extremes.
+/// The median and the extremes of several rounds.
 struct spread
 {
     double median = 0;
@@ -18,14 +18,14 @@ struct spread
     double max = 0;
 };
 
-/// Of one value or more.
+/// Requires at least one value.
 spread spread_of(std::vector<double> rounds);
 
-/// Of the one to the other in the same round.
+/// Returns the spread of the ratios of corresponding rounds.
 spread ratios(std::span<const double> of, std::span<const double> to);
 
-/// The smallest sample that is not exceeded by this fraction of them, in microseconds; no interpolation, no
-/// buckets. `sorted` isn't empty; `fraction` is above 0 and at most 1.
+/// Returns the nearest-rank percentile in microseconds: the smallest sample such that at least this fraction of all
+/// samples isn't above it. There are no buckets and no interpolation. Requires samples and a fraction in (0, 1].
 double percentile_us(std::span<const std::chrono::nanoseconds> sorted, double fraction);
 
 std::vector<std::chrono::nanoseconds> sorted(std::vector<std::chrono::nanoseconds> samples);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Stands in front of functions of the C library that are a system call each, and passes on what they are asked for.
+// Interposes functions of the C library that make one system call each: counts the call and forwards it.
 #include "harness/system_calls.hpp"
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@ namespace
 
 constinit thread_local redlock::bench::system_calls calls;
 
-/// The C library's own.
+/// Returns the C library's function.
 template <class Function>
 Function* original(const char* name)
 {
@@ -31,7 +31,7 @@ ssize_t counted(ssize_t bytes, std::uint64_t& sum)
 
 } // namespace
 
-#pragma GCC visibility push(default) // For the libraries that are linked at run time as well.
+#pragma GCC visibility push(default) // So that shared libraries call these as well.
 
 extern "C"
 {
@@ -70,7 +70,7 @@ extern "C"
         return draw(out, size, flags);
     }
 
-    /// Of timers and event descriptors; nobody here reads a socket with it.
+    /// For timers and event descriptors. Sockets aren't read with it.
     ssize_t read(int descriptor, void* out, size_t size)
     {
         static const auto get = original<decltype(read)>("read");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Counts what a client asks of the kernel, whoever asks: the client itself, Asio, OpenSSL.
+// Counts the system calls of a client, including those of Asio and OpenSSL.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 namespace redlock::bench
 {
 
-/// What this thread has asked for so far, at those functions of the C library that a client waits, speaks, sets timers and
-/// draws random numbers with. The clocks aren't among them: to read one takes no system call.
+/// The calls of this thread that wait, transfer data, set timers or draw random numbers. Reading a clock makes no
+/// system call.
 struct system_calls
 {
     std::uint64_t count = 0;
-    std::uint64_t sent = 0;     // Bytes, by sockets.
-    std::uint64_t received = 0; // Likewise.
+    std::uint64_t sent = 0;     // Bytes sent by sockets.
+    std::uint64_t received = 0; // Bytes received by sockets.
 
     friend system_calls operator-(const system_calls& one, const system_calls& other)
     {

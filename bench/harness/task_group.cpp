@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Coroutines that run at the same time on the calling thread.
+// Coroutines that run concurrently on the calling thread.
 #include "harness/task_group.hpp"
 
 #include <boost/asio/co_spawn.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Coroutines that run at the same time on the calling thread, until the last of them has ended.
+// Coroutines that run concurrently on the calling thread until all of them have ended.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -16,9 +16,9 @@ class task_group
   public:
     explicit task_group(boost::asio::io_context& io) : io_{io} {}
 
-    /// It begins when they are run. A task may start others.
+    /// Adds a coroutine, which starts to run in finish(). Coroutines may add others.
     void start(boost::asio::awaitable<void> task);
-    /// Runs what was started to its end. Throws what the first one threw that failed.
+    /// Runs all coroutines to completion. Rethrows the first exception.
     void finish();
 
   private:

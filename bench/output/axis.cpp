@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From where to where an axis of a picture goes, and what is written at it, as commands of gnuplot.
+// The range and the tics of an axis, as gnuplot commands.
 #include "output/axis.hpp"
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace
 
 constexpr std::string_view plain_numbers = "%.10g"; // 100000, not 1e+05.
 
-/// The numbers that may stand at a logarithmic axis, from below the least value to above the most: the fewer powers of
-/// ten there are, the more room is between them.
+/// Returns the candidates for tics of a logarithmic axis, beyond both extremes. The fewer powers of ten they span,
+/// the more steps each has.
 std::vector<double> marks(double min, double max)
 {
     const double powers = std::log10(max / min);
@@ -62,7 +62,7 @@ std::string logarithmic_axis(char which, std::span<const double> values)
     const auto [min, max] = std::minmax_element(values.begin(), values.end());
     const std::vector<double> all = marks(*min, *max);
     constexpr double rounding = 1e-9;
-    // The last one that isn't above the least value, and the first one above that which isn't below the most.
+    // The last tic that isn't above the minimum, and the first one after it that isn't below the maximum.
     const auto first = std::prev(std::upper_bound(all.begin() + 1, all.end(), *min * (1 + rounding)));
     const auto last = std::lower_bound(std::next(first), std::prev(all.end()), *max * (1 - rounding));
     std::vector<std::string> written;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From where to where an axis of a picture goes, and what is written at it, as commands of gnuplot.
+// The range and the tics of an axis, as gnuplot commands.
 #pragma once
 
 #include <span>
@@ -8,11 +8,12 @@
 namespace redlock::bench
 {
 
-/// Of one value or more. From zero, unless there are values below it: what is twice as high is twice as much.
+/// Requires at least one value. The axis starts at zero unless there are negative values, so that heights are
+/// proportional.
 std::string linear_axis(char which, std::span<const double> values);
 
-/// Of one value or more, all above zero. It begins and ends at a mark. gnuplot itself marks powers of ten only, of
-/// which there may be none between the values.
+/// Requires at least one value, all positive. The axis starts and ends at a tic. gnuplot's own tics are powers of
+/// ten, and there may be none in the range.
 std::string logarithmic_axis(char which, std::span<const double> values);
 
 } // namespace redlock::bench

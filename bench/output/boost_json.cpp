@@ -1,4 +1,3 @@
 // SPDX-License-Identifier: BSL-1.0
-// Boost.JSON, compiled with the bench: its headers come with those of Asio, so this takes no further package. Of the two
-// libraries there that read JSON it is the one that is looked after; Boost.PropertyTree makes text of every value.
+// Boost.JSON as a header-only library: it needs no package in addition to the headers of Asio.
 #include <boost/json/src.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What has changed since an earlier run, for a person to judge.
+// The changes since an earlier run.
 #pragma once
 
 #include "output/recorded_results.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Plots as commands of gnuplot, all in one style.
+// Plots as gnuplot commands in a common style.
 #include "output/gnuplot_script.hpp"
 
 #include "output/axis.hpp"
@@ -18,7 +18,7 @@ namespace redlock::bench
 {
 
 const std::string_view picture_style =
-    R"(# Draws the pictures anew: gnuplot --default-settings pictures.gnuplot
+    R"(# To draw the pictures again: gnuplot --default-settings pictures.gnuplot
 set encoding utf8
 set border 3 linecolor rgb '#808080' linewidth 1
 set tics nomirror out scale 0.5 textcolor rgb '#404040'
@@ -34,16 +34,16 @@ png = "pngcairo size 1440,900 noenhanced font 'sans,14' fontscale 1.5 linewidth 
 namespace
 {
 
-// Those of Okabe and Ito, which can be told apart with any kind of colour vision.
+// From the palette of Okabe and Ito, which is distinguishable with all types of colour vision.
 constexpr std::string_view colour_of_redlock = "#0072b2";
 constexpr std::string_view colour_of_the_reference = "#8c8c8c";
 constexpr std::array<std::string_view, 5> colours_of_others{
     "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};
-// Filled ones: a circle, a square, a triangle, a diamond. Not as many as colours: so all pairs come to use.
+// Filled circle, square, triangle and diamond. Four shapes and five colours, so combinations repeat late.
 constexpr std::array<int, 4> shapes{7, 5, 9, 13};
-constexpr std::size_t max_marked_points = 30; // With more of them a line looks like a caterpillar.
+constexpr std::size_t max_marked_points = 30; // With more points the markers hide the line.
 
-/// In quotes of gnuplot.
+/// Quotes a string for gnuplot.
 std::string quoted(std::string_view text)
 {
     std::string out = "'";
@@ -65,7 +65,7 @@ std::pair<std::string_view, std::string_view> kind_and_variant(std::string_view 
                                            : std::pair{name.substr(0, comma), name.substr(comma + 1)};
 }
 
-/// The place of a text among those that came before it; it is added when it is new.
+/// Returns the index of the text, which is appended if it is new.
 std::size_t index_of(std::string_view text, std::vector<std::string_view>& known)
 {
     const auto found = std::find(known.begin(), known.end(), text);
@@ -77,7 +77,7 @@ std::size_t index_of(std::string_view text, std::vector<std::string_view>& known
     return index;
 }
 
-/// Gives each line its look.
+/// Assigns colours, markers and dashes to lines.
 class line_styles
 {
   public:
@@ -127,7 +127,7 @@ std::string data_of(const plot& one)
     return out;
 }
 
-/// All values of one axis.
+/// Returns all values of one coordinate.
 std::vector<double> values(const plot& one, double std::pair<double, double>::*coordinate)
 {
     std::vector<double> out;

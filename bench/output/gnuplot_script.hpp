@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Plots as commands of gnuplot, all in one style.
+// Plots as gnuplot commands in a common style.
 #pragma once
 
 #include "harness/figures.hpp"
@@ -10,16 +10,16 @@
 namespace redlock::bench
 {
 
-/// What all pictures have in common: stands at the head of the script.
+/// The settings for all plots, which the script begins with.
 extern const std::string_view picture_style;
 
-/// What of a plot can be drawn: no point that isn't a number, or has no logarithm where that is needed, and no line
-/// without points.
+/// Returns the plot without what can't be drawn: points that aren't finite or, on a logarithmic axis, not positive,
+/// and lines without points.
 plot drawable(plot one);
 
-/// The commands that draw a plot with one line or more as NAME.svg and NAME.png. In the names of lines, what stands before
-/// a comma chooses the colour, what stands behind it the dashes: "redlock, p99". The one that is called like `reference`
-/// is grey.
+/// Returns the commands that draw a plot with at least one line as NAME.svg and NAME.png. In the name of a line,
+/// the text before a comma selects the colour, the text after it the dashes: "redlock, p99". The line named
+/// `reference` is grey.
 std::string script_of(const plot& one, std::string_view reference);
 
 } // namespace redlock::bench

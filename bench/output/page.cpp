@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The results as a page to look at, which needs nothing but itself.
+// The results as an HTML page in one file.
 #include "output/page.hpp"
 
 #include "output/page_style.hpp"
@@ -70,7 +70,7 @@ std::string summary(const results& measured)
         "<p class=\"{}\">{} of {} goals are met.</p>\n", met == goals ? "met" : "missed", met, goals);
 }
 
-/// Which columns a group needs.
+/// The columns of a group's table.
 struct columns
 {
     bool reference = false;
@@ -136,7 +136,7 @@ void write_table(std::ostream& out, const figure_group& group)
         "<div class=\"wide\"><table>\n<thead><tr><th></th>{}<th scope=\"col\">{}</th>{}{}</tr></thead>\n"
         "<tbody>\n",
         shown.reference ? fmt::format("<th scope=\"col\">{}</th>", escaped(group.reference)) : std::string{},
-        escaped(group.measured), shown.ratio ? "<th scope=\"col\">ratio<small>least – most</small></th>" : "",
+        escaped(group.measured), shown.ratio ? "<th scope=\"col\">ratio<small>min – max</small></th>" : "",
         shown.goal ? "<th scope=\"col\" class=\"goal\">goal</th>" : "");
     for (const figure& one : group.figures)
     {
@@ -145,7 +145,8 @@ void write_table(std::ostream& out, const figure_group& group)
     fmt::print(out, "</tbody>\n</table></div>\n");
 }
 
-/// An SVG as a part of the page: its ids are the page's then, so they get names that no other picture has.
+/// Returns the SVG as an element of the page. Its ids get the plot's name as a prefix, because ids are unique per
+/// page.
 std::string embedded(const plot& one, const std::string& svg)
 {
     const std::string name = escaped(one.name);
@@ -153,7 +154,7 @@ std::string embedded(const plot& one, const std::string& svg)
     const std::regex id{R"((\bid=['"]|href=['"]#|url\(#))"};
     const std::string with_ids = std::regex_replace(image, id, fmt::format("$1{}-", name));
     const std::string role = fmt::format("<svg role=\"img\" aria-label=\"{}\"", escaped(one.title));
-    // The first title is the one of the whole: a name that gnuplot made up, and browsers show.
+    // Removes the first title: gnuplot generates it, and browsers show it as a tooltip.
     const std::regex title{"<title>[^<]*</title>"};
     return role + std::regex_replace(with_ids, title, "", std::regex_constants::format_first_only).substr(4);
 }
@@ -195,23 +196,24 @@ void write_circumstances(std::ostream& out, const results& measured)
     const options& settings = measured.settings;
     fmt::print(out, "<section>\n<h2>The machine</h2>\n");
     write_list(
-        out, {{"processor", fmt::format("{}, {} CPUs", machine.processor, machine.cores)},
-              {"confined to", fmt::format("CPU {}, with the masters, where it is one CPU", machine.cpu)},
-              {"load before", fmt::format("{:.2f}", machine.load)},
-              {"kernel", machine.kernel},
-              {"masters", machine.server},
-              {"compiler", machine.compiler},
-              {"Boost", machine.boost}});
+        out,
+        {{"processor", fmt::format("{}, {} CPUs", machine.processor, machine.cores)},
+         {"restricted to", fmt::format("CPU {}, with the masters, in the sections on one CPU", machine.cpu)},
+         {"load before", fmt::format("{:.2f}", machine.load)},
+         {"kernel", machine.kernel},
+         {"masters", machine.server},
+         {"compiler", machine.compiler},
+         {"Boost", machine.boost}});
     fmt::print(out, "</section>\n<section>\n<h2>The settings</h2>\n");
     write_list(
         out,
         {{"masters", fmt::format("{}", settings.masters)},
-         {"rounds", fmt::format("{} of each client, by turns", settings.rounds)},
-         {"pairs", fmt::format("{} of acquire and release in a round", settings.pairs)},
+         {"rounds", fmt::format("{} of each client, alternating", settings.rounds)},
+         {"pairs", fmt::format("{} of acquire and release per round", settings.pairs)},
          {"kept leases",
           fmt::format("{}, for {} s", fmt::join(settings.kept, ", "), settings.keep_for.count() / 1000)},
          {"trials", fmt::format(
-                        "{} s of restarts, {} runs with masters that hang, {} races",
+                        "{} s of restarts, {} runs with hung masters, {} races",
                         settings.trials.rolling.count(), settings.trials.hung_runs, settings.trials.races)}});
     fmt::print(out, "</section>\n");
 }
@@ -224,8 +226,8 @@ void write_page(std::ostream& out, const results& measured, const pictures& draw
         out,
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<title>redlock: results of the bench</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n"
-        "<h1>redlock: results of the bench</h1>\n<p class=\"quiet\">{}</p>\n{}",
+        "<title>redlock: benchmark results</title>\n<style>{}</style>\n</head>\n<body>\n<main>\n"
+        "<h1>redlock: benchmark results</h1>\n<p class=\"quiet\">{}</p>\n{}",
         page_style, escaped(measured.began), summary(measured));
     for (const std::string& note : notes_on(measured))
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The results as a page to look at, which needs nothing but itself.
+// The results as an HTML page in one file.
 #pragma once
 
 #include "output/pictures.hpp"

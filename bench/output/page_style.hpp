@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the page looks like: on a screen of any width, in the dark, on paper.
+// The style sheet of the page: responsive, with a dark mode and a print layout.
 #pragma once
 
 #include <string_view>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
-// Another way to lock than redlock: takes one lock and gives it back, one pair after the other, as fast as it can.
+// A client of another lock library or server, measured as a peer of redlock: acquires and releases one lock in a loop.
 //
 //   node peer.js node-redlock|redis-semaphore <port of a master>...
 //   node peer.js etcd <port>
 //   node peer.js postgresql <port> <password file>
 //
-// It says `ready <name>: <what it is>` once it is connected, and to each line `run <pairs>` it says
-// `stretch <ns for all> <acquires that failed> <releases that failed> <ns of each acquire that didn't fail>...`.
-// Where it can't go on it says `failed <why>` and ends.
+// Line protocol on stdin and stdout: once connected, prints `ready <name>: <configuration>`. Answers `run <pairs>` with
+// `result <duration in ns> <failed acquires> <failed releases> <ns of each successful acquire>...`.
+// On a fatal error, prints `failed <reason>` and exits.
 'use strict';
 
 const fs = require('node:fs');
@@ -16,13 +16,13 @@ const readline = require('node:readline');
 const { performance } = require('node:perf_hooks');
 
 const host = '127.0.0.1';
-const ttl = 10_000; // In ms; redlock's is as long in the same run.
-const patience = 60_000; // In ms: so long a server may take until it serves.
-const pause = 50; // In ms, between two tries to connect.
+const ttl = 10_000; // In ms; the same as redlock's in this run.
+const startupTimeout = 60_000; // In ms.
+const retryInterval = 50; // In ms, between attempts to connect.
 
-// ---- The kinds: each gives `name`, `about` and `acquire`, which resolves to the function that releases --------------
+// ---- The kinds of peers: `name`, `about`, and `acquire`, which resolves to the release function --------------------
 
-/// A package that bench/run installed beside this file, and its version.
+/// Loads an npm package that bench/run installed in this directory, with its version.
 function installed(name) {
     try {
         return { code: require(name), version: require(`${name}/package.json`).version };
@@ -30,11 +30,11 @@ function installed(name) {
         if (problem.code !== 'MODULE_NOT_FOUND') {
             throw problem;
         }
-        throw new Error(`its npm package '${name}' isn't installed; bench/run --peers installs it`);
+        throw new Error(`the npm package '${name}' is not installed; run bench/run --peers to install it`);
     }
 }
 
-/// One connection to each master, as ioredis makes it by default.
+/// Opens one connection to each master with the defaults of ioredis.
 async function connectToMasters(ports) {
     const { code: Redis, version } = installed('ioredis');
     const clients = ports.map((port) => new Redis({ host, port, lazyConnect: true }));
@@ -45,12 +45,12 @@ async function connectToMasters(ports) {
 async function nodeRedlock(...ports) {
     const { code: Redlock, version } = installed('redlock');
     const masters = await connectToMasters(ports);
-    // The settings that its README shows.
+    // The settings of its README.
     const settings = { driftFactor: 0.01, retryCount: 10, retryDelay: 200, retryJitter: 200 };
     const locks = new Redlock(masters.clients, settings);
     return {
         name: `node-redlock ${version}`,
-        about: `npm redlock with ${masters.with}, on the same masters, with the settings of its README`,
+        about: `npm redlock with ${masters.with}, on the same masters, settings of its README`,
         async acquire() {
             const lock = await locks.lock('lock:voucher:0', ttl);
             return () => lock.unlock();
@@ -63,7 +63,7 @@ async function redisSemaphore(...ports) {
     const masters = await connectToMasters(ports);
     return {
         name: `redis-semaphore ${version}`,
-        about: `npm redis-semaphore's RedlockMutex with ${masters.with}, on the same masters, with its defaults`,
+        about: `RedlockMutex of npm redis-semaphore with ${masters.with}, on the same masters, default settings`,
         async acquire() {
             const mutex = new code.RedlockMutex(masters.clients, 'voucher:0', { lockTimeout: ttl });
             await mutex.acquire();
@@ -72,7 +72,7 @@ async function redisSemaphore(...ports) {
     };
 }
 
-/// Sends JSON to etcd's gateway on a connection that stays open.
+/// Sends JSON to etcd's gateway over a persistent connection.
 function post(agent, port, path, body) {
     const text = JSON.stringify(body);
     const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) };
@@ -86,7 +86,7 @@ function post(agent, port, path, body) {
                 if (response.statusCode === 200) {
                     resolve(JSON.parse(answer));
                 } else {
-                    reject(new Error(`etcd answers ${path} with ${response.statusCode}: ${answer}`));
+                    reject(new Error(`etcd answered ${path} with ${response.statusCode}: ${answer}`));
                 }
             });
         });
@@ -98,11 +98,11 @@ function post(agent, port, path, body) {
 async function etcd(port) {
     const agent = new http.Agent({ keepAlive: true, noDelay: true });
     const ask = (path, body) => post(agent, port, path, body);
-    // As its clients do it: a session has one lease, kept alive in the background, and the locks hang on that.
-    const session = 60; // In seconds, the default of its Go client.
+    // As in its clients: a session has one lease, kept alive in the background, and the locks depend on it.
+    const session = 60; // In seconds; the default of the Go client.
     const { ID: lease } = await ask('/v3/lease/grant', { TTL: session });
-    const complain = (problem) => console.error(problem.message);
-    setInterval(() => ask('/v3/lease/keepalive', { ID: lease }).catch(complain), (session * 1000) / 3);
+    const logError = (problem) => console.error(problem.message);
+    setInterval(() => ask('/v3/lease/keepalive', { ID: lease }).catch(logError), (session * 1000) / 3);
     const version = await new Promise((resolve, reject) => {
         const read = (response) => response.on('data', (text) => resolve(JSON.parse(text).etcdserver));
         http.get({ host, port, path: '/version' }, read).on('error', reject);
@@ -110,7 +110,7 @@ async function etcd(port) {
     const name = Buffer.from('lock/voucher/0').toString('base64');
     return {
         name: `etcd ${version}`,
-        about: 'one node, which writes each change to disk; a lock on the lease of a session, by its JSON gateway',
+        about: 'one node, which writes each change to disk; a lock with the lease of a session, through the JSON gateway',
         async acquire() {
             const { key } = await ask('/v3/lock/lock', { name, lease });
             return () => ask('/v3/lock/unlock', { key });
@@ -130,12 +130,12 @@ async function postgresql(port, passwordFile) {
     const unlock = { name: 'unlock', text: 'SELECT pg_advisory_unlock($1) AS done', values };
     async function release() {
         if (!(await client.query(unlock)).rows[0].done) {
-            throw new Error('PostgreSQL says that the lock was not held');
+            throw new Error('PostgreSQL reports that the lock was not held');
         }
     }
     return {
         name: `PostgreSQL ${server}`,
-        about: `advisory locks of one server, which have no ttl, by prepared statements of npm pg ${version}`,
+        about: `advisory locks of one server, without a ttl, through prepared statements of npm pg ${version}`,
         async acquire() {
             await client.query(lock);
             return release;
@@ -145,11 +145,11 @@ async function postgresql(port, passwordFile) {
 
 const kinds = { 'node-redlock': nodeRedlock, 'redis-semaphore': redisSemaphore, etcd, postgresql };
 
-// ---- What it is told -----------------------------------------------------------------------------------------------
+// ---- The line protocol ---------------------------------------------------------------------------------------------
 
-/// A server that was started a moment ago refuses at first.
+/// Retries while the server is starting.
 async function connect(kind, addresses) {
-    const until = performance.now() + patience;
+    const until = performance.now() + startupTimeout;
     for (;;) {
         try {
             return await kinds[kind](...addresses);
@@ -159,7 +159,7 @@ async function connect(kind, addresses) {
             if (!early || performance.now() > until) {
                 throw problem;
             }
-            await new Promise((resolve) => setTimeout(resolve, pause));
+            await new Promise((resolve) => setTimeout(resolve, retryInterval));
         }
     }
 }
@@ -188,8 +188,8 @@ async function run(peer, pairs) {
             console.error(problem.message);
         }
     }
-    const lasted = nanoseconds(performance.now() - began);
-    return `stretch ${lasted} ${failed.acquires} ${failed.releases} ${acquires.join(' ')}`;
+    const duration = nanoseconds(performance.now() - began);
+    return `result ${duration} ${failed.acquires} ${failed.releases} ${acquires.join(' ')}`;
 }
 
 const say = (line) => process.stdout.write(`${line}\n`);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// Another way to lock than redlock: redis++'s RedMutex. It is built where CMake finds redis++.
+// A client of redis++'s RedMutex, measured as a peer of redlock. Built if CMake finds redis++.
 //
 //   redis_plus_plus_peer <port of a master>...
 //
-// It is told and says the same as peer.js, line by line.
+// It uses the line protocol of peer.js.
 #include <sw/redis++/patterns/redlock.h>
 #include <sw/redis++/redis++.h>
 
@@ -28,12 +28,13 @@ namespace
 namespace redis = sw::redis;
 using clock_type = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds ttl{10}; // redlock's is as long in the same run.
+constexpr std::chrono::seconds ttl{10}; // The same as redlock's in this run.
 constexpr std::string_view request = "run ";
-constexpr std::string_view what_it_is = "its RedMutex by try_lock, on the same masters, with its defaults; "
-                                        "its lock() would pause first, for up to 5 ms";
+constexpr std::string_view configuration =
+    "RedMutex by try_lock, on the same masters, default settings; lock() would pause "
+    "first, for up to 5 ms";
 
-/// One connection to each master, made here.
+/// Returns one connection to each master.
 std::vector<std::shared_ptr<redis::Redis>> connect(int count, char** ports)
 {
     std::vector<std::shared_ptr<redis::Redis>> masters;
@@ -69,7 +70,7 @@ class peer
             acquire_and_release();
         }
         return fmt::format(
-            "stretch {} {} {} {}", nanoseconds_since(began), failed_acquires_, failed_releases_,
+            "result {} {} {} {}", nanoseconds_since(began), failed_acquires_, failed_releases_,
             fmt::join(acquires_, " "));
     }
 
@@ -80,13 +81,13 @@ class peer
         try
         {
             const auto asked = clock_type::now();
-            // One for each pair: what extends leases knows mutexes, not locks, and would take the next lock of the same
-            // mutex for this one.
+            // A new mutex per pair: the watcher that extends leases identifies them by mutex and would extend the next
+            // lock of the same one.
             redis::RedMutex mutex{masters_.begin(), masters_.end(), "lock:voucher:1",
                                   nullptr,          options_,       watcher_};
             if (!mutex.try_lock())
             {
-                throw std::runtime_error{"the lock was refused"};
+                throw std::runtime_error{"the lock is held by another client"};
             }
             acquires_.push_back(nanoseconds_since(asked));
             failed = &failed_releases_;
@@ -101,9 +102,9 @@ class peer
 
     std::vector<std::shared_ptr<redis::Redis>> masters_;
     redis::RedMutexOptions options_;
-    // What extends leases: one thread for all of them.
+    // One thread that extends all leases.
     std::shared_ptr<redis::LockWatcher> watcher_ = std::make_shared<redis::LockWatcher>();
-    std::vector<std::int64_t> acquires_; // How long each took.
+    std::vector<std::int64_t> acquires_; // The latency of each acquire.
     std::size_t failed_acquires_ = 0;
     std::size_t failed_releases_ = 0;
 };
@@ -115,7 +116,7 @@ int main(int count, char** words)
     try
     {
         peer one{count - 1, words + 1};
-        std::cout << "ready redis++ " REDLOCK_PEER_VERSION ": " << what_it_is << std::endl;
+        std::cout << "ready redis++ " REDLOCK_PEER_VERSION ": " << configuration << std::endl;
         for (std::string line; std::getline(std::cin, line);)
         {
             std::cout << one.run(std::stoul(line.substr(request.size()))) << std::endl;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Clients that all want the same resource: how soon one of them has it after a release, how many commands that takes, and
-// how evenly it goes round. Beside it clients that wait as in the textbook, by turns.
+// Clients that compete for one resource: the time from a release to the next grant, the commands it takes, and how
+// evenly the grants are distributed. The reference are clients that wait as in the textbook.
 #include "harness/contending_clients.hpp"
 #include "harness/redlock_client.hpp"
 #include "sections/sections.hpp"
@@ -30,16 +30,16 @@ constexpr std::array<contention_scenario, 4> scenarios{
     {{"2 clients", 2, false},
      {"10 clients", 10, false},
      {"100 clients", 100, false},
-     {"1 of 2 at once", 2, true}}};
+     {"2 clients, 1 greedy", 2, true}}};
 constexpr double max_greedy_share = 0.6;
 
-/// What the rounds of one kind of clients gave.
+/// The rounds of one wait strategy.
 struct contention_rounds
 {
     void add(contention_round round)
     {
         const auto [min_grants, max_grants] = std::minmax_element(round.grants.begin(), round.grants.end());
-        // Rivals that split the votes all the time may leave a round without any.
+        // A round may end without a grant if the votes are split in every attempt.
         const double total_grants =
             std::max(1.0, std::accumulate(round.grants.begin(), round.grants.end(), 0.0));
         hand_overs.insert(hand_overs.end(), round.hand_overs.begin(), round.hand_overs.end());
@@ -56,24 +56,23 @@ struct contention_rounds
         max_wait.push_back(std::chrono::duration<double, std::milli>{round.max_wait}.count());
     }
 
-    /// Of the hand-overs of all rounds together.
+    /// A percentile of the hand-overs of all rounds.
     double overall_us(double fraction) const { return percentile_us(sorted(hand_overs), fraction); }
 
     std::vector<std::chrono::nanoseconds> hand_overs;
-    std::vector<double> p50; // Of the hand-overs of a round.
+    std::vector<double> p50; // Of the hand-overs, per round.
     std::vector<double> p99;
-    std::vector<double> rounds;      // For a grant.
-    std::vector<double> commands;    // For a grant, of all masters together.
-    std::vector<double> grants;      // A second.
-    std::vector<double> repeated;    // The part of all grants that the last holder got again.
-    std::vector<double> min_share;   // The part that one client got, at least.
-    std::vector<double> max_share;   // At most.
-    std::vector<double> first_share; // That the first one got.
+    std::vector<double> rounds;      // Per grant.
+    std::vector<double> commands;    // Per grant, of all masters.
+    std::vector<double> grants;      // Per second.
+    std::vector<double> repeated;    // The share of the grants to the previous holder.
+    std::vector<double> min_share;   // The smallest share of one client.
+    std::vector<double> max_share;   // The largest share of one client.
+    std::vector<double> first_share; // The share of the first client.
     std::vector<double> max_wait;    // In milliseconds.
 };
 
-using strategy_pair =
-    std::pair<contention_rounds, contention_rounds>; // Of the textbook's clients and of ours.
+using strategy_pair = std::pair<contention_rounds, contention_rounds>; // Textbook and redlock.
 
 void add_figures(const contention_scenario& scenario, const strategy_pair& outcome, std::vector<figure>& out)
 {
@@ -93,7 +92,7 @@ void add_figures(const contention_scenario& scenario, const strategy_pair& outco
             {name(of), std::move(unit), spread_of(textbooks.*each).median, spread_of(redlocks.*each).median,
              ratios(redlocks.*each, textbooks.*each), std::nullopt});
     };
-    // Those who got nothing have no ratio to others.
+    // No ratio: a share may be zero.
     const auto add_share = [&](std::string_view of, std::vector<double> contention_rounds::*each)
     {
         out.push_back(
@@ -106,18 +105,18 @@ void add_figures(const contention_scenario& scenario, const strategy_pair& outco
     add_medians("commands per grant", "", &contention_rounds::commands);
     add_medians("grants", "/s", &contention_rounds::grants);
     add_medians("longest wait", "ms", &contention_rounds::max_wait);
-    add_share("grants to the last holder", &contention_rounds::repeated);
-    add_share("least share of one", &contention_rounds::min_share);
-    add_share("largest share of one", &contention_rounds::max_share);
+    add_share("grants to the previous holder", &contention_rounds::repeated);
+    add_share("smallest share of a client", &contention_rounds::min_share);
+    add_share("largest share of a client", &contention_rounds::max_share);
     if (scenario.greedy)
     {
-        add_share("its own share", &contention_rounds::first_share);
+        add_share("share of the greedy client", &contention_rounds::first_share);
         out.back().goal = max_greedy_share;
         out.back().samples = redlocks.first_share;
     }
 }
 
-/// How something grows with the number of clients.
+/// Curves over the number of clients.
 class contention_growth
 {
   public:
@@ -136,12 +135,12 @@ class contention_growth
 
     std::vector<plot> plots() &&
     {
-        const std::string clients = "clients that want the same resource";
+        const std::string clients = "competing clients";
         return {
             {"contention_hand_over", "From a release to the next grant", clients, "ms", true, true,
              std::move(hand_over_)},
-            {"contention_commands", "Commands for a grant, to all masters together", clients, "commands",
-             true, true, std::move(commands_)}};
+            {"contention_commands", "Commands per grant, to all masters", clients, "commands", true, true,
+             std::move(commands_)}};
     }
 
   private:
@@ -156,7 +155,7 @@ figure_group measure_contention(std::span<test::server> masters, const options& 
 {
     figure_group group{
         fmt::format(
-            "Clients that want the same resource, and hold it for {} to {} ms", min_hold / 1ms,
+            "Clients that compete for one resource and hold it for {} to {} ms", min_hold / 1ms,
             max_hold / 1ms),
         "textbook",
         {}};
@@ -166,8 +165,8 @@ figure_group measure_contention(std::span<test::server> masters, const options& 
         strategy_pair outcome;
         for (std::size_t round = 0; round < settings.rounds; ++round)
         {
-            status.show(fmt::format(
-                "the same resource, {}: round {} of {}", scenario.name, round + 1, settings.rounds));
+            status.show(
+                fmt::format("contention, {}: round {} of {}", scenario.name, round + 1, settings.rounds));
             outcome.first.add(
                 contending_clients{config_with_long_timeout(masters), scenario, wait_strategy::textbook}.run(
                     masters, settings.contend_for));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long one client takes to acquire from masters that are a round trip away, beside the reference and beside one that
-// asks a master only when the one before has answered.
+// Acquire latency with masters that are a round trip away, compared with the raw reference and with a client that
+// sends to one master after the other.
 #include "sections/sections.hpp"
 
 #include "harness/proxied_masters.hpp"
@@ -32,10 +32,10 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds round_trip = 1ms;
 constexpr std::size_t ping_count = 100;
-constexpr std::size_t pairs_divisor = 4; // One takes milliseconds here.
+constexpr std::size_t pairs_divisor = 4; // A pair takes milliseconds here.
 
-/// Asks one master after the other until a majority has granted, which is the least that such a client can do: some ask
-/// all of them each time. No deadlines, and its owner id is always the same: it is no lock to be used.
+/// Sends to one master after the other until a majority has granted. This is the fastest client of that kind: some
+/// send to all masters each time. It has no deadlines and a constant owner id, so it can't be used as a lock.
 class sequential_client final : public client
 {
   public:
@@ -72,7 +72,8 @@ class sequential_client final : public client
             const test::reply answer = masters_[master].command(command);
             if (!(answer == "OK") && !(answer == 1))
             {
-                throw std::runtime_error{"a master refused the sequential client: " + describe(answer)};
+                throw std::runtime_error{
+                    "a master refused a command of the sequential client: " + describe(answer)};
             }
         }
     }
@@ -81,14 +82,14 @@ class sequential_client final : public client
     std::vector<test::control_client> masters_;
 };
 
-/// How long the way to the masters and back is, sorted.
+/// Returns the sorted round-trip times to the masters.
 std::vector<std::chrono::nanoseconds> measure_pings(std::span<const int> ports)
 {
     std::vector<std::chrono::nanoseconds> samples;
     for (const int port : ports)
     {
         test::control_client master = test::control_client::to_port(port);
-        master.command({"PING"}); // The proxy connects to the master meanwhile.
+        master.command({"PING"}); // Until the proxy has connected to the master.
         for (std::size_t ping = 0; ping < ping_count; ++ping)
         {
             const auto asked = std::chrono::steady_clock::now();
@@ -112,7 +113,7 @@ figure_group measure_distance(std::span<test::server> masters, const options& se
     redlock.await_disconnected(0);
     status.show(fmt::format("masters {} away: warming up", length));
     distant.set_delay(round_trip, distant.size());
-    // Masters, proxies and their timers take some time beside it.
+    // Masters, proxies and timers add to the round trip.
     const std::chrono::duration<double, std::micro> overhead{
         percentile_us(measure_pings(ports), 0.5) - round_trip / 1us};
     const auto delay = std::max(0us, round_trip - std::chrono::round<std::chrono::microseconds>(overhead));
@@ -128,14 +129,14 @@ figure_group measure_distance(std::span<test::server> masters, const options& se
         fmt::format("One client, masters {} away", length),
         "raw",
         {compared(acquire_p50, raws, redlocks, 1.01), compared(acquire_p99, raws, redlocks)}};
-    add({compared(acquire_p50, raws, sequentials)}, "one by one: ", "", group.figures);
+    add({compared(acquire_p50, raws, sequentials)}, "sequential: ", "", group.figures);
     add({{"p50", "us", {}, percentile_us(trips, 0.5), {}, {}},
          {"p99", "us", {}, percentile_us(trips, 0.99), {}, {}}},
-        "a master's PING there and back ", "", group.figures);
+        "PING round trip ", "", group.figures);
     group.plots.push_back(distribution_plot(
         "distance", fmt::format("Acquire latency of one client, masters {} away", length),
         {distribution("raw", raws), distribution("redlock", redlocks),
-         distribution("one by one", sequentials)}));
+         distribution("sequential", sequentials)}));
     return group;
 }
 

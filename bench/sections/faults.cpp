@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long an acquire takes while a minority of the masters is out of order, beside what it takes when none
-// is.
+// Acquire latency while a minority of the masters is hung, dead or slow, compared with healthy masters.
 #include "sections/sections.hpp"
 
 #include "harness/proxied_masters.hpp"
@@ -21,12 +20,12 @@ namespace redlock::bench
 namespace
 {
 
-// Less than dead_after: so long at least the connections to stopped masters stay open.
+// Less than dead_after, so that the connections to stopped masters remain open during the run.
 constexpr std::chrono::milliseconds connected_time{800};
 constexpr std::size_t max_faulty = 2;
 constexpr std::chrono::milliseconds slow_delay{5};
 
-/// Rounds with a fault, and the healthy one before each.
+/// Rounds with a fault, and the healthy round before each.
 struct fault_rounds
 {
     std::string name;
@@ -46,11 +45,12 @@ class fault_runner
         client_.await_disconnected(0);
     }
 
-    /// SIGSTOP: first while their connections are open, then once the client has given them up.
+    /// Stops masters with SIGSTOP. Measures while their connections are open, and again after the client has closed
+    /// them.
     void hang(std::size_t count, std::vector<fault_rounds>& out)
     {
         fault_rounds connected{fmt::format("{} hung", count)};
-        fault_rounds given_up{fmt::format("{} hung and given up", count), false};
+        fault_rounds given_up{fmt::format("{} hung, disconnected", count), false};
         for (std::size_t round = 0; round < settings_.rounds; ++round)
         {
             show(count, "hung", round);
@@ -73,7 +73,7 @@ class fault_runner
         out.push_back(std::move(given_up));
     }
 
-    /// SIGKILL.
+    /// Kills masters with SIGKILL.
     void kill(std::size_t count, std::vector<fault_rounds>& out)
     {
         fault_rounds dead{fmt::format("{} dead", count)};
@@ -96,7 +96,7 @@ class fault_runner
         out.push_back(std::move(dead));
     }
 
-    /// They answer late, but in time.
+    /// Delays the replies of masters, within the node timeout.
     void slow_down(proxied_masters& distant, std::size_t count, std::vector<fault_rounds>& out)
     {
         fault_rounds slow{fmt::format("{} slow by {} ms", count, slow_delay.count())};
@@ -120,12 +120,13 @@ class fault_runner
 
     run_record run(std::chrono::nanoseconds time_limit = std::chrono::minutes{5})
     {
-        return run_measured({client_, {}}, {settings_.pairs, time_limit}); // Dead masters show no CPU time.
+        // Without masters, because dead ones have no CPU time.
+        return run_measured({client_, {}}, {settings_.pairs, time_limit});
     }
 
     void run_healthy(fault_rounds& into)
     {
-        run(); // Warms up what went cold in the last fault.
+        run(); // Warms up again after the previous fault.
         into.healthy.push_back(run());
     }
 
@@ -137,7 +138,7 @@ class fault_runner
 
 constexpr std::string_view reference = "all healthy";
 
-/// Their figures, and a picture of all of them.
+/// Adds the figures and one plot of all distributions.
 void add(std::string name, std::string title, const std::vector<fault_rounds>& faults, figure_group& to)
 {
     rounds healthy;
@@ -159,7 +160,7 @@ void add(std::string name, std::string title, const std::vector<fault_rounds>& f
 
 figure_group measure_faults(std::span<test::server> masters, const options& settings, progress& status)
 {
-    figure_group group{"One client, some of the masters out of order", std::string{reference}, {}};
+    figure_group group{"One client, some masters hung, dead or slow", std::string{reference}, {}};
     const std::size_t minority = masters.size() - quorum_of(masters.size());
     const std::size_t max_count = std::min(minority, max_faulty);
     fault_runner near{masters, config_for(masters), settings, status};
@@ -170,7 +171,7 @@ figure_group measure_faults(std::span<test::server> masters, const options& sett
         near.kill(count, unresponsive);
     }
     add("faults", "Acquire latency of one client, some masters hung or dead", unresponsive, group);
-    // Those that will be slow are behind proxies also when they are healthy. It is the others who decide, both times.
+    // The masters that become slow are reached through proxies in the healthy rounds as well. The others decide in both.
     proxied_masters distant{masters.first(max_count)};
     config with_distant = distant.options();
     for (const test::server& master : masters.subspan(max_count))
@@ -183,8 +184,7 @@ figure_group measure_faults(std::span<test::server> masters, const options& sett
     {
         with_proxies.slow_down(distant, count, slow);
     }
-    add("faults_slow", "Acquire latency of one client, some masters slow, all of these behind proxies", slow,
-        group);
+    add("faults_slow", "Acquire latency of one client, some masters slow, through proxies", slow, group);
     return group;
 }
 

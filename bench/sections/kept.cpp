@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What it costs to keep many leases: memory, CPU, and how close each came to its end.
+// The cost of leases with automatic extension: memory, CPU, and the shortest remaining validity.
 #include "harness/client.hpp"
 #include "harness/masters.hpp"
 #include "harness/redlock_client.hpp"
@@ -34,22 +34,22 @@ namespace asio = boost::asio;
 constexpr std::chrono::milliseconds kept_ttl{30'000};
 constexpr std::size_t concurrent_acquires = 100;
 constexpr std::chrono::milliseconds sample_interval{100};
-constexpr std::size_t sample_slices =
-    10; // Each is at a part of the leases: what is due meanwhile has to wait.
-// Extensions are due at whole beats of this length on the library's clock (docs/algorithm.md). What is sent between two of
-// them was due at the first, if it isn't late by more than a beat.
+// A sample reads one slice of the leases, because it delays the extensions that are due meanwhile.
+constexpr std::size_t sample_slices = 10;
+// Extensions are due at multiples of this duration on the library's clock (docs/algorithm.md). An extension sent
+// between two ticks was due at the first one, if it isn't late by more than a tick.
 constexpr std::chrono::milliseconds tick{25};
-// After the one before was answered, which has a beat's time here.
+// Counted from the reply to the previous extension; the reply is expected within a tick.
 constexpr std::chrono::milliseconds max_extension_interval = kept_ttl / 3 + kept_ttl / 30;
 constexpr std::chrono::milliseconds max_punctual_interval = max_extension_interval + 2 * tick;
 
-/// As the algorithm has it, with the default of `config::drift_factor`.
+/// The drift allowance of docs/algorithm.md with the default `config::drift_factor`.
 std::chrono::nanoseconds drift_of(std::chrono::milliseconds ttl)
 {
     return ttl / 100 + std::chrono::milliseconds{2};
 }
 
-/// A manager with a number of kept leases, on the calling thread.
+/// A manager with leases that are extended automatically, on the calling thread.
 class keeping_client
 {
   public:
@@ -80,7 +80,7 @@ class keeping_client
         io_.poll();
     }
 
-    /// Runs for so long and looks at every lease now and then. The looks are not part of the CPU time.
+    /// Runs for this duration and samples the leases. The sampling isn't part of the CPU time.
     void keep(std::chrono::milliseconds duration)
     {
         for (const lease& each : leases_)
@@ -111,7 +111,7 @@ class keeping_client
     std::uint64_t allocations() const { return allocations_; }
     std::chrono::nanoseconds min_validity() const { return min_validity_; }
     std::chrono::nanoseconds max_between_extensions() const { return max_between_; }
-    /// How long after it was due each extension was sent.
+    /// Returns the delay of each extension, from when it was due to when it was sent.
     const std::vector<std::chrono::nanoseconds>& lateness() const { return lateness_; }
     std::size_t lost() const
     {
@@ -143,7 +143,7 @@ class keeping_client
             if (const auto extended_by = valid_until - std::exchange(last_valid_until_[at], valid_until);
                 extended_by.count() > 0)
             {
-                // Validity is counted from the sending.
+                // The validity is counted from the time of sending.
                 const clock::time_point sent = valid_until - (kept_ttl - drift_of(kept_ttl));
                 lateness_.push_back(sent.time_since_epoch() % tick);
                 max_between_ = std::max<std::chrono::nanoseconds>(max_between_, extended_by);
@@ -154,7 +154,7 @@ class keeping_client
     asio::io_context io_{1};
     lock_manager locks_;
     std::vector<lease> leases_;
-    std::vector<clock::time_point> last_valid_until_; // Until when each was valid at the last look.
+    std::vector<clock::time_point> last_valid_until_; // At the previous sample of each lease.
     std::vector<std::chrono::nanoseconds> lateness_;
     std::chrono::nanoseconds max_between_{0};
     std::size_t started_ = 0;
@@ -163,12 +163,12 @@ class keeping_client
     std::chrono::nanoseconds min_validity_ = std::chrono::hours{1};
 };
 
-/// How things grow with the number of leases.
+/// Curves over the number of leases.
 struct lease_growth
 {
     series memory{"redlock", {}};
     series client_cpu{"redlock", {}};
-    series server_cpu{"all masters together", {}};
+    series server_cpu{"all masters", {}};
     series extensions{"redlock", {}};
 
     std::vector<plot> plots() &&
@@ -206,7 +206,7 @@ void measure(
         static_cast<double>(test::heap_of_this_thread() - heap_before) - sizeof(lease) * leases;
     const double scripts_before = commands_run(masters.first(1), "evalsha");
     const auto server_cpu_before = cpu_of(masters);
-    status.show(fmt::format("{} kept leases: keeping them for {} s", count, window.count() / 1000));
+    status.show(fmt::format("{} kept leases: keeping for {} s", count, window.count() / 1000));
     client.keep(window);
     const std::chrono::duration<double> length = window;
     const double server_cpu = (cpu_of(masters) - server_cpu_before) / length;
@@ -219,33 +219,33 @@ void measure(
     const bool has_goals = count == 100'000;
     const auto goal = [&](double value) { return has_goals ? std::optional{value} : std::nullopt; };
     add("lost", "", static_cast<double>(client.lost()), 0.0);
-    add("memory of each", "byte", bytes / leases, goal(1024));
+    add("memory per lease", "byte", bytes / leases, goal(1024));
     add("client CPU", "%", cpu * 100, goal(10));
     add("CPU of all masters", "%", server_cpu * 100);
     add("extensions", "/s", extensions);
     if (extensions > 0)
     {
-        add("client CPU of an extension", "us", cpu / extensions * 1e6);
-        add("heap allocations of an extension", "",
+        add("client CPU per extension", "us", cpu / extensions * 1e6);
+        add("heap allocations per extension", "",
             static_cast<double>(client.allocations()) / (extensions * length.count()));
-        add("longest between two extensions", "s",
+        add("longest extension interval", "s",
             std::chrono::duration<double>{client.max_between_extensions()}.count(),
             goal(std::chrono::duration<double>{max_punctual_interval}.count()));
         if (!client.lateness().empty() && client.max_between_extensions() <= max_punctual_interval)
         {
             constexpr double us_per_ms = 1000;
             const auto samples = sorted(client.lateness());
-            add("extension sent late p50", "ms", percentile_us(samples, 0.5) / us_per_ms);
-            add("extension sent late p99", "ms", percentile_us(samples, 0.99) / us_per_ms);
-            add("extension sent late, most", "ms", percentile_us(samples, 1) / us_per_ms);
+            add("extension delay p50", "ms", percentile_us(samples, 0.5) / us_per_ms);
+            add("extension delay p99", "ms", percentile_us(samples, 0.99) / us_per_ms);
+            add("extension delay max", "ms", percentile_us(samples, 1) / us_per_ms);
         }
     }
-    add("least validity left", "s", std::chrono::duration<double>{client.min_validity()}.count());
+    add("shortest remaining validity", "s", std::chrono::duration<double>{client.min_validity()}.count());
     growth.memory.points.emplace_back(leases, bytes / (1 << 20));
     growth.client_cpu.points.emplace_back(leases, cpu * 100);
     growth.server_cpu.points.emplace_back(leases, server_cpu * 100);
     growth.extensions.points.emplace_back(leases, extensions);
-    status.show(fmt::format("{} kept leases: giving them back", count));
+    status.show(fmt::format("{} kept leases: releasing", count));
     client.release();
 }
 

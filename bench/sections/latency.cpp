@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long one client takes to acquire, and what it costs, beside the references in the same round.
+// Latency and cost of an acquire by one client, compared with the two references.
 #include "sections/sections.hpp"
 
 #include "harness/asio_client.hpp"
@@ -23,7 +23,7 @@ figure_group measure_latency(std::span<test::server> masters, const options& set
     const rounds& asios = by_client[1];
     const rounds& redlocks = by_client[2];
     figure_group group{
-        "One client, one lock after the other",
+        "One client, one lock at a time",
         "raw",
         {compared(acquire_p50, raws, redlocks, 1.1), compared(acquire_p99, raws, redlocks, 1.2),
          compared(acquire_p999, raws, redlocks), compared(pair_p50, raws, redlocks),
@@ -36,10 +36,10 @@ figure_group measure_latency(std::span<test::server> masters, const options& set
     group.plots.push_back(distribution_plot(
         "latency", "Acquire latency of one client",
         {distribution("raw", raws), distribution("asio", asios), distribution("redlock", redlocks)}));
-    group.notes.emplace_back("System calls and allocations are counted at the C library's functions, on the "
-                             "client's thread; bytes are those that sockets take and give.");
+    group.notes.emplace_back("System calls and allocations are counted at the functions of the C library, on "
+                             "the client's thread. Bytes are those that sockets send and receive.");
     group.related.push_back(
-        {"One client, one lock after the other, beside bare Boost.Asio",
+        {"One client, one lock at a time, compared with bare Boost.Asio",
          "asio",
          {compared(acquire_p50, asios, redlocks), compared(acquire_p99, asios, redlocks),
           compared(acquire_p999, asios, redlocks), compared(pair_p50, asios, redlocks),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the heap of a client grows to while it works as fast as it can and some of the masters hang: what they owe an
-// answer to must be remembered, and what can't be sent to them must not pile up.
+// The heap of a client under full load while masters hang. The client keeps a record of each unanswered command,
+// but doesn't queue commands for a hung master without limit.
 #include "harness/redlock_client.hpp"
 #include "harness/rounds.hpp"
 #include "sections/sections.hpp"
@@ -36,31 +36,31 @@ namespace
 
 constexpr double mebibyte = 1 << 20;
 constexpr std::size_t workers = 100;
-constexpr std::chrono::milliseconds hung_for{2500}; // Well beyond dead_after, when hung masters are given up.
+// Longer than dead_after, when the client closes the connections to hung masters.
+constexpr std::chrono::milliseconds hung_for{2500};
 constexpr std::chrono::milliseconds given_up_after{1500};
-constexpr std::chrono::milliseconds resumed_for{
-    1500}; // They are connected again, and have answered what they owed.
+// Long enough to reconnect and to receive the outstanding replies.
+constexpr std::chrono::milliseconds resumed_for{1500};
 constexpr std::chrono::milliseconds heap_sample_interval{20};
 constexpr std::size_t max_hung = 2;
-constexpr double max_growth_mib = 1; // MiB.
-constexpr double max_retained_mib =
-    16; // MiB: queues and buffers stay as large as they were, for the next time.
+constexpr double max_growth_mib = 1;
+constexpr double max_retained_mib = 16; // Queues and buffers keep their capacity.
 
-/// At one moment.
+/// The heap at one moment.
 struct heap_sample
 {
     double seconds;    // Since the masters were stopped.
-    double growth;     // In MiB: how much more there is in use than at first.
-    std::size_t pairs; // Begun since.
+    double growth;     // In MiB, compared with the heap before that.
+    std::size_t pairs; // Begun since then.
 };
 
-/// A client with all options at their defaults, whose workers lock and release as fast as they can.
+/// A client with default options, whose workers acquire and release as fast as they can.
 class busy_client
 {
   public:
     explicit busy_client(std::span<const test::server> masters) : locks_{io_, config_for(masters)}
     {
-        // Until it is connected, and has what it keeps for later use.
+        // Until it is connected and its buffers have reached their size.
         work_for(std::chrono::milliseconds{200});
         samples_.clear();
         samples_.reserve(static_cast<std::size_t>((hung_for + resumed_for) / heap_sample_interval));
@@ -90,7 +90,7 @@ class busy_client
             ++pairs_;
             std::string name = resource_of("refund", worker);
             lease held = co_await locks_.async_acquire(std::move(name), ttl);
-            error_code unconfirmed; // It is made up for.
+            error_code unconfirmed; // The library repeats the release.
             auto token = asio::redirect_error(asio::use_awaitable, unconfirmed);
             co_await held.async_release(token);
         }
@@ -122,13 +122,13 @@ class busy_client
     std::vector<heap_sample> samples_;
 };
 
-/// What there was to see of the heap.
+/// The growth of the heap in one run.
 struct heap_growth
 {
-    double highest;         // Growth, in MiB.
-    double after_giving_up; // What was added since.
-    double after_resuming;  // Growth at the end.
-    double per_pair; // The highest growth for each pair begun before hung masters were given up, in bytes.
+    double highest;         // In MiB.
+    double after_giving_up; // From given_up_after until the masters resume.
+    double after_resuming;  // At the end.
+    double per_pair; // Highest growth divided by the pairs begun while the connections were open, in bytes.
     series line;
 };
 
@@ -167,7 +167,7 @@ heap_growth run(std::span<test::server> masters, std::size_t hung)
 
 figure_group measure_memory(std::span<test::server> masters, const options&, progress& status)
 {
-    figure_group group{fmt::format("Heap of a client, {} at once", workers), "all healthy", {}};
+    figure_group group{fmt::format("Heap of a client, {} workers", workers), "all healthy", {}};
     plot growth{"memory", "Growth of a client's heap under load", "time [s]", "growth [MiB]", false, false,
                 {}};
     status.show("the heap of a client, all healthy");
@@ -181,14 +181,14 @@ figure_group measure_memory(std::span<test::server> masters, const options&, pro
         heap_growth growth_of_hung = run(masters, count);
         const std::string hung = fmt::format(", {} hung", count);
         add({{"highest growth", "MiB", healthy.highest, growth_of_hung.highest, {}, {}},
-             {"the same for a pair in the first second", "byte", {}, growth_of_hung.per_pair, {}, {}},
-             {"growth once given up",
+             {"growth per pair of the first second", "byte", {}, growth_of_hung.per_pair, {}, {}},
+             {"growth after disconnecting",
               "MiB",
               healthy.after_giving_up,
               growth_of_hung.after_giving_up,
               {},
               max_growth_mib},
-             {"growth once they are back",
+             {"growth after reconnecting",
               "MiB",
               healthy.after_resuming,
               growth_of_hung.after_resuming,
@@ -200,9 +200,9 @@ figure_group measure_memory(std::span<test::server> masters, const options&, pro
     }
     group.plots.push_back(std::move(growth));
     group.notes.push_back(fmt::format(
-        "Something is remembered of each pair that a master doesn't answer. What bounds it: after dead_after "
-        "({}) "
-        "its connection is closed, and nothing is added; and it can owe max_owed ({}) releases at most.",
+        "The client keeps a record of each command that a master has not answered. After "
+        "dead_after ({}) it closes the connection, and the records stop growing. At most "
+        "max_owed ({}) releases per master are outstanding.",
         config{}.dead_after, config{}.max_owed));
     return group;
 }

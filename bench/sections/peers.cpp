@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long one client takes to acquire with other ways to lock that people use, beside redlock in the same round.
+// Acquire latency of other lock libraries and servers, compared with redlock in the same round.
 #include "harness/peer_client.hpp"
 #include "harness/peer_servers.hpp"
 #include "harness/redlock_client.hpp"
@@ -27,16 +27,19 @@ namespace redlock::bench
 namespace
 {
 
-// Not measured: it wakes up what lay still while others had their turn.
+// Run before each measurement, because a client is idle while the others are measured.
 constexpr std::size_t warm_up_pairs = 100;
-constexpr std::string_view ratio_note = "A ratio is peer to redlock: above 1 the peer takes longer to "
-                                        "acquire, below 1 it makes fewer pairs a second.";
+constexpr std::string_view ratio_note =
+    "The ratio is peer to redlock. Above 1, the peer takes longer to acquire; below "
+    "1, it makes fewer pairs per second.";
 constexpr std::string_view guarantees_note =
-    "They don't promise the same: redlock, node-redlock, redis-semaphore and redis++ hold a majority of "
-    "independent masters for a ttl; etcd is a single node here, so that no change waits for a network; "
-    "PostgreSQL is a single server, whose lock ends with the connection.";
-constexpr std::string_view node_note = "Node.js compiles and collects garbage on threads of its own: here "
-                                       "they share the one CPU with the servers.";
+    "The guarantees differ. redlock, node-redlock, redis-semaphore and redis++ hold a "
+    "majority of independent masters for a ttl. etcd is a single node here, so no "
+    "change waits for a network. PostgreSQL is a single server, whose lock ends with "
+    "the connection.";
+constexpr std::string_view node_note =
+    "Node.js compiles and collects garbage on separate threads, which share the one "
+    "CPU with the servers here.";
 
 run_record run_round(client& one, std::size_t pairs)
 {
@@ -44,7 +47,7 @@ run_record run_round(client& one, std::size_t pairs)
     return run_measured({one, {}}, {pairs});
 }
 
-/// Those that can be measured here.
+/// redlock and the peers that are installed.
 class peer_section
 {
   public:
@@ -65,19 +68,19 @@ class peer_section
 
     void measure()
     {
-        status_.show("redlock beside its peers: warming up");
+        status_.show("peers: warming up");
         redlock_.run({settings_.pairs});
-        for_each_peer("while it warmed up", [&](peer& each) { each.driver->run({settings_.pairs}); });
+        for_each_peer("during warm-up", [&](peer& each) { each.driver->run({settings_.pairs}); });
         for (std::size_t round = 0; round < settings_.rounds; ++round)
         {
             const std::string which = fmt::format("round {} of {}", round + 1, settings_.rounds);
-            status_.show(fmt::format("redlock beside its peers: {}", which));
+            status_.show(fmt::format("peers: redlock, {}", which));
             redlocks_.push_back(run_round(redlock_, settings_.pairs));
             for_each_peer(
                 fmt::format("in {}", which),
                 [&](peer& each)
                 {
-                    status_.show(fmt::format("{} beside redlock: {}", each.name, which));
+                    status_.show(fmt::format("peers: {}, {}", each.name, which));
                     each.finished.push_back(run_round(*each.driver, settings_.pairs));
                 });
         }
@@ -85,7 +88,7 @@ class peer_section
 
     figure_group result()
     {
-        figure_group group{"Other ways to lock, one client, one lock after the other", "redlock", {}};
+        figure_group group{"Other lock libraries and servers, one client, one lock at a time", "redlock", {}};
         group.measured = "peer";
         plot latencies = distribution_plot("peers", "Acquire latency of one client", {});
         latencies.lines.push_back(distribution("redlock", redlocks_));
@@ -109,11 +112,11 @@ class peer_section
     struct peer
     {
         std::string name;
-        std::unique_ptr<peer_client> driver; // None once it was given up.
+        std::unique_ptr<peer_client> driver; // Null after a failure.
         rounds finished{};
     };
 
-    /// Tells why when it isn't there. `start` gives what its driver has to know.
+    /// Starts a peer, or adds a note with the reason why it is skipped. `start` returns the arguments of its driver.
     void add(const std::string& kind, const std::function<std::vector<std::string>()>& start)
     {
         status_.show(fmt::format("starting {}", kind));
@@ -125,7 +128,7 @@ class peer_section
         }
         catch (const std::exception& problem)
         {
-            add_warning(fmt::format("left out: {}: {}", kind, problem.what()));
+            add_warning(fmt::format("{} is left out: {}", kind, problem.what()));
         }
     }
 
@@ -144,12 +147,13 @@ class peer_section
             catch (const std::exception& problem)
             {
                 each.driver.reset();
-                add_warning(fmt::format("{} was given up {}: {}", each.name, when, problem.what()));
+                add_warning(fmt::format(
+                    "{} failed {} and is left out from then on: {}", each.name, when, problem.what()));
             }
         }
     }
 
-    /// Where it can't be overlooked.
+    /// Reports a problem on stderr and in the notes.
     void add_warning(std::string note)
     {
         status_.print_line(note);
@@ -158,7 +162,7 @@ class peer_section
 
     void add_figures(const peer& one, std::vector<figure>& out) const
     {
-        // Of the rounds that both had: a peer may have been given up before the last.
+        // Only the rounds that both completed.
         const rounds redlocks(
             redlocks_.begin(), redlocks_.begin() + static_cast<std::ptrdiff_t>(one.finished.size()));
         const auto total = [&](std::string name, std::uint64_t run_record::*count) -> figure
@@ -176,7 +180,7 @@ class peer_section
     progress& status_;
     redlock_client redlock_;
     rounds redlocks_;
-    // The servers outlive those who are connected to them.
+    // Declared before the peers, so that the servers outlive their clients.
     std::optional<etcd_server> etcd_;
     std::optional<postgres_server> postgres_;
     std::vector<peer> peers_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How the cost of a lock grows with the number of masters, for one client, beside the reference with as many.
+// Latency and cost of an acquire by the number of masters, compared with the raw reference.
 #include "sections/sections.hpp"
 
 #include "harness/masters.hpp"
@@ -26,11 +26,11 @@ figure_group measure_scaling(std::span<test::server>, const options& settings, p
 {
     status.show(fmt::format("starting {} masters", master_counts.back()));
     std::vector<test::server> all = test::start_servers(master_counts.back(), {.program = settings.server});
-    figure_group group{"One client, and as many masters as are named", "raw", {}};
+    figure_group group{"One client, 1 to 7 masters", "raw", {}};
     const std::string masters_axis = "masters";
     plot latencies{"scaling", "Acquire latency of one client", masters_axis, "acquire p50 [us]", false,
                    false,     {{"raw", {}}, {"redlock", {}}}};
-    plot cpu{"scaling_cpu", "Client CPU time of a pair",   masters_axis, "CPU per pair [us]", false,
+    plot cpu{"scaling_cpu", "Client CPU time per pair",    masters_axis, "CPU per pair [us]", false,
              false,         {{"raw", {}}, {"redlock", {}}}};
     for (const std::size_t count : master_counts)
     {

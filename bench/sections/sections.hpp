@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is measured: each section turns masters into figures.
+// The sections: each measures with the given masters and returns figures.
 #pragma once
 
 #include "harness/figures.hpp"
@@ -17,54 +17,56 @@
 namespace redlock::bench
 {
 
-/// One client beside the reference, by turns.
+/// One client, compared with the raw and the asio reference.
 figure_group measure_latency(std::span<test::server> masters, const options& settings, progress& status);
 
-/// One client beside the reference and beside one that asks the masters one after the other, all of them a round trip away.
+/// One client, compared with the raw reference and with a client that sends to one master after the other. All
+/// masters are a round trip away.
 figure_group measure_distance(std::span<test::server> masters, const options& settings, progress& status);
 
-/// One client with some of the masters stopped, killed or slow, beside itself with all of them healthy, by turns.
+/// One client with some masters stopped, killed or slow, compared with all masters healthy.
 figure_group measure_faults(std::span<test::server> masters, const options& settings, progress& status);
 
-/// What the client's heap grows to under load while some of the masters hang, beside itself with all of them healthy.
+/// The heap of a client under load while masters hang, compared with all masters healthy.
 figure_group measure_memory(std::span<test::server> masters, const options& settings, progress& status);
 
-/// Many leases that one client keeps.
+/// The cost of many leases with automatic extension.
 figure_group measure_kept(std::span<test::server> masters, const options& settings, progress& status);
 
-/// Kept leases while masters are killed and hang, and releases that race extensions: what must not happen, counted.
+/// Leases with automatic extension while masters are killed or hang, and releases that race extensions. Counts what
+/// must not happen.
 figure_group run_trials(std::span<test::server> masters, const options& settings, progress& status);
 
-/// One client beside other ways to lock, by turns. What isn't there to be measured is told in its notes.
+/// One client, compared with other lock libraries and servers. Those that aren't available are named in the notes.
 figure_group measure_peers(std::span<test::server> masters, const options& settings, progress& status);
 
-/// Many workers at the same time beside the reference with as many, by turns.
+/// Many concurrent workers, compared with both references.
 figure_group measure_throughput(std::span<test::server> masters, const options& settings, progress& status);
 
-/// One client with 1, 3, 5 and 7 masters of its own beside the reference with as many, by turns.
+/// One client with 1, 3, 5 and 7 masters, started here, compared with the raw reference.
 figure_group measure_scaling(std::span<test::server> masters, const options& settings, progress& status);
 
-/// One client over unix sockets and TLS, with masters of its own, beside itself over TCP, by turns.
+/// One client over unix sockets and TLS, compared with TCP. Each has its own masters.
 figure_group measure_transports(std::span<test::server> masters, const options& settings, progress& status);
 
-/// Clients that want the same resource, beside such that wait as in the textbook, by turns.
+/// Clients that compete for one resource, compared with clients that wait as in the textbook.
 figure_group measure_contention(std::span<test::server> masters, const options& settings, progress& status);
 
 enum class cpus
 {
-    one, // That the client and its masters share.
-    all // Rivals' rounds overlap in reality: one asks while a master answers another one. On one CPU they take turns.
+    one, // The client and its masters share it.
+    all  // For competing clients, whose rounds overlap. On one CPU they would be serialized.
 };
 
 struct section
 {
-    std::string_view name; // That `--only` knows.
+    std::string_view name; // The argument of `--only`.
     cpus runs_on;
     decltype(&measure_latency) measure;
     std::size_t min_masters = 1;
 };
 
-/// In the order in which they are measured.
+/// In the order of execution.
 inline constexpr std::array sections{
     section{"latency", cpus::one, measure_latency},
     section{"distance", cpus::one, measure_distance},

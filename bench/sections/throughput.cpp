@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// How many pairs of acquire and release one client makes with many workers at the same time, each with a resource of its
-// own, and what a pair costs, beside the references in the same round.
+// Pairs per second and their cost with many concurrent workers, each with its own resource, compared with both
+// references.
 #include "sections/sections.hpp"
 
 #include "harness/asio_client.hpp"
@@ -25,8 +25,7 @@ namespace
 constexpr std::array<std::size_t, 4> worker_counts{1, 10, 100, 1000};
 constexpr std::size_t judged_workers = 1000;
 
-/// The most that a client has on the heap while so many of its workers are busy: its connections, its buffers, and what it
-/// knows of them.
+/// Returns the peak heap of a new client under this load: connections, buffers and state.
 template <class Client>
 double heap_peak_kib(const auto& made_of, const workload& load)
 {
@@ -36,7 +35,7 @@ double heap_peak_kib(const auto& made_of, const workload& load)
     return static_cast<double>(one.run(load).heap_peak - before) / kib;
 }
 
-/// How something grows with the number of workers.
+/// Curves over the number of workers.
 class worker_growth
 {
   public:
@@ -53,11 +52,11 @@ class worker_growth
 
     std::vector<plot> plots() &&
     {
-        const std::string workers = "workers at the same time, each with a resource of its own";
+        const std::string workers = "concurrent workers, each with its own resource";
         return {
-            {"throughput", "Pairs of acquire and release a second", workers, "pairs per second", true, true,
+            {"throughput", "Pairs of acquire and release per second", workers, "pairs per second", true, true,
              std::move(pairs_)},
-            {"throughput_cpu", "CPU time of a pair", workers, "CPU per pair [us]", true, true,
+            {"throughput_cpu", "CPU time per pair", workers, "CPU per pair [us]", true, true,
              std::move(cpu_)}};
     }
 
@@ -67,13 +66,13 @@ class worker_growth
                              {"asio, masters", {}}, {"redlock, client", {}}, {"redlock, masters", {}}};
 };
 
-/// Whatever it is measured beside.
+/// Returns the figures that both tables have.
 std::vector<figure> costs(const rounds& reference, const rounds& measured, bool judged)
 {
     const auto goal = [judged](double value) { return judged ? std::optional{value} : std::nullopt; };
     return {
         compared(pairs_per_second, reference, measured),
-        // At least 0.95 times the reference's pairs a second.
+        // At least 0.95 times the pairs per second of the reference.
         compared(time_per_pair, reference, measured, goal(1 / 0.95)),
         compared(client_cpu_per_pair, reference, measured, goal(2.5)),
         compared(server_cpu_per_pair, reference, measured),
@@ -88,27 +87,27 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
     asio_client asio{ports_of(masters)};
     const config options_of_redlock = config_with_long_timeout(masters);
     redlock_client redlock{options_of_redlock};
-    figure_group group{"Many at the same time, each with a resource of its own, on all CPUs", "raw", {}};
-    figure_group beside_asio{"Many at the same time, beside bare Boost.Asio, on all CPUs", "asio", {}};
+    figure_group group{"Concurrent workers, each with its own resource, on all CPUs", "raw", {}};
+    figure_group against_asio{"Concurrent workers, compared with bare Boost.Asio, on all CPUs", "asio", {}};
     worker_growth with_workers;
     for (const std::size_t workers : worker_counts)
     {
-        const std::string at_once = fmt::format(", {} at once", workers);
+        const std::string suffix = fmt::format(", {} workers", workers);
         const std::vector<rounds> by_client = run_alternately(
             {{raw, masters}, {asio, masters}, {redlock, masters}}, round_for(workers, settings),
-            settings.rounds, status, fmt::format("{} at once", workers));
+            settings.rounds, status, fmt::format("{} workers", workers));
         const rounds& raws = by_client[0];
         const rounds& asios = by_client[1];
         const rounds& redlocks = by_client[2];
         const bool judged = workers == judged_workers;
-        add(costs(raws, redlocks, judged), "", at_once, group.figures);
-        add(costs(asios, redlocks, false), "", at_once, beside_asio.figures);
+        add(costs(raws, redlocks, judged), "", suffix, group.figures);
+        add(costs(asios, redlocks, false), "", suffix, against_asio.figures);
         if (judged)
         {
             add({compared(system_calls_per_pair, raws, redlocks), compared(bytes_sent, raws, redlocks),
                  compared(bytes_received, raws, redlocks)},
-                "", at_once, group.figures);
-            add({compared(system_calls_per_pair, asios, redlocks)}, "", at_once, beside_asio.figures);
+                "", suffix, group.figures);
+            add({compared(system_calls_per_pair, asios, redlocks)}, "", suffix, against_asio.figures);
         }
         with_workers.add(workers, by_client);
     }
@@ -118,21 +117,17 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
     const auto add_heap = [&](double reference, std::vector<figure>& to)
     {
         to.push_back(
-            {fmt::format("most heap in use, {} at once", max_workers),
-             "KiB",
-             reference,
-             redlock_heap,
-             {},
-             {}});
+            {fmt::format("peak heap, {} workers", max_workers), "KiB", reference, redlock_heap, {}, {}});
     };
     add_heap(heap_peak_kib<raw_client>(ports_of(masters), round_for(max_workers, settings)), group.figures);
     add_heap(
-        heap_peak_kib<asio_client>(ports_of(masters), round_for(max_workers, settings)), beside_asio.figures);
+        heap_peak_kib<asio_client>(ports_of(masters), round_for(max_workers, settings)),
+        against_asio.figures);
     group.notes.emplace_back(
-        "The most heap in use is that of a new client, with its connections, buffers and "
-        "workers (redlock: a coroutine each), without the samples of the bench.");
+        "The peak heap is that of a new client with its connections, buffers and workers "
+        "(redlock: one coroutine each), without the samples of the bench.");
     group.plots = std::move(with_workers).plots();
-    group.related.push_back(std::move(beside_asio));
+    group.related.push_back(std::move(against_asio));
     return group;
 }
 

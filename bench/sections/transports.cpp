@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a lock costs over unix sockets and over TLS, beside itself over TCP in the same round.
+// The cost of a lock over unix sockets and TLS, compared with TCP in the same round.
 #include "sections/sections.hpp"
 
 #include "harness/redlock_client.hpp"
@@ -21,7 +21,7 @@ namespace
 constexpr std::size_t concurrent_workers = 100;
 constexpr std::array<std::string_view, 3> names{"TCP", "unix socket", "TLS"};
 
-/// Masters that are reached in the same way, and a client of theirs.
+/// Masters with the same transport, and their client.
 class transport_under_test
 {
   public:
@@ -52,7 +52,7 @@ class transport_under_test
 
 figure_group measure_transports(std::span<test::server>, const options& settings, progress& status)
 {
-    status.show(fmt::format("starting {} masters over TCP, unix sockets and TLS each", settings.masters));
+    status.show(fmt::format("starting {} masters for each of TCP, unix sockets and TLS", settings.masters));
     transport_under_test over_tcp{test::transport::tcp, settings};
     transport_under_test over_unix_sockets{test::transport::unix_socket, settings};
     transport_under_test over_tls{test::transport::tls, settings};
@@ -64,10 +64,10 @@ figure_group measure_transports(std::span<test::server>, const options& settings
     };
     figure_group group{"Other transports, all on one CPU", "TCP", {}};
     group.measured = "other";
-    const std::string at_once = fmt::format(", {} at once", concurrent_workers);
+    const std::string with_workers = fmt::format(", {} workers", concurrent_workers);
     const std::vector<rounds> alone = measure({settings.pairs}, "transports");
     const std::vector<rounds> together =
-        measure(round_for(concurrent_workers, settings), "transports" + at_once);
+        measure(round_for(concurrent_workers, settings), "transports" + with_workers);
     plot latencies = distribution_plot("transports", "Acquire latency of one client", {});
     for (std::size_t each = 0; each < names.size(); ++each)
     {
@@ -88,7 +88,7 @@ figure_group measure_transports(std::span<test::server>, const options& settings
         add({compared(pairs_per_second, concurrent_tcp, concurrent_measured),
              compared(client_cpu_per_pair, concurrent_tcp, concurrent_measured),
              compared(server_cpu_per_pair, concurrent_tcp, concurrent_measured)},
-            prefix, at_once, group.figures);
+            prefix, with_workers, group.figures);
     }
     return group;
 }

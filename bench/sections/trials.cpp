@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What kept leases go through: masters that are killed by turns, masters that hang, releases that race extensions.
+// Leases with automatic extension while masters are restarted or hang, and releases that race extensions.
 #include "harness/redlock_client.hpp"
 #include "sections/sections.hpp"
 
@@ -39,7 +39,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::seconds max_trial{60};
 constexpr std::size_t concurrent_races = 50;
 
-/// A holder and its rival, on a thread of their own: the masters are killed from another one.
+/// Two clients on a separate thread. The calling thread kills the masters.
 class client_pair
 {
   public:
@@ -57,7 +57,7 @@ class client_pair
         thread_.join();
     }
 
-    /// Runs a coroutine there.
+    /// Starts a coroutine on that thread.
     template <class T>
     std::future<T> start(asio::awaitable<T> work)
     {
@@ -81,12 +81,12 @@ T get_within(std::future<T> result, std::string_view what, std::chrono::seconds 
 {
     if (result.wait_for(time_limit) != std::future_status::ready)
     {
-        throw std::runtime_error{fmt::format("still not done after {} s: {}", time_limit.count(), what)};
+        throw std::runtime_error{fmt::format("{} did not happen within {} s", what, time_limit.count())};
     }
     return result.get();
 }
 
-/// Waits until the key on this master is that owner's. How long it took.
+/// Waits until this owner holds the key on this master. Returns how long that took.
 std::chrono::nanoseconds await_owner(test::server& on, const std::string& key, const std::string& owner)
 {
     const auto began = std::chrono::steady_clock::now();
@@ -94,7 +94,7 @@ std::chrono::nanoseconds await_owner(test::server& on, const std::string& key, c
     {
         if (std::chrono::steady_clock::now() - began > max_trial)
         {
-            throw std::runtime_error{fmt::format("after a minute {} isn't back on a master", key)};
+            throw std::runtime_error{fmt::format("{} did not reappear on a master within a minute", key)};
         }
         on.command({"BLPOP", "nothing:is:here", "0.01"});
     }
@@ -113,7 +113,7 @@ std::size_t keys_on(std::span<test::server> masters)
 
 // ---- Masters that are killed and come back empty -----------------------------------------------------------
 
-/// What the holder and its rival saw.
+/// What the holder and its competitor observed.
 struct rolling_record
 {
     std::atomic<bool> finish{false};
@@ -121,7 +121,7 @@ struct rolling_record
     std::chrono::nanoseconds min_validity = 1h;
     std::size_t invalid_samples = 0;
     std::size_t competitor_tries = 0;
-    std::size_t competitor_grants = 0; // While the job held it.
+    std::size_t competitor_grants = 0; // While the holder had the lease.
 };
 
 asio::awaitable<error_code> hold(client_pair& clients, rolling_record& record)
@@ -161,7 +161,7 @@ asio::awaitable<void> try_repeatedly(client_pair& clients, rolling_record& recor
         auto token = asio::redirect_error(asio::use_awaitable, result);
         const lease got = co_await clients.competitor.async_try_acquire("trial:rolling", options, token);
         ++record.competitor_tries;
-        // A grant that is followed by the release may have come after it.
+        // After `finish` the holder may have released, so a grant isn't counted.
         record.competitor_grants += !result && !record.finish ? 1 : 0;
         pause.expires_after(20ms);
         co_await pause.async_wait(asio::use_awaitable);
@@ -196,25 +196,27 @@ void rolling_restarts(
     }
     record.finish = true;
     const error_code ended = get_within(std::move(job), "the end of the job");
-    get_within(std::move(competitor), "the end of its rival");
+    get_within(std::move(competitor), "the end of the competitor");
     const acquire_options after{.ttl = 2s, .wait = 10s};
     const lease got = get_within(
-        clients.competitor.async_acquire("trial:rolling", after, asio::use_future), "the rival's turn");
+        clients.competitor.async_acquire("trial:rolling", after, asio::use_future),
+        "the grant to the competitor");
     const auto add = [&](std::string name, std::string unit, double value, std::optional<double> goal = {}) {
         out.push_back({std::move(name), std::move(unit), {}, value, {}, goal});
     };
     add("masters killed and restarted empty", "", static_cast<double>(restarts));
-    add("longest until the lease was on it again", "s", std::chrono::duration<double>{max_recovery}.count());
-    add("least validity left", "s", std::chrono::duration<double>{record.min_validity}.count());
+    add("longest recovery of a key after a restart", "s",
+        std::chrono::duration<double>{max_recovery}.count());
+    add("shortest remaining validity", "s", std::chrono::duration<double>{record.min_validity}.count());
     add("the job lost its lease", "", ended || record.invalid_samples > 0 ? 1 : 0, 0);
-    add("tries of a rival meanwhile", "", static_cast<double>(record.competitor_tries));
-    add("of them granted", "", static_cast<double>(record.competitor_grants), 0);
-    add("the rival was kept out afterwards", "", got.valid() ? 0 : 1, 0);
+    add("attempts of a competitor meanwhile", "", static_cast<double>(record.competitor_tries));
+    add("attempts granted", "", static_cast<double>(record.competitor_grants), 0);
+    add("competitor refused after the release", "", got.valid() ? 0 : 1, 0);
 }
 
 // ---- Masters that hang -------------------------------------------------------------------------------------
 
-/// Holds until the loss. How much of the validity was left when the body was cancelled.
+/// Holds the lease until it is lost. Returns the remaining validity when the body was cancelled.
 asio::awaitable<std::chrono::nanoseconds> hold_until_lost(client_pair& clients, std::promise<void>& begun)
 {
     std::chrono::nanoseconds left{0};
@@ -266,9 +268,9 @@ void hung_quorum(
     }
     const auto late = std::count_if(margins.begin(), margins.end(), [](double left) { return left <= 0; });
     const double min_margin = *std::min_element(margins.begin(), margins.end());
-    const auto name = fmt::format("cancelled after valid_until, of {} runs", runs);
+    const auto name = fmt::format("bodies cancelled after valid_until, of {} runs", runs);
     out.push_back({name, "", {}, static_cast<double>(late), {}, 0.0});
-    out.push_back({"least time left, stop_margin 1000 ms", "ms", {}, min_margin, {}, {}, margins});
+    out.push_back({"shortest time left, stop_margin 1000 ms", "ms", {}, min_margin, {}, {}, margins});
 }
 
 // ---- Releases that race extensions -------------------------------------------------------------------------
@@ -293,24 +295,16 @@ asio::awaitable<void> race(client_pair& clients, std::size_t count, race_record&
             record.extended += !result ? 1 : 0;
             record.false_losses += result == errc::lease_lost ? 1 : 0;
         };
-        // The extension is on its way, or just decided, or behind the release: by turns.
-        if (number % 3 != 2)
-        {
-            held.async_extend(60s, count_extension);
-        }
+        held.async_extend(60s, count_extension);
+        // Every third extension has up to 300 us to be sent before the release, the others none.
         if (number % 3 == 1)
         {
             asio::steady_timer delay{
                 co_await asio::this_coro::executor, std::chrono::microseconds{number % 300}};
             co_await delay.async_wait(asio::use_awaitable);
         }
-        error_code
-            ignored; // A release that isn't confirmed in time is made up for: keys that are left are counted.
-        auto token = asio::redirect_error(asio::use_awaitable, ignored);
-        if (number % 3 == 2)
-        {
-            held.async_extend(60s, count_extension);
-        }
+        error_code unconfirmed; // The library repeats the release. Keys that remain are counted at the end.
+        auto token = asio::redirect_error(asio::use_awaitable, unconfirmed);
         co_await held.async_release(token);
     }
 }
@@ -347,7 +341,7 @@ void race_releases(
 
 figure_group run_trials(std::span<test::server> masters, const options& settings, progress& status)
 {
-    figure_group group{"Trials of kept leases", "", {}};
+    figure_group group{"Trials of leases with automatic extension", "", {}};
     rolling_restarts(masters, settings.trials.rolling, status, group.figures);
     hung_quorum(masters, settings.trials.hung_runs, status, group.figures);
     race_releases(masters, settings.trials.races, status, group.figures);
