@@ -44,6 +44,7 @@ struct raw_arguments
     bool try_once = false;
     bool verbose = false;
     bool json = false;
+    bool no_probe = false;
 };
 
 /// Help that begins with a synopsis of our own: CLI11's leaves out what stands behind --.
@@ -127,6 +128,9 @@ CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
     CLI::App& doctor = *app.add_subcommand("doctor", "Examine whether the masters are fit to keep locks");
     doctor.formatter(std::make_shared<help_with_synopsis>("redlock doctor [OPTION]..."));
     add_masters(doctor, raw.common.servers);
+    doctor.add_option("--prefix", raw.common.prefix, "With what the keys of locks begin (lock:)")
+        ->type_name("TEXT");
+    doctor.add_flag("--no-probe", raw.no_probe, "Only look, acquire no lock on the masters");
     doctor.add_flag("--json", raw.json, "Write one JSON object");
     doctor.footer(
         std::string{urls} +
@@ -311,7 +315,7 @@ request read_arguments(int count, const char* const* words)
         }
         if (!run.parsed())
         {
-            return doctor_arguments{complete(raw.common.servers), raw.json};
+            return doctor_arguments{complete(raw.common.servers), raw.common.prefix, !raw.no_probe, raw.json};
         }
         return complete_run(raw, std::move(command));
     }

@@ -53,6 +53,8 @@ struct status_arguments
 struct doctor_arguments
 {
     master_arguments servers;
+    std::string prefix;
+    bool probe = true;
     bool json = false;
 };
 

@@ -49,7 +49,7 @@ _redlock()
         options="$of_masters --prefix --json --help"
         ;;
     doctor)
-        options="$of_masters --json --help"
+        options="$of_masters --prefix --no-probe --json --help"
         ;;
     *)
         options+=' run status doctor'

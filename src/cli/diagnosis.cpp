@@ -27,16 +27,16 @@ verdict verdict_of(const std::vector<finding>& findings)
 
 } // namespace
 
-diagnosis diagnose(const std::vector<master_examination>& examined)
+diagnosis diagnose(const std::vector<master_facts>& masters)
 {
     diagnosis all;
-    all.quorum = quorum_of(examined.size());
+    all.quorum = quorum_of(masters.size());
     bool all_good = true;
-    for (const master_examination& one : examined)
+    for (const master_facts& one : masters)
     {
         master_diagnosis& entry = all.masters.emplace_back();
-        entry.examined = one;
-        entry.findings = findings_of(one, examined);
+        entry.facts = one;
+        entry.findings = findings_of(one, masters);
         entry.result = verdict_of(entry.findings);
         all.usable += entry.result == verdict::unusable ? 0U : 1U;
         all_good = all_good && entry.result == verdict::good;

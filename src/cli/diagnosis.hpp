@@ -25,7 +25,7 @@ enum class verdict : std::uint8_t
 /// One master.
 struct master_diagnosis
 {
-    master_examination examined;
+    master_facts facts;
     verdict result = verdict::good;
     std::vector<finding> findings;
 };
@@ -42,7 +42,7 @@ struct diagnosis
     std::size_t may_fail() const noexcept { return usable < quorum ? 0 : usable - quorum; }
 };
 
-diagnosis diagnose(const std::vector<master_examination>& examined);
+diagnosis diagnose(const std::vector<master_facts>& masters);
 
 /// "good", "usable", "unusable".
 std::string_view to_string(verdict value) noexcept;

@@ -20,7 +20,7 @@ namespace redlock::cli
 namespace
 {
 
-using row = std::array<std::string, 6>;
+using row = std::array<std::string, 7>;
 
 std::string or_dash(std::string text)
 {
@@ -29,25 +29,25 @@ std::string or_dash(std::string text)
 
 std::string round_trip(std::chrono::nanoseconds value)
 {
-    const double in_ms = std::chrono::duration<double, std::milli>{value}.count();
-    return value.count() == 0 ? "-" : fmt::format("{:.2f} ms", in_ms);
+    return value.count() == 0 ? "-" : in_ms(value);
 }
 
 row row_of(const master_diagnosis& one)
 {
-    const master_examination& examined = one.examined;
+    const master_examination& examined = one.facts.examined;
     return {
         examined.name,
         or_dash(examined.server),
         round_trip(examined.fastest_round_trip),
         round_trip(examined.median_round_trip),
+        round_trip(one.facts.probed ? one.facts.probed->slowest() : std::chrono::nanoseconds{0}),
         one.result == verdict::unusable ? "-" : persistence_of(examined),
         std::string{to_string(one.result)}};
 }
 
 std::string table_of(const diagnosis& all)
 {
-    std::vector<row> rows{{"master", "server", "fastest", "median", "persistence", "verdict"}};
+    std::vector<row> rows{{"master", "server", "fastest", "median", "lock", "persistence", "verdict"}};
     for (const master_diagnosis& each : all.masters)
     {
         rows.push_back(row_of(each));
@@ -72,18 +72,71 @@ std::string table_of(const diagnosis& all)
     return text;
 }
 
+/// Whether two findings differ in nothing but what was measured.
+bool is_same(const finding& left, const finding& right)
+{
+    return left.level == right.level && left.kind == right.kind && left.what == right.what &&
+           left.meaning == right.meaning && left.advice == right.advice;
+}
+
+/// This finding as every master has it; empty if one hasn't, and where there is only one master.
+std::vector<const finding*> on_all(const diagnosis& all, const finding& one)
+{
+    std::vector<const finding*> same;
+    for (const master_diagnosis& each : all.masters)
+    {
+        const auto found = std::find_if(
+            each.findings.begin(), each.findings.end(),
+            [&one](const finding& other) { return is_same(one, other); });
+        if (found == each.findings.end() || all.masters.size() == 1)
+        {
+            return {};
+        }
+        same.push_back(&*found);
+    }
+    return same;
+}
+
+std::string line_of(std::string_view whose, const finding& one, std::string_view seen)
+{
+    return fmt::format("{}: {}: {}. {}. {}.\n", whose, to_string(one.level), seen, one.meaning, one.advice);
+}
+
+/// What all masters have is said once, with the range of what was measured.
+std::string line_of_all(const std::vector<const finding*>& same)
+{
+    const finding& first = *same.front();
+    std::string seen = first.seen();
+    if (first.measured)
+    {
+        const auto [least, most] = std::minmax_element(
+            same.begin(), same.end(),
+            [](const finding* left, const finding* right) { return left->measured < right->measured; });
+        seen = fmt::format("{} {} to {}", first.what, in_ms(*(*least)->measured), in_ms(*(*most)->measured));
+    }
+    return line_of(fmt::format("all {} masters", same.size()), first, seen);
+}
+
 std::string findings_in(const diagnosis& all)
 {
+    std::string of_all;
     std::string text;
     for (const master_diagnosis& one : all.masters)
     {
         for (const finding& each : one.findings)
         {
-            text += fmt::format(
-                "{}: {}: {}. {}. {}.\n", one.examined.name, to_string(each.level), each.what, each.meaning,
-                each.advice);
+            const std::vector<const finding*> same = on_all(all, each);
+            if (same.empty())
+            {
+                text += line_of(one.facts.examined.name, each, each.seen());
+            }
+            else if (same.front() == &each)
+            {
+                of_all += line_of_all(same);
+            }
         }
     }
+    text = of_all + text;
     return text.empty() ? text : '\n' + text;
 }
 

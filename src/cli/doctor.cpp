@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One examination of all masters, its diagnosis as text or as JSON, and the verdict.
+// One examination of all masters, a probe of each, the diagnosis as text or as JSON, and the verdict.
 #include "cli/doctor.hpp"
 
 #include "cli/diagnosis.hpp"
@@ -9,41 +9,119 @@
 #include "cli/leave.hpp"
 #include "cli/manager_config.hpp"
 #include "cli/message.hpp"
+#include "cli/probe.hpp"
 
 #include <redlock/redlock.hpp>
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstddef>
+#include <exception>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace redlock::cli
 {
 
+namespace
+{
+
+namespace asio = boost::asio;
+
+bool is_local(const master& one)
+{
+    return one.is_unix() || one.host() == "localhost" || one.host() == "::1" ||
+           one.host().starts_with("127.");
+}
+
+/// Options for one of the masters alone.
+config only(const config& of_all, const master& one)
+{
+    config options = of_all;
+    options.masters = {one};
+    options.tls = one.is_tls() ? of_all.tls : tls_options{};
+    return options;
+}
+
+/// Fills in what only this master can be asked for.
+asio::awaitable<void> look_at(const config& of_all, const master& one, bool with_probe, master_facts& facts)
+{
+    facts.user = one.username().empty() ? "default" : one.username();
+    facts.key_prefix = of_all.key_prefix;
+    facts.is_local = is_local(one);
+    const bool logs_in = !one.username().empty() || !one.password().empty();
+    facts.is_open = !facts.examined.reason && !logs_in;
+    if (!facts.examined.reason && logs_in)
+    {
+        // Its name has no user and no password in it.
+        config options = only(of_all, master{one.name()});
+        facts.is_open = co_await answers_inspection(std::move(options));
+    }
+    if (!facts.examined.reason && with_probe)
+    {
+        config options = only(of_all, one);
+        facts.probed = co_await probe_master(std::move(options));
+    }
+}
+
+/// Ends the program if the masters can't be examined at all.
+std::vector<master_facts> examine(asio::io_context& io, const config& options)
+{
+    lock_manager locks{io, options};
+    std::vector<master_facts> found;
+    locks.async_examine(
+        [&](error_code error, std::vector<master_examination> examined)
+        {
+            if (error)
+            {
+                say(what_happened(error));
+                leave({number_of(exit_code_of(error)), 0});
+            }
+            for (master_examination& each : examined)
+            {
+                found.emplace_back().examined = std::move(each);
+            }
+            io.stop();
+        });
+    io.run();
+    io.restart();
+    return found;
+}
+
+} // namespace
+
 void doctor(const doctor_arguments& asked)
 {
     // A reader that has gone is seen at the end, like a disk that is full.
     std::signal(SIGPIPE, SIG_IGN);
-    boost::asio::io_context io{1};
-    lock_manager locks{io, manager_config(asked.servers)};
-    error_code error;
-    std::vector<master_examination> examined;
-    locks.async_examine(
-        [&](error_code result, std::vector<master_examination> found)
-        {
-            error = result;
-            examined = std::move(found);
-            io.stop();
-        });
-    io.run();
-    if (error)
+    config options = manager_config(asked.servers);
+    options.key_prefix = asked.prefix;
+    asio::io_context io{1};
+    std::vector<master_facts> masters = examine(io, options);
+    std::size_t left = masters.size();
+    for (std::size_t index = 0; index < masters.size(); ++index)
     {
-        say(what_happened(error));
-        leave({number_of(exit_code_of(error)), 0});
+        const auto one_less = [&io, &left](const std::exception_ptr& thrown)
+        {
+            if (thrown)
+            {
+                std::rethrow_exception(thrown);
+            }
+            if (--left == 0)
+            {
+                io.stop();
+            }
+        };
+        asio::co_spawn(io, look_at(options, options.masters[index], asked.probe, masters[index]), one_less);
     }
-    const diagnosis all = diagnose(examined);
+    io.run();
+    const diagnosis all = diagnose(masters);
     fmt::print("{}", asked.json ? json_of(all) + '\n' : text_of(all));
     leave_with_output(exit_code_of(all.result));
 }

@@ -37,14 +37,16 @@ std::string seen(const master_examination& one)
 }
 
 /// Two names of one server: it is a matter of chance which of them is refused, so both are named.
-finding same_server(const master_examination& one, const std::vector<master_examination>& all)
+finding same_server(const master_examination& one, const std::vector<master_facts>& all)
 {
     const auto other = std::find_if(
         all.begin(), all.end(),
-        [&one](const master_examination& each) {
+        [&one](const master_facts& facts)
+        {
+            const master_examination& each = facts.examined;
             return !each.reason && !each.run_id.empty() && one.detail.find(each.run_id) != std::string::npos;
         });
-    const std::string name = other == all.end() ? "another of the masters" : other->name;
+    const std::string name = other == all.end() ? "another of the masters" : other->examined.name;
     return {
         severity::failure, "same_server", fmt::format("it is the same server as {} ({})", name, one.detail),
         "It would have two votes, so that one server's failure counts twice: one of the two names has none",
@@ -74,6 +76,19 @@ finding over_tls(const master_examination& one)
     return result;
 }
 
+/// Redis and Valkey refuse clients from other machines like this for as long as their default user has no password.
+finding protected_mode()
+{
+    return {
+        severity::failure, "protected_mode",
+        "it is in protected mode: its default user needs no password, and clients from other machines are "
+        "refused",
+        no_vote,
+        "Make a user for locks, then switch the default one off: ACL SETUSER default off resetpass -@all "
+        "(see "
+        "docs/deployment.md)"};
+}
+
 /// A short name for what is neither unreachable nor TLS.
 std::string_view kind_of(master_errc reason) noexcept
 {
@@ -99,8 +114,13 @@ std::string_view kind_of(master_errc reason) noexcept
 
 } // namespace
 
-finding failure_of(const master_examination& one, const std::vector<master_examination>& all)
+finding failure_of(const master_facts& facts, const std::vector<master_facts>& all)
 {
+    const master_examination& one = facts.examined;
+    if (one.detail.starts_with("DENIED"))
+    {
+        return protected_mode();
+    }
     if (one.reason.category() != master_category())
     {
         return unreachable(one);

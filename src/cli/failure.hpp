@@ -10,6 +10,6 @@ namespace redlock::cli
 {
 
 /// Of one that has a reason.
-finding failure_of(const master_examination& one, const std::vector<master_examination>& all);
+finding failure_of(const master_facts& one, const std::vector<master_facts>& all);
 
 } // namespace redlock::cli

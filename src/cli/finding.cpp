@@ -4,10 +4,12 @@
 
 #include "cli/failure.hpp"
 #include "cli/persistence.hpp"
+#include "cli/probe_finding.hpp"
 
 #include <fmt/format.h>
 
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -16,11 +18,6 @@ namespace redlock::cli
 
 namespace
 {
-
-using std::chrono::milliseconds;
-
-/// What a vote may take by default (config::node_timeout, for a ttl of half a second or more).
-constexpr milliseconds default_node_timeout{50};
 
 finding of_risk(const found_risk& found)
 {
@@ -80,13 +77,30 @@ std::optional<finding> about_round_trips(const master_examination& one)
     }
     const bool too_slow = median >= default_node_timeout;
     return finding{
-        too_slow ? severity::warning : severity::note, "slow",
-        fmt::format(
-            "its median round trip is {:.1f} ms", std::chrono::duration<double, std::milli>{median}.count()),
+        too_slow ? severity::warning : severity::note,
+        "slow",
+        "its median round trip is",
         fmt::format(
             "With the library's default node timeout of {} ms {} of its votes come too late",
             default_node_timeout.count(), too_slow ? "half" : "some"),
-        "Give a longer node timeout (redlock run has ttl / 20), or see to its load and the network"};
+        "Give a longer node timeout (redlock run has ttl / 20), or see to its load and the network",
+        median};
+}
+
+/// On a network a server that asks for no password is everybody's; on its own machine it usually is meant so.
+std::optional<finding> about_strangers(const master_facts& one)
+{
+    if (!one.is_open)
+    {
+        return std::nullopt;
+    }
+    return finding{
+        one.is_local ? severity::note : severity::warning, "no_password",
+        "the default user needs no password",
+        "Every client that can reach it can acquire, release and delete any lock",
+        "Make a user for locks, then switch the default one off: ACL SETUSER default off resetpass -@all "
+        "(see "
+        "docs/deployment.md)"};
 }
 
 } // namespace
@@ -105,27 +119,40 @@ std::string_view to_string(severity value) noexcept
     return "unknown";
 }
 
-std::vector<finding> findings_of(const master_examination& one, const std::vector<master_examination>& all)
+std::string in_ms(std::chrono::nanoseconds value)
+{
+    return fmt::format("{:.2f} ms", std::chrono::duration<double, std::milli>{value}.count());
+}
+
+std::string finding::seen() const
+{
+    return measured ? fmt::format("{} {}", what, in_ms(*measured)) : what;
+}
+
+std::vector<finding> findings_of(const master_facts& one, const std::vector<master_facts>& all)
 {
     std::vector<finding> found;
-    if (one.reason)
+    if (one.examined.reason)
     {
         found.push_back(failure_of(one, all));
         return found;
     }
-    for (const found_risk& each : one.risks)
+    for (const found_risk& each : one.examined.risks)
     {
         found.push_back(of_risk(each));
     }
-    std::optional<finding> more = about_round_trips(one);
-    if (more)
+    if (one.probed)
     {
-        found.push_back(std::move(*more));
+        std::vector<finding> of_probe = findings_of_probe(one, all);
+        std::move(of_probe.begin(), of_probe.end(), std::back_inserter(found));
     }
-    more = about_persistence(one);
-    if (more)
+    for (std::optional<finding> more :
+         {about_round_trips(one.examined), about_strangers(one), about_persistence(one.examined)})
     {
-        found.push_back(std::move(*more));
+        if (more)
+        {
+            found.push_back(std::move(*more));
+        }
     }
     return found;
 }

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: BSL-1.0
+// From the errors of a probe's steps to what is missing. Servers name a command that isn't allowed, but for Redis 7.0 when
+// a script calls it: then it is one that no successful step has called.
+#include "cli/probe_finding.hpp"
+
+#include "cli/failure.hpp"
+#include "cli/times.hpp"
+
+#include <redlock/report.hpp>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+using std::chrono::milliseconds;
+using words = std::vector<std::string>;
+
+/// redlock run's default ttl.
+constexpr milliseconds default_ttl{10'000};
+
+/// The commands of one step: what is sent, and what its script calls.
+struct step_commands
+{
+    std::string_view sent;
+    std::vector<std::string_view> called;
+};
+
+const std::array<step_commands, probe_steps>& commands_of_steps()
+{
+    static const std::array<step_commands, probe_steps> all{
+        {{"set", {}},
+         {"eval", {"get", "pttl"}},
+         {"evalsha", {"get", "pttl", "pexpire"}},
+         {"evalsha", {"get", "del"}}}};
+    return all;
+}
+
+void add_once(words& to, std::string_view word)
+{
+    if (std::find(to.begin(), to.end(), word) == to.end())
+    {
+        to.emplace_back(word);
+    }
+}
+
+/// The command in the quotes behind `before`, in lower case; empty if there is none.
+std::string quoted_after(std::string_view text, std::string_view before)
+{
+    const std::size_t start = text.find(before);
+    if (start == std::string_view::npos)
+    {
+        return {};
+    }
+    text.remove_prefix(start + before.size());
+    std::string command{text.substr(0, text.find('\''))};
+    for (char& each : command)
+    {
+        each = each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each;
+    }
+    return command;
+}
+
+/// Whether a command of that name was called by a step that succeeded.
+bool has_worked(const probe& made, std::string_view command)
+{
+    for (std::size_t step = 0; step < probe_steps; ++step)
+    {
+        const std::vector<std::string_view>& called = commands_of_steps().at(step).called;
+        if (made.steps.at(step).succeeded() &&
+            std::find(called.begin(), called.end(), command) != called.end())
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// What was missing for a step, by what the server said: one command that it names, or those that come into question.
+words missing_for(const probe& made, std::size_t step, const std::string& named, bool in_script)
+{
+    const step_commands& commands = commands_of_steps().at(step);
+    if (!named.empty() || !in_script)
+    {
+        return {named.empty() ? std::string{commands.sent} : named};
+    }
+    words left;
+    for (const std::string_view called : commands.called)
+    {
+        if (!has_worked(made, called))
+        {
+            left.emplace_back(called);
+        }
+    }
+    return left;
+}
+
+/// Commands of one kind of refusal, from all steps.
+struct missing_commands
+{
+    words named; ///< Certainly.
+    /// One of these, of each step that couldn't be told more exactly.
+    std::vector<words> suspected;
+
+    void add(words commands)
+    {
+        if (commands.size() == 1)
+        {
+            add_once(named, commands.front());
+        }
+        else
+        {
+            suspected.push_back(std::move(commands));
+        }
+    }
+
+    bool empty() const noexcept { return named.empty() && suspected.empty(); }
+
+    /// A command that a whole step's failure is explained by leaves the step's other ones unsuspected; so does one that
+    /// would explain them all.
+    words explained() const
+    {
+        words all = named;
+        for (const words& step : suspected)
+        {
+            const auto known = [&all](const std::string& each)
+            { return std::find(all.begin(), all.end(), each) != all.end(); };
+            if (std::any_of(step.begin(), step.end(), known))
+            {
+                continue;
+            }
+            const auto everywhere = std::find_if(
+                step.begin(), step.end(), [this](const std::string& each) { return is_in_all(each); });
+            if (everywhere != step.end())
+            {
+                add_once(all, *everywhere);
+                continue;
+            }
+            for (const std::string& each : step)
+            {
+                add_once(all, each);
+            }
+        }
+        return all;
+    }
+
+  private:
+    bool is_in_all(const std::string& command) const
+    {
+        return std::all_of(
+            suspected.begin(), suspected.end(),
+            [&command](const words& step)
+            { return std::find(step.begin(), step.end(), command) != step.end(); });
+    }
+};
+
+/// Everything that stood in the way of a probe, each cause once.
+struct causes
+{
+    missing_commands forbidden; ///< By its ACL.
+    missing_commands unknown;   ///< To the server.
+    bool keys = false;
+    bool key_gone = false;
+    bool no_answer = false;
+    std::vector<const probe_outcome*> others;
+
+    void add(const probe& made, std::size_t step)
+    {
+        const probe_outcome& failed = made.steps.at(step);
+        const std::string_view text = failed.detail;
+        const bool in_script = text.find("script") != std::string_view::npos;
+        if (failed.key_gone)
+        {
+            key_gone = true;
+        }
+        else if (failed.reason == master_errc::timed_out || failed.reason == master_errc::unresponsive)
+        {
+            no_answer = true;
+        }
+        else if (
+            failed.reason == master_errc::no_permission && text.find(" to access ") != std::string_view::npos)
+        {
+            keys = true;
+        }
+        else if (failed.reason == master_errc::no_permission)
+        {
+            forbidden.add(missing_for(made, step, quoted_after(text, "to run the '"), in_script));
+        }
+        else if (text.starts_with("ERR unknown command") || text.starts_with("ERR Unknown "))
+        {
+            unknown.add(missing_for(made, step, quoted_after(text, "command '"), in_script));
+        }
+        else if (std::none_of(
+                     others.begin(), others.end(),
+                     [&failed](const probe_outcome* each) { return each->reason == failed.reason; }))
+        {
+            others.push_back(&failed);
+        }
+    }
+};
+
+causes causes_of(const probe& made)
+{
+    causes found;
+    for (std::size_t step = 0; step < probe_steps; ++step)
+    {
+        if (made.steps.at(step).tried && !made.steps.at(step).succeeded())
+        {
+            found.add(made, step);
+        }
+    }
+    return found;
+}
+
+/// What the failures mean for a lock.
+std::string meaning_of(const probe& made)
+{
+    const auto failed = [&made](probe_step which)
+    { return made.at(which).tried && !made.at(which).succeeded(); };
+    if (failed(probe_step::acquire))
+    {
+        return "No lock can be acquired on it";
+    }
+    if (failed(probe_step::extend) && failed(probe_step::release))
+    {
+        return "Locks on it can be neither extended nor released: they stay until their ttl ends";
+    }
+    if (failed(probe_step::extend))
+    {
+        return "Locks on it can't be extended";
+    }
+    if (failed(probe_step::release))
+    {
+        return "Locks on it can't be released: they stay until their ttl ends";
+    }
+    return "Who holds a lock can't be seen there, and locks work only until it forgets its scripts (SCRIPT "
+           "FLUSH)";
+}
+
+finding of_forbidden(const master_facts& one, const words& commands, severity level)
+{
+    return {
+        .level = level,
+        .kind = "permission",
+        .what = fmt::format("its ACL forbids the user {}: {}", one.user, fmt::join(commands, ", ")),
+        .meaning = meaning_of(*one.probed),
+        .advice = fmt::format("Allow it: ACL SETUSER {} +{}", one.user, fmt::join(commands, " +"))};
+}
+
+finding of_unknown(const master_facts& one, const words& commands, severity level)
+{
+    return {
+        .level = level,
+        .kind = "no_command",
+        .what = fmt::format("it doesn't know the command {}", fmt::join(commands, ", ")),
+        .meaning = meaning_of(*one.probed),
+        .advice = "Remove rename-command from its configuration; an ACL can forbid a command to other users"};
+}
+
+finding of_keys(const master_facts& one, severity level)
+{
+    const std::string prefix{short_text{one.key_prefix}.view()};
+    return {
+        .level = level,
+        .kind = "permission",
+        .what = fmt::format("its ACL forbids the user {} keys that begin with '{}'", one.user, prefix),
+        .meaning = meaning_of(*one.probed),
+        .advice = fmt::format(
+            "Allow them: ACL SETUSER {} ~{}*; or name the prefix that locks have there with --prefix",
+            one.user, prefix)};
+}
+
+finding of_key_gone(const master_facts& one)
+{
+    return {
+        .level = severity::failure,
+        .kind = "loses_keys",
+        .what = "a key that it had granted a moment before was gone",
+        .meaning = meaning_of(*one.probed),
+        .advice = "See to its maxmemory-policy and its clock, and to who else deletes keys there"};
+}
+
+finding of_no_answer(severity level)
+{
+    return {
+        .level = level,
+        .kind = "slow",
+        .what = fmt::format(
+            "it answered a lock's command in {} ms neither with yes nor no", probe_timeout.count()),
+        .meaning = "Its votes come too late",
+        .advice = "See whether it hangs, is far away, or waits for a slow disk (appendfsync)"};
+}
+
+/// What the library has words for; with better advice where a setting is to blame.
+finding of_reason(const master_facts& one, const probe_outcome& failed, const std::vector<master_facts>& all)
+{
+    master_facts refused = one;
+    refused.examined.reason = failed.reason;
+    refused.examined.detail = failed.detail;
+    finding result = failure_of(refused, all);
+    result.meaning = meaning_of(*one.probed);
+    if (failed.reason == master_errc::out_of_memory)
+    {
+        result.kind = "memory";
+        result.advice = "Raise maxmemory, and let nothing but locks be stored there";
+    }
+    else if (failed.reason == master_errc::no_replicas)
+    {
+        result.kind = "replicas";
+        result.advice = "Set min-replicas-to-write 0: a master for locks needs no replicas";
+    }
+    else if (failed.reason == master_errc::misconfigured)
+    {
+        result.kind = "cannot_save";
+        result.advice =
+            "See in its log why it can't save (a full disk?); snapshots are switched off by save \"\"";
+    }
+    return result;
+}
+
+/// How slow its answers to a lock's commands are. Not if its round trips are slow by themselves: that is said already.
+std::optional<finding> about_slowness(const master_facts& one)
+{
+    const std::chrono::nanoseconds took = one.probed->slowest();
+    if (took < probe_is_slow || one.examined.median_round_trip >= probe_is_slow)
+    {
+        return std::nullopt;
+    }
+    const milliseconds limit = default_node_timeout;
+    const milliseconds of_run = node_timeout(default_ttl);
+    std::string meaning = fmt::format(
+        "With the library's default node timeout of {} ms {} of its votes come too late", limit.count(),
+        took >= limit ? "all" : "some");
+    if (took >= of_run)
+    {
+        meaning +=
+            fmt::format(", and with that of redlock run ({} ms for its default ttl) too", of_run.count());
+    }
+    return finding{
+        .level = took >= limit ? severity::warning : severity::note,
+        .kind = "slow",
+        .what = fmt::format(
+            "the slowest of its answers to a lock's commands, at the best of {} tries, took",
+            one.probed->tries),
+        .meaning = std::move(meaning),
+        .advice =
+            "Its round trips are quicker, so it waits for its disk: give it a faster one (appendfsync always "
+            "waits for each write), or give a longer node timeout (redlock run has ttl / 20)",
+        .measured = took};
+}
+
+} // namespace
+
+std::vector<finding> findings_of_probe(const master_facts& one, const std::vector<master_facts>& all)
+{
+    const probe& made = *one.probed;
+    const causes why = causes_of(made);
+    const bool locks_work = made.at(probe_step::acquire).succeeded() &&
+                            made.at(probe_step::extend).succeeded() &&
+                            made.at(probe_step::release).succeeded();
+    const severity level = locks_work ? severity::warning : severity::failure;
+    std::vector<finding> found;
+    if (!why.forbidden.empty())
+    {
+        found.push_back(of_forbidden(one, why.forbidden.explained(), level));
+    }
+    if (!why.unknown.empty())
+    {
+        found.push_back(of_unknown(one, why.unknown.explained(), level));
+    }
+    if (why.keys)
+    {
+        found.push_back(of_keys(one, level));
+    }
+    if (why.key_gone)
+    {
+        found.push_back(of_key_gone(one));
+    }
+    if (why.no_answer)
+    {
+        found.push_back(of_no_answer(level));
+    }
+    for (const probe_outcome* each : why.others)
+    {
+        found.push_back(of_reason(one, *each, all));
+    }
+    if (std::optional<finding> slow = about_slowness(one); slow && made.succeeded())
+    {
+        found.push_back(std::move(*slow));
+    }
+    return found;
+}
+
+} // namespace redlock::cli

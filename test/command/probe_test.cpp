@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock doctor on masters that look good and on which nothing can be locked: real servers of both kinds.
+#include "command/diagnosed.hpp"
+
+#include "support/foreign_address.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::EndsWith;
+
+namespace
+{
+
+/// Both kinds of servers, where the machine has both.
+strings kinds()
+{
+    strings found{"redis-server"};
+    if (have_program("valkey-server"))
+    {
+        found.emplace_back("valkey-server");
+    }
+    return found;
+}
+
+/// A master with the user of the documentation, who may look at settings too: a good one.
+class guarded_master
+{
+  public:
+    explicit guarded_master(const std::string& kind, strings settings = {})
+        : server_{durable(std::move(settings), kind)}
+    {
+        strings words = documented_user("open-sesame");
+        words.emplace_back("+config|get");
+        for (const std::string& word : words)
+        {
+            allow(word);
+        }
+    }
+
+    /// Adds a rule to the user's.
+    void allow(const std::string& rule)
+    {
+        if (rule != documented_user_name)
+        {
+            expect_ok(server_.command({"ACL", "SETUSER", documented_user_name, rule}));
+        }
+    }
+    std::string url() const { return fmt::format("redis://locker:open-sesame@127.0.0.1:{}", server_.port()); }
+    server& at() { return server_; }
+    /// The longest life of any key that is there; -1 for one without an end, 0 without a key.
+    long long longest_life()
+    {
+        long long most = 0;
+        for (const reply& key : server_.command({"KEYS", "*"}).elements)
+        {
+            const long long left = server_.command({"PTTL", key.text}).integer;
+            most = left == -1 || most == -1 ? -1 : std::max(most, left);
+        }
+        return most;
+    }
+
+  private:
+    server server_;
+};
+
+/// The findings of a kind, on one master: what the first of them says.
+std::string what_is_said(const std::string& url, const std::string& kind, const strings& options = {})
+{
+    const tree all = json_of({url}, options);
+    return what_of(master_at(all, 0), kind);
+}
+
+} // namespace
+
+TEST_CASE("doctor names the command that an ACL forbids a lock")
+{
+    const std::string kind = GENERATE(from_range(kinds()));
+    CAPTURE(kind);
+    guarded_master master{kind};
+    CHECK(alone(master.url()) == "good: ");
+    for (const char* command : {"set", "get", "del", "pttl", "pexpire", "eval", "evalsha"})
+    {
+        CAPTURE(command);
+        master.allow(fmt::format("-{}", command));
+        const diagnosed found = diagnose({master.url()});
+        // Without EVAL alone locks work, for as long as the server remembers their scripts.
+        const bool works = command == std::string{"eval"};
+        CHECK(found.end == process_end{.exit_code = works ? 1 : 69});
+        CHECK_THAT(
+            found.text,
+            ContainsSubstring(fmt::format(
+                ": {}: its ACL forbids the user locker: {}. ", works ? "warning" : "failure", command)));
+        CHECK_THAT(found.text, ContainsSubstring(fmt::format("ACL SETUSER locker +{}.\n", command)));
+        CHECK(found.text.find("sesame") == std::string::npos);
+        // What it couldn't release lapses soon.
+        const long long life = master.longest_life();
+        CHECK(life >= 0);
+        CHECK(life <= 5000);
+        master.allow(fmt::format("+{}", command));
+    }
+    master.allow("-set");
+    master.allow("-eval");
+    CHECK_THAT(what_is_said(master.url(), "permission"), EndsWith(": set, eval"));
+}
+
+TEST_CASE("doctor probes keys with the prefix of the locks")
+{
+    const std::string kind = GENERATE(from_range(kinds()));
+    CAPTURE(kind);
+    guarded_master master{kind};
+    master.allow("resetkeys");
+    master.allow("~team:*");
+    CHECK(
+        what_is_said(master.url(), "permission") ==
+        "its ACL forbids the user locker keys that begin with 'lock:'");
+    CHECK(alone(master.url(), {"--prefix", "team:"}) == "good: ");
+    CHECK(alone(master.url(), {"--no-probe"}) == "good: ");
+}
+
+TEST_CASE("doctor names the setting or the state in which a master refuses locks", "[scenario-50]")
+{
+    struct state
+    {
+        strings settings;
+        const char* verdict;
+        const char* advice;
+    };
+    const std::string kind = GENERATE(from_range(kinds()));
+    const state given = GENERATE(
+        state{{"--maxmemory", "1mb"}, "unusable: failure memory", "Raise maxmemory"},
+        state{{"--min-replicas-to-write", "1"}, "unusable: failure replicas", "Set min-replicas-to-write 0"},
+        state{{"--rename-command", "EVAL", ""}, "usable: warning no_command", "Remove rename-command"},
+        state{{"--rename-command", "EVALSHA", ""}, "unusable: failure no_command", "Remove rename-command"},
+        state{{"--rename-command", "SET", ""}, "unusable: failure no_command", "Remove rename-command"},
+        state{{"--rename-command", "PEXPIRE", ""}, "unusable: failure no_command", "Remove rename-command"});
+    CAPTURE(kind, given.settings);
+    const server master{durable(given.settings, kind)};
+    const diagnosed found = diagnose({master.url()}, {"--json"});
+    CHECK(verdict_in(found) == given.verdict);
+    CHECK_THAT(found.text, ContainsSubstring(given.advice));
+    CHECK(alone(master.url(), {"--no-probe"}) == "good: ");
+}
+
+TEST_CASE("doctor measures a lock's commands, which wait for the disk where round trips don't")
+{
+    const std::string kind = GENERATE(from_range(kinds()));
+    CAPTURE(kind);
+    server_options slow = durable({}, kind);
+    slow.program = program_with_disk(kind, 700ms);
+    const server master{slow};
+    const diagnosed found = diagnose({master.url()}, {"--json"});
+    CHECK(verdict_in(found) == "usable: warning slow");
+    const tree all = read_json(found.text);
+    const tree& one = master_at(all, 0);
+    for (const char* step : {"acquire_us", "extend_us", "release_us"})
+    {
+        CHECK(one.get<double>(step) >= 700'000);
+    }
+    CHECK_THAT(found.text, ContainsSubstring("default node timeout of 50 ms all of its votes come too late"));
+    CHECK_THAT(found.text, ContainsSubstring("redlock run (500 ms for its default ttl) too"));
+}
+
+TEST_CASE("doctor leaves nothing behind, and with --no-probe writes nothing")
+{
+    const std::string kind = GENERATE(from_range(kinds()));
+    CAPTURE(kind);
+    server master{durable({}, kind)};
+    const auto writes = [&master]
+    {
+        const std::string stats = master.command({"INFO", "commandstats"}).text;
+        return stats.find("cmdstat_set:") != std::string::npos ||
+               stats.find("cmdstat_eval") != std::string::npos;
+    };
+    CHECK(alone(master.url(), {"--no-probe"}) == "good: ");
+    CHECK_FALSE(writes());
+    CHECK(alone(master.url()) == "good: ");
+    CHECK(writes());
+    CHECK(master.command({"DBSIZE"}) == 0);
+}
+
+TEST_CASE("doctor says once what all masters have in common")
+{
+    std::vector<server> masters;
+    for (int count = 0; count < 5; ++count)
+    {
+        masters.emplace_back(durable({"--min-replicas-to-write", "1"}));
+    }
+    const diagnosed found = diagnose(urls_of(masters));
+    CHECK(found.end == process_end{.exit_code = 69});
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring("\nall 5 masters: failure: it refuses writes because too few replicas"));
+    CHECK_THAT(found.text, ContainsSubstring("\nall 5 masters: note: the default user needs no password. "));
+    for (const server& each : masters)
+    {
+        CHECK_THAT(found.text, !ContainsSubstring(each.url() + ":"));
+    }
+    // One that differs is named, and what is left isn't said of all.
+    masters[3].command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+    const diagnosed mixed = diagnose(urls_of(masters));
+    CHECK_THAT(mixed.text, !ContainsSubstring("all 5 masters: failure"));
+    CHECK_THAT(mixed.text, ContainsSubstring(masters[2].url() + ": failure: "));
+    CHECK_THAT(mixed.text, !ContainsSubstring(masters[3].url() + ": failure: "));
+}
+
+TEST_CASE("doctor says the range of what it has measured on all masters")
+{
+    std::vector<server> masters;
+    for (const std::chrono::milliseconds each_write : {200ms, 400ms})
+    {
+        server_options options = durable();
+        options.program = program_with_disk("redis-server", each_write);
+        masters.emplace_back(options);
+    }
+    const diagnosed found = diagnose(urls_of(masters));
+    CHECK_THAT(found.text, ContainsSubstring("\nall 2 masters: warning: the slowest of its answers"));
+    CHECK_THAT(found.text, !ContainsSubstring(masters[0].url() + ":"));
+}
+
+TEST_CASE("doctor tells whether strangers get in, and whether protected mode keeps everybody out")
+{
+    const std::string kind = GENERATE(from_range(kinds()));
+    CAPTURE(kind);
+    const foreign_address here;
+    server_options options = durable({"--bind", "127.0.0.1", here.text()}, kind);
+    options.over = transport::tcp;
+    options.as = user::default_user;
+    server master{options};
+    const std::string local = fmt::format("redis://127.0.0.1:{}", master.port());
+    const std::string remote = fmt::format("redis://{}:{}", here.text(), master.port());
+
+    // On one's own machine that is a note, on a network a warning.
+    CHECK(what_is_said(local, "no_password") == "the default user needs no password");
+    CHECK(diagnose({local}).end == process_end{.exit_code = 0});
+    CHECK(what_is_said(remote, "no_password") == "the default user needs no password");
+    CHECK(diagnose({remote}).end == process_end{.exit_code = 1});
+
+    const std::string with_user = fmt::format("redis://locker:open-sesame@{}:{}", here.text(), master.port());
+    expect_ok(master.command({"ACL", "SETUSER", "locker", "on", ">open-sesame", "allkeys", "+@all"}));
+    CHECK(what_is_said(with_user, "no_password") == "the default user needs no password");
+
+    expect_ok(master.command({"CONFIG", "SET", "protected-mode", "yes"}));
+    CHECK(alone(remote) == "unusable: failure protected_mode");
+    CHECK(alone(with_user) == "unusable: failure protected_mode");
+    CHECK(alone(local) == "good: ");
+
+    expect_ok(master.command({"ACL", "SETUSER", "default", "resetpass"}));
+    CHECK(what_is_said(with_user, "no_password").empty());
+    CHECK(alone(with_user) == "good: ");
+}
+
+} // namespace redlock::test

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSL-1.0
+// Preloaded into a server, this makes each of its writes to the disk take as many milliseconds as SLOW_DISK_MS says. The
+// disk itself is left out of it, so that 0 is a disk that is never slow.
+#include <cstdlib>
+
+#include <time.h>
+
+namespace
+{
+
+int write_slowly()
+{
+    const char* const text = std::getenv("SLOW_DISK_MS");
+    const long milliseconds = text != nullptr ? std::atol(text) : 0;
+    timespec left{milliseconds / 1000, milliseconds % 1000 * 1'000'000};
+    while (nanosleep(&left, &left) != 0)
+    {
+    }
+    return 0;
+}
+
+} // namespace
+
+extern "C"
+{
+    int fsync(int)
+    {
+        return write_slowly();
+    }
+
+    int fdatasync(int)
+    {
+        return write_slowly();
+    }
+}
