@@ -24,7 +24,6 @@ namespace redlock::cli
 namespace
 {
 
-constexpr const char* masters_variable = "REDLOCK_MASTERS";
 constexpr const char* urls =
     "A URL is redis://[user[:password]@]host[:port][/db], rediss:// for the same over TLS, or\n"
     "unix:///path[?db=n].\n";
@@ -39,8 +38,9 @@ struct raw_arguments
     resource_arguments common;
     std::string ttl = "10s";
     std::string max_hold;
-    std::string wait;
-    std::string grace;
+    std::string wait = "10s";
+    std::optional<std::string> grace;
+    bool no_inherit_masters = false;
     bool try_once = false;
     bool verbose = false;
     bool json = false;
@@ -67,6 +67,7 @@ void add_masters(CLI::App& to, master_arguments& servers)
     to.add_option(
           "--master", servers.masters, "A master, once for each; else from REDLOCK_MASTERS, with commas")
         ->type_name("URL")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
     to.add_option(
           "--ca-file", servers.tls.ca_file, "Authorities that are trusted, for rediss:// (the system's)")
@@ -84,7 +85,8 @@ void add_resource(CLI::App& to, resource_arguments& common)
     add_masters(to, common.servers);
     to.add_option("--prefix", common.prefix, "Put in front of RESOURCE to make the key (lock:)")
         ->type_name("TEXT");
-    to.add_option("RESOURCE", common.resource, "What is locked")->required()->type_name("");
+    to.add_option("RESOURCE", common.resource, "What is locked; after -- if it begins with a dash")
+        ->type_name("");
 }
 
 CLI::App& add_run(CLI::App& app, raw_arguments& raw)
@@ -104,6 +106,9 @@ CLI::App& add_run(CLI::App& app, raw_arguments& raw)
     run.add_option(
            "--grace", raw.grace, "From SIGTERM to SIGKILL once the lease is lost (ttl / 4, at most 5s)")
         ->type_name("DURATION");
+    run.add_flag(
+        "--no-inherit-masters", raw.no_inherit_masters,
+        "The command doesn't get REDLOCK_MASTERS and its passwords");
     run.add_flag("-v,--verbose", raw.verbose, "Say on stderr what happens");
     run.footer(
         std::string{urls} + "A DURATION is a whole number with a unit: 500ms, 10s, 5m, 2h, 1d.\n" +
@@ -139,9 +144,32 @@ CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
     return doctor;
 }
 
+bool is_command(std::string_view word) noexcept
+{
+    return word == "run" || word == "status" || word == "doctor";
+}
+
+std::string no_such_command(const std::string& word)
+{
+    // It could be a URL.
+    const bool may_be_shown = word.find_first_of(":@") == std::string::npos;
+    return fmt::format(
+        "there is no such command{}; there are run, status and doctor",
+        may_be_shown ? fmt::format(": {}", in_quotes(word)) : std::string{});
+}
+
 /// What CLI11 found wrong, in a line that has no value of an option in it.
 std::string complaint_of(const CLI::ParseError& error, const std::vector<std::string>& words)
 {
+    const bool begins_with_option = !words.empty() && words.front().starts_with('-');
+    if (!words.empty() && !begins_with_option && !is_command(words.front()))
+    {
+        return no_such_command(words.front());
+    }
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && (words.empty() || begins_with_option))
+    {
+        return "give a command: run, status or doctor";
+    }
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     {
         for (const std::string& word : words)
@@ -153,7 +181,7 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
                 return fmt::format("there is no option {}", in_quotes(name));
             }
         }
-        if (!words.empty() && words.front() == "doctor")
+        if (words.front() == "doctor")
         {
             return "there are arguments besides options; a master is given by --master";
         }
@@ -227,15 +255,15 @@ resource_arguments complete(resource_arguments common)
     common.servers = complete(std::move(common.servers));
     if (common.resource.empty())
     {
-        refuse("the RESOURCE is empty: give a name of 1 to 1024 bytes");
+        refuse("RESOURCE is missing or empty: give a name of 1 to 1024 bytes");
     }
     return common;
 }
 
 std::chrono::milliseconds read_grace(const raw_arguments& raw, std::chrono::milliseconds ttl)
 {
-    const bool given = !raw.grace.empty();
-    const auto grace = given ? option_value("--grace", raw.grace, read_duration) : default_grace(ttl);
+    const bool given = raw.grace.has_value();
+    const auto grace = given ? option_value("--grace", *raw.grace, read_duration) : default_grace(ttl);
     const auto most = longest_grace(ttl);
     if (!most)
     {
@@ -270,9 +298,10 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     all.ttl = option_value("--ttl", raw.ttl, read_duration);
     all.grace = read_grace(raw, all.ttl);
     all.max_hold = option_value("--max-hold", raw.max_hold, read_limit);
-    all.wait = option_value("--wait", raw.wait.empty() ? "10s" : raw.wait, read_limit);
+    all.wait = option_value("--wait", raw.wait, read_limit);
     all.try_once = raw.try_once;
     all.verbose = raw.verbose;
+    all.inherit_masters = !raw.no_inherit_masters;
     if (all.max_hold.value() <= std::chrono::milliseconds{0})
     {
         refuse("--max-hold: it must be 1ms or more, or 'unlimited'");
@@ -280,7 +309,7 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     return all;
 }
 
-/// What stands behind the first "--" of `run`; it is taken off the words.
+/// What stands after the first "--" of `run`; it is taken off the words.
 std::optional<std::vector<std::string>> take_command(std::vector<std::string>& words)
 {
     const auto dashes = std::find(words.begin(), words.end(), "--");
@@ -293,6 +322,43 @@ std::optional<std::vector<std::string>> take_command(std::vector<std::string>& w
     return command;
 }
 
+/// `run OPTIONS -- RESOURCE -- COMMAND`, for a resource that begins with a dash: it is taken off the command.
+std::string take_resource(std::vector<std::string>& command)
+{
+    if (command.size() < 2 || command[1] != "--")
+    {
+        return {};
+    }
+    std::string resource = std::move(command.front());
+    command.erase(command.begin(), command.begin() + 2);
+    return resource;
+}
+
+/// CLI11 gives an option that ends with "=" the next word. It has an empty value instead.
+std::vector<std::string> with_empty_values(const std::vector<std::string>& words, const CLI::App& app)
+{
+    std::vector<std::string> all;
+    for (auto word = words.begin(); word != words.end(); ++word)
+    {
+        const std::string name = word->substr(0, word->find('='));
+        const CLI::Option* option =
+            word->starts_with("--") && name.size() > 2 ? app.get_option_no_throw(name) : nullptr;
+        const bool empty =
+            option != nullptr && option->get_items_expected_max() > 0 && name.size() + 1 == word->size();
+        if (word->compare("--") == 0)
+        {
+            all.insert(all.end(), word, words.end());
+            return all;
+        }
+        all.push_back(empty ? name : *word);
+        if (empty)
+        {
+            all.emplace_back();
+        }
+    }
+    return all;
+}
+
 } // namespace
 
 request read_arguments(int count, const char* const* words)
@@ -303,12 +369,17 @@ request read_arguments(int count, const char* const* words)
     CLI::App app{"Distributed locks over independent Redis or Valkey masters.", "redlock"};
     app.set_version_flag("--version", "redlock " REDLOCK_COMMAND_VERSION);
     app.require_subcommand(1);
+    // An alias or a script has options of its own, to which a user adds others: the last one counts.
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     const CLI::App& run = add_run(app, raw);
     const CLI::App& status = add_status(app, raw);
     add_doctor(app, raw);
     try
     {
-        app.parse(std::vector<std::string>{given.rbegin(), given.rend()});
+        const bool known = !given.empty() && is_command(given.front());
+        const std::vector<std::string> complete_words =
+            known ? with_empty_values(given, *app.get_subcommand(given.front())) : given;
+        app.parse(std::vector<std::string>{complete_words.rbegin(), complete_words.rend()});
         if (status.parsed())
         {
             return status_arguments{complete(raw.common), raw.json};
@@ -316,6 +387,10 @@ request read_arguments(int count, const char* const* words)
         if (!run.parsed())
         {
             return doctor_arguments{complete(raw.common.servers), raw.common.prefix, !raw.no_probe, raw.json};
+        }
+        if (raw.common.resource.empty() && command)
+        {
+            raw.common.resource = take_resource(*command);
         }
         return complete_run(raw, std::move(command));
     }
@@ -333,6 +408,30 @@ request read_arguments(int count, const char* const* words)
         say(error.what());
     }
     return answered{number_of(exit_code::usage)};
+}
+
+void hide_passwords(int count, char** words) noexcept
+{
+    for (int index = 1; index < count; ++index)
+    {
+        const std::string_view word{words[index]};
+        if (word == "--")
+        {
+            return;
+        }
+        const std::size_t scheme = word.find("://");
+        if (scheme == std::string_view::npos)
+        {
+            continue;
+        }
+        const std::size_t user = scheme + 3;
+        const std::size_t at = word.substr(0, word.find('/', user)).rfind('@');
+        const std::size_t colon = word.find(':', user);
+        if (at != std::string_view::npos && colon < at)
+        {
+            std::fill(words[index] + colon + 1, words[index] + at, '*');
+        }
+    }
 }
 
 } // namespace redlock::cli

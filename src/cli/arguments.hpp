@@ -13,6 +13,9 @@
 namespace redlock::cli
 {
 
+/// The variable with the masters' URLs.
+inline constexpr const char* masters_variable = "REDLOCK_MASTERS";
+
 /// What all subcommands take: where the masters are, and how they are spoken to.
 struct master_arguments
 {
@@ -39,6 +42,8 @@ struct run_arguments
     bool try_once = false;
     std::chrono::milliseconds grace{};
     bool verbose = false;
+    /// The command gets REDLOCK_MASTERS, if we have it.
+    bool inherit_masters = true;
     std::vector<std::string> command;
 };
 
@@ -69,5 +74,8 @@ using request = std::variant<answered, run_arguments, status_arguments, doctor_a
 
 /// Reads the command line and the environment.
 request read_arguments(int count, const char* const* words);
+
+/// Overwrites the passwords in URLs: the words of a process are for everybody to read. To be called once they were read.
+void hide_passwords(int count, char** words) noexcept;
 
 } // namespace redlock::cli

@@ -2,10 +2,12 @@
 // fork, exec and waitpid.
 #include "cli/child.hpp"
 
+#include "cli/descendants.hpp"
 #include "cli/signals.hpp"
 
 #include <redlock/error.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <string_view>
@@ -25,6 +27,7 @@ namespace
 
 constexpr int first_inherited = 3;
 constexpr int most_descriptors_by_hand = 65536;
+constexpr int most_looks = 100;
 constexpr int after_failed_exec = 127; // Nobody sees it: what exec said goes up the pipe.
 
 /// What the child needs between fork and exec, made before: another thread may hold the heap's lock at the fork.
@@ -32,7 +35,7 @@ struct exec_plan
 {
     char* const* arguments;
     char* const* environment;
-    bool takes_terminal;
+    bool own_group;
     int error_pipe;
     pid_t parent;
 };
@@ -59,11 +62,9 @@ void close_the_rest_at_exec() noexcept
         // The parent ended before the kernel knew whose death to look for.
         ::_exit(after_failed_exec);
     }
-    ::setpgid(0, 0);
-    if (plan.takes_terminal)
+    if (plan.own_group)
     {
-        // The parent does it too: whoever is first, it is done before the command reads.
-        ::tcsetpgrp(STDIN_FILENO, ::getpid());
+        ::setpgid(0, 0);
     }
     close_the_rest_at_exec();
     restore_signals_of_child();
@@ -78,19 +79,17 @@ std::string_view name_of(std::string_view variable)
     return variable.substr(0, variable.find('='));
 }
 
-/// Our environment with these variables in it.
-std::vector<std::string> environment_with(const std::vector<std::string>& additions)
+/// Our environment with some variables in it, and without others.
+std::vector<std::string> environment_of(const child_plan& plan)
 {
-    std::vector<std::string> all = additions;
+    std::vector<std::string> all = plan.environment;
     for (char** each = environ; each != nullptr && *each != nullptr; ++each)
     {
         const std::string_view inherited{*each};
-        bool replaced = false;
-        for (const std::string& addition : additions)
-        {
-            replaced = replaced || name_of(addition) == name_of(inherited);
-        }
-        if (!replaced)
+        const auto is_inherited = [name = name_of(inherited)](std::string_view other)
+        { return name_of(other) == name; };
+        if (std::none_of(plan.environment.begin(), plan.environment.end(), is_inherited) &&
+            std::none_of(plan.without.begin(), plan.without.end(), is_inherited))
         {
             all.emplace_back(inherited);
         }
@@ -128,18 +127,20 @@ child::~child()
 void child::start(const child_plan& plan)
 {
     std::vector<std::string> command = plan.command;
-    std::vector<std::string> environment = environment_with(plan.environment);
+    std::vector<std::string> environment = environment_of(plan);
     const std::vector<char*> arguments = pointers_to(command);
     const std::vector<char*> variables = pointers_to(environment);
     int ends[2] = {-1, -1};
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
     {
-        fail("pipe2");
+        fail("can't start a process: pipe");
     }
     exec_pipe_ = ends[0];
     // Else those of its group that lose their parent would end unseen.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    const exec_plan prepared{arguments.data(), variables.data(), plan.takes_terminal, ends[1], ::getpid()};
+    strangers_ = descendants();
+    own_group_ = plan.own_group;
+    const exec_plan prepared{arguments.data(), variables.data(), own_group_, ends[1], ::getpid()};
     const pid_t forked = ::fork();
     if (forked == 0)
     {
@@ -150,24 +151,71 @@ void child::start(const child_plan& plan)
     if (forked < 0)
     {
         errno = error;
-        fail("fork");
+        fail("can't start a process");
     }
     pid_ = forked;
-    // The child does it too: whoever is first, no signal to the group goes astray.
-    ::setpgid(pid_, pid_);
+    if (own_group_)
+    {
+        // The child does it too. Either comes first, so that no signal to the group is lost.
+        ::setpgid(pid_, pid_);
+    }
 }
 
-void child::signal(int number) noexcept
+void child::pass_on(int number) noexcept
 {
-    if (!started() || group_gone_)
+    if (!started() || ended())
     {
         return;
     }
-    ::kill(-pid_, number);
-    if (!ended() && ::getpgid(pid_) != pid_)
+    if (own_group_)
+    {
+        ::kill(-pid_, number);
+    }
+    if (!own_group_ || ::getpgid(pid_) != pid_)
     {
         ::kill(pid_, number);
     }
+}
+
+void child::signal_all(int number)
+{
+    if (!started())
+    {
+        return;
+    }
+    const bool whole_group = own_group_ && !group_gone(false);
+    if (whole_group)
+    {
+        // In one step: no member can escape it by a fork.
+        ::kill(-pid_, number);
+    }
+    // Those outside of the group, until a look finds no more of them: one may fork before its signal comes. What a
+    // look misses becomes a child of ours when its parent ends, and is found by the next.
+    std::vector<pid_t> signalled;
+    for (int looks = 0; looks < most_looks; ++looks)
+    {
+        const std::size_t before = signalled.size();
+        for (const pid_t each : everything())
+        {
+            if (std::find(signalled.begin(), signalled.end(), each) == signalled.end())
+            {
+                signalled.push_back(each);
+                if (!whole_group || ::getpgid(each) != pid_)
+                {
+                    ::kill(each, number);
+                }
+            }
+        }
+        if (signalled.size() == before)
+        {
+            return;
+        }
+    }
+}
+
+std::vector<pid_t> child::everything() const
+{
+    return descendants(strangers_);
 }
 
 void child::reap() noexcept
@@ -218,16 +266,27 @@ bool child::group_gone(bool killed) noexcept
         return false;
     }
     // Once it is gone its number may belong to strangers: that is why it is remembered.
-    const bool nobody = ::kill(-pid_, 0) != 0 && errno == ESRCH;
-    const bool nobody_of_ours = ::waitpid(-pid_, nullptr, WNOHANG) < 0 && errno == ECHILD;
-    group_gone_ = group_gone_ || nobody || (killed && nobody_of_ours);
+    const bool no_member = ::kill(-pid_, 0) != 0 && errno == ESRCH;
+    const bool none_of_ours = ::waitpid(-pid_, nullptr, WNOHANG) < 0 && errno == ECHILD;
+    group_gone_ = group_gone_ || no_member || (killed && none_of_ours);
     return group_gone_;
+}
+
+bool child::all_gone(bool killed)
+{
+    return ended() && (!own_group_ || group_gone(killed)) && everything().empty();
 }
 
 int child::exit_code() const noexcept
 {
     const int status = status_.value_or(0);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int child::killed_by() const noexcept
+{
+    const int status = status_.value_or(0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The command that is run: a child with a process group of its own.
+// The command that is run: a child, and all that descends from it.
 #pragma once
 
 #include <optional>
@@ -18,11 +18,13 @@ struct child_plan
     std::vector<std::string> command;
     /// NAME=value, each in the place of what the environment has by this name.
     std::vector<std::string> environment;
-    /// It takes the terminal on stdin.
-    bool takes_terminal = false;
+    /// Variables that it doesn't get.
+    std::vector<std::string> without;
+    /// It leads a process group of its own. Otherwise it stays in ours, and shares the terminal with us.
+    bool own_group = true;
 };
 
-/// The child and the process group that it leads. Use it on the thread that lives as long as the process does: the
+/// The child and everything that descends from it. Use it on the thread that lives as long as the process does: the
 /// kernel kills the child when the thread that started it ends.
 class child
 {
@@ -37,34 +39,43 @@ class child
     /// `exec_error` when the child has ended.
     void start(const child_plan& plan);
 
-    /// Its process id, and that of its group.
-    pid_t group() const noexcept { return pid_; }
-    /// Sends a signal to its group, and to the child itself if it has left that. Nothing if they are gone.
-    void signal(int number) noexcept;
+    pid_t pid() const noexcept { return pid_; }
+    /// Sends a signal to it as a shell would: to its group if it leads one, else to itself alone.
+    void pass_on(int number) noexcept;
+    /// Sends a signal to everything that descends from it, in whatever group or session. Processes of other users are
+    /// left out, as kill(2) refuses them.
+    void signal_all(int number);
+    /// What descends from us since its start: it, and everything that descends from it.
+    std::vector<pid_t> everything() const;
     /// Takes note of what has changed since the last time. To be called at each SIGCHLD.
     void reap() noexcept;
 
     bool started() const noexcept { return pid_ > 0; }
     /// Whether the child itself has ended.
     bool ended() const noexcept { return status_.has_value(); }
-    /// Whether nothing of its group is left. `killed` says that it was sent SIGKILL: then what isn't ours to reap
-    /// counts as gone.
-    bool group_gone(bool killed) noexcept;
+    /// Whether neither it nor anything that descends from it is left. `killed` says that all were sent SIGKILL: then
+    /// dead members of its group that others have to reap count as gone.
+    bool all_gone(bool killed);
     /// The signal by which it is stopped, 0 if it isn't.
     int stopped_by() const noexcept { return stopped_by_; }
     /// That it is stopped was dealt with.
     void forget_stop() noexcept { stopped_by_ = 0; }
     /// Of one that has ended: its exit code, 128 + n if signal n killed it.
     int exit_code() const noexcept;
+    /// Of one that has ended: the signal that killed it, 0 if it wasn't one.
+    int killed_by() const noexcept;
     /// Of one that has ended: why it couldn't be run, 0 if it could.
     int exec_error() const noexcept { return exec_error_; }
 
   private:
     void read_exec_error() noexcept;
+    bool group_gone(bool killed) noexcept;
 
     pid_t pid_ = -1;
+    bool own_group_ = true;
     bool group_gone_ = false;
-    std::optional<int> status_; // As waitpid gives it.
+    std::vector<pid_t> strangers_; // Children that this process had before it became redlock.
+    std::optional<int> status_;    // As waitpid gives it.
     int stopped_by_ = 0;
     int exec_pipe_ = -1; // Its other end is closed by exec, or says why there was none.
     int exec_error_ = 0;

@@ -43,7 +43,7 @@ _redlock()
 
     case ${COMP_WORDS[1]} in
     run)
-        options="$of_masters --prefix --ttl --max-hold --wait --try --grace --verbose --help"
+        options="$of_masters --prefix --ttl --max-hold --wait --try --grace --no-inherit-masters --verbose --help"
         ;;
     status)
         options="$of_masters --prefix --json --help"

@@ -19,12 +19,13 @@ namespace asio = boost::asio;
 /// What kind of thing happened.
 enum class event_kind : std::uint8_t
 {
-    inspected,  ///< Each master was reached, or can't be.
+    inspected,  ///< Each master has been asked about the resource, or can't be.
+    refused,    ///< The system refuses to connect to so many masters that no quorum is left.
     acquired,   ///< The acquire has ended, with `error`.
     signal,     ///< The signal `signal` came.
     lost,       ///< The lease is lost, because of `error`.
     time_is_up, ///< The alarm went off.
-    given_back, ///< The release has ended, with `error`.
+    released,   ///< The release has ended, with `error`.
     shut_down   ///< The manager's shutdown has ended, with `error`.
 };
 
@@ -33,6 +34,7 @@ struct event
 {
     event_kind kind = event_kind::signal;
     int signal = 0;
+    bool from_terminal = false; ///< Of a signal: the terminal sent it to the whole foreground group.
     error_code error{};
 
     friend bool operator==(const event& left, const event& right) = default;

@@ -11,6 +11,7 @@
 #include <redlock/error.hpp>
 
 #include <exception>
+#include <new>
 #include <variant>
 
 #include <fcntl.h>
@@ -46,11 +47,13 @@ struct carry_out
 };
 
 /// The exit code, unless the program has ended by then.
-int answer(int count, const char* const* words)
+int answer(int count, char** words)
 {
     try
     {
-        return std::visit(carry_out{}, read_arguments(count, words));
+        const request asked = read_arguments(count, words);
+        hide_passwords(count, words);
+        return std::visit(carry_out{}, asked);
     }
     catch (const system_error& error)
     {
@@ -69,6 +72,11 @@ int main(int count, char** words)
     {
         cli::open_standard_descriptors();
         return cli::answer(count, words);
+    }
+    catch (const std::bad_alloc&)
+    {
+        cli::say("the system gives no more memory");
+        return cli::number_of(cli::exit_code::system_error);
     }
     catch (const std::exception& error)
     {

@@ -125,4 +125,45 @@ std::string what_happened(const error_code& error)
     return text.substr(0, text.find(": "));
 }
 
+std::string in_plain_words(const error_code& error)
+{
+    if (error == errc::hold_limit_reached)
+    {
+        return "it was held for as long as --max-hold allows";
+    }
+    if (error == errc::validity_exhausted)
+    {
+        return "it was got too late to be of use";
+    }
+    if (error.category() != master_category())
+    {
+        return what_happened(error);
+    }
+    switch (static_cast<master_errc>(error.value()))
+    {
+    case master_errc::timed_out:
+        return "no answer in time";
+    case master_errc::unresponsive:
+        return "it doesn't answer, so it was disconnected";
+    case master_errc::connect_timed_out:
+        return "no connection in time";
+    case master_errc::too_many_waiting:
+        return "it doesn't read what is sent to it";
+    case master_errc::too_many_owed:
+        return "it leaves too many releases unanswered";
+    case master_errc::same_server:
+        return "it is the same server as another of the masters, so it has no vote";
+    default:
+        return what_happened(error);
+    }
+}
+
+bool is_refused_by_system(const error_code& error) noexcept
+{
+    const auto matches = [&error](int number) {
+        return error == error_code{number, boost::system::system_category()};
+    };
+    return matches(EMFILE) || matches(ENFILE) || matches(ENOMEM) || matches(ENOBUFS);
+}
+
 } // namespace redlock::cli

@@ -23,4 +23,10 @@ std::string in_quotes(std::string_view resource);
 /// What an error says has happened, without the advice that stands behind its colon: that is for programmers.
 std::string what_happened(const error_code& error);
 
+/// The same for `run` and `status`: where the library speaks of its options, this speaks of what they do.
+std::string in_plain_words(const error_code& error);
+
+/// Whether the operating system refused something that this process needs: descriptors, memory.
+bool is_refused_by_system(const error_code& error) noexcept;
+
 } // namespace redlock::cli

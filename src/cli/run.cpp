@@ -1,35 +1,34 @@
 // SPDX-License-Identifier: BSL-1.0
-// The flow of redlock run: acquire, start the child, see to it until it has ended, give back.
+// The flow of redlock run: acquire, start the child, supervise it until it has ended, release.
 #include "cli/run.hpp"
 
 #include "cli/alarm.hpp"
+#include "cli/attempt.hpp"
 #include "cli/duration.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/explain.hpp"
+#include "cli/journal.hpp"
 #include "cli/leave.hpp"
 #include "cli/mailbox.hpp"
 #include "cli/manager_config.hpp"
 #include "cli/message.hpp"
 #include "cli/signals.hpp"
 #include "cli/supervisor.hpp"
+#include "cli/terminal.hpp"
 #include "cli/times.hpp"
 #include "cli/verbose.hpp"
 
 #include <redlock/redlock.hpp>
 
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <fmt/format.h>
 
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <string>
 #include <utility>
-
-#include <unistd.h>
 
 namespace redlock::cli
 {
@@ -37,46 +36,21 @@ namespace redlock::cli
 namespace
 {
 
-constexpr std::chrono::milliseconds reach_time{250};
+using std::chrono::milliseconds;
 
-config config_of(const run_arguments& asked, const verbose_log& log)
+/// For how long masters are waited for that haven't confirmed a release when a quorum has. What they were sent reaches
+/// them all the same, and the ttl frees what doesn't.
+constexpr milliseconds settle_time{100};
+
+/// For how long the reasons of a loss are waited for once the command has ended.
+constexpr milliseconds explain_time{500};
+
+config config_of(const run_arguments& asked, journal& record)
 {
     config options = manager_config(asked.common);
     options.node_timeout = node_timeout(asked.ttl);
-    options.observer = log.observer();
+    options.observer = record.observer();
     return options;
-}
-
-keep_options keep_options_of(const run_arguments& asked)
-{
-    keep_options options{.ttl = asked.ttl, .max_hold = asked.max_hold};
-    options.wait = asked.wait;
-    if (asked.try_once)
-    {
-        options.max_rounds = 1;
-    }
-    options.extend_every = extend_every(asked.ttl);
-    options.stop_margin = stop_margin(asked.grace);
-    return options;
-}
-
-/// Why there is no lease, for a person.
-std::string refusal(const run_arguments& asked, const error_code& error, const report& told)
-{
-    if (!told.complaint.empty())
-    {
-        return told.complaint;
-    }
-    const std::string waited = told.rounds == 1 ? "tried once" : fmt::format("tried {} times", told.rounds);
-    std::string text =
-        fmt::format("can't lock {}: {} ({})", in_quotes(asked.common.resource), what_happened(error), waited);
-    const std::string votes = told.to_string();
-    const std::size_t first_vote = votes.find('\n');
-    if (first_vote != std::string::npos)
-    {
-        text += votes.substr(first_vote);
-    }
-    return text;
 }
 
 /// Everything of one run. All of it happens on one thread, in the order of the mailbox.
@@ -89,116 +63,40 @@ class session
           events_{io},
           signals_{io, events_},
           alarm_{io, events_},
-          locks_{io, config_of(asked, log)}
+          record_{log, events_, asked.common.servers.masters.size()},
+          locks_{io, config_of(asked, record_)},
+          attempt_{asked, locks_, events_, alarm_, record_, log}
     {
     }
 
     asio::awaitable<ending> run()
     {
-        ending result = co_await acquire();
+        ending result = co_await attempt_.run(lease_);
         if (lease_ && result.signal == 0)
         {
             result = co_await run_command();
         }
         if (lease_)
         {
-            co_await give_back();
+            co_await release();
         }
-        co_await shut_down();
+        co_await settle();
         signals_.close();
         alarm_.close();
         co_return result;
     }
 
   private:
-    /// A lease on all masters outlives any one of them, one on a bare quorum doesn't until its first extension. So each
-    /// master gets a moment to be reached; one that refuses costs nothing of it.
-    asio::awaitable<ending> reach_masters()
-    {
-        ending result;
-        locks_.async_inspect(
-            asked_.common.resource,
-            [this](error_code, const inspection&) { events_.push({.kind = event_kind::inspected}); });
-        alarm_.set(clock::now() + reach_time);
-        for (bool waiting = true; waiting && result.signal == 0;)
-        {
-            const event what = co_await events_.next();
-            waiting = what.kind != event_kind::inspected && what.kind != event_kind::time_is_up;
-            if (what.kind == event_kind::signal)
-            {
-                on_signal_before_child(what.signal, result);
-            }
-        }
-        alarm_.unset();
-        co_return result;
-    }
-
-    /// Until there is a lease, or a reason why there is none.
-    asio::awaitable<ending> acquire()
-    {
-        ending result = co_await reach_masters();
-        if (result.signal != 0)
-        {
-            co_return result;
-        }
-        error_code error;
-        start_acquire();
-        for (bool waiting = true; waiting;)
-        {
-            const event what = co_await events_.next();
-            if (what.kind == event_kind::acquired)
-            {
-                error = what.error;
-                waiting = false;
-            }
-            else if (what.kind == event_kind::signal)
-            {
-                on_signal_before_child(what.signal, result);
-            }
-        }
-        if (error && result.signal == 0)
-        {
-            say(refusal(asked_, error, report_));
-            result.exit_code = number_of(exit_code_of(error));
-        }
-        co_return result;
-    }
-
-    void start_acquire()
-    {
-        auto done = [this](error_code error, lease got)
-        {
-            lease_ = std::move(got);
-            events_.push({.kind = event_kind::acquired, .error = error});
-        };
-        locks_.async_acquire_kept(
-            asked_.common.resource, keep_options_of(asked_), report_,
-            asio::bind_cancellation_slot(cancel_.slot(), std::move(done)));
-    }
-
-    void on_signal_before_child(int number, ending& result)
-    {
-        if (asks_to_end(number))
-        {
-            log_.line(fmt::format("signal {} ends the attempt", number));
-            result.signal = number;
-            cancel_.emit(asio::cancellation_type::terminal);
-        }
-        else if (number == SIGTSTP)
-        {
-            ::kill(::getpid(), SIGSTOP);
-        }
-    }
-
     asio::awaitable<ending> run_command()
     {
         ending result;
-        supervisor child{asked_, lease_, alarm_, log_};
+        supervisor child{asked_, lease_, terminal_, alarm_, log_};
         if (!lease_.valid())
         {
             say(fmt::format(
-                "{}: the lease has lapsed before the command ran", in_quotes(asked_.common.resource)));
-            result.exit_code = number_of(exit_code::lost);
+                "{}: the lock was got too late to be of use: the command isn't run",
+                in_quotes(asked_.common.resource)));
+            result.exit_code = number_of(exit_code::held_by_other);
             co_return result;
         }
         try
@@ -216,38 +114,72 @@ class session
         {
             const event what = co_await events_.next();
             child.on_event(what);
+            if (what.kind == event_kind::lost && what.error == errc::lease_lost)
+            {
+                ask_why();
+            }
         }
-        result.exit_code = child.end();
+        result = child.end();
         co_return result;
     }
 
-    /// The keys are deleted. It isn't worth more than a warning if that can't be confirmed: the ttl frees them.
-    asio::awaitable<void> give_back()
+    /// Asks the masters what has become of the key, and says so as soon as it is known.
+    void ask_why()
     {
-        lease_.async_release(
-            report_,
-            [this](error_code error) { events_.push({.kind = event_kind::given_back, .error = error}); });
-        const error_code error = co_await ended(event_kind::given_back);
+        explaining_ = true;
+        locks_.async_inspect(
+            asked_.common.resource,
+            [this](error_code, const inspection& found)
+            {
+                explain(found);
+                events_.push({.kind = event_kind::inspected});
+            });
+    }
+
+    void explain(const inspection& found)
+    {
+        if (std::exchange(explaining_, false))
+        {
+            say(fmt::format(
+                "{}: {}", in_quotes(asked_.common.resource),
+                why_lost(record_.failed_extension(), found, lease_.owner_id())));
+        }
+    }
+
+    /// The keys are deleted. It isn't worth more than a warning if that can't be confirmed: the ttl frees them.
+    asio::awaitable<void> release()
+    {
+        lease_.async_release([this](error_code error)
+                             { events_.push({.kind = event_kind::released, .error = error}); });
+        const error_code error = co_await ended(event_kind::released, clock::time_point::max());
         if (error == errc::unconfirmed)
         {
             say(fmt::format(
-                "warning: no quorum confirmed that {} was given back; its ttl of {} frees it",
+                "warning: no quorum confirmed that {} was released; its ttl of {} frees it",
                 in_quotes(asked_.common.resource), in_words(asked_.ttl)));
         }
     }
 
-    asio::awaitable<void> shut_down()
+    /// A moment for what is unfinished: the reasons of a loss, and masters that still have to confirm a release.
+    asio::awaitable<void> settle()
     {
+        if (explaining_)
+        {
+            const error_code ignored = co_await ended(event_kind::inspected, clock::now() + explain_time);
+            static_cast<void>(ignored);
+            explain({});
+        }
         locks_.async_shutdown([this](error_code error)
                               { events_.push({.kind = event_kind::shut_down, .error = error}); });
-        const error_code ignored = co_await ended(event_kind::shut_down);
+        const error_code ignored = co_await ended(event_kind::shut_down, clock::now() + settle_time);
         static_cast<void>(ignored);
     }
 
-    /// Waits until the release or the shutdown has ended, or a signal asks to end without it.
-    asio::awaitable<error_code> ended(event_kind which)
+    /// Waits for the end of something, until a time at most, or until a signal asks to end without it.
+    asio::awaitable<error_code> ended(event_kind which, clock::time_point at_most)
     {
         error_code result;
+        alarm_.set(at_most);
         for (bool waiting = true; waiting;)
         {
             const event what = co_await events_.next();
@@ -261,19 +193,26 @@ class session
                 log_.line(fmt::format("signal {}: not waiting for the masters any longer", what.signal));
                 waiting = false;
             }
+            else if (what.kind == event_kind::time_is_up && clock::now() >= at_most)
+            {
+                log_.line("not waiting for the other masters any longer");
+                waiting = false;
+            }
         }
         co_return result;
     }
 
     const run_arguments& asked_;
     const verbose_log& log_;
+    const terminal terminal_; // Its settings as they are before the command runs.
     mailbox events_;
-    signal_source signals_; // First of all: what starts a thread later finds the signals blocked.
+    signal_source signals_; // Before the manager: what starts a thread later finds the signals blocked.
     alarm alarm_;
-    asio::cancellation_signal cancel_;
-    report report_;
+    journal record_;
     lock_manager locks_;
+    attempt attempt_;
     lease lease_;
+    bool explaining_ = false; // The reasons of a loss are being asked for.
 };
 
 } // namespace

@@ -15,10 +15,10 @@ namespace redlock::cli
 namespace
 {
 
-constexpr std::array ends{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
-constexpr std::array passed_on{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
-constexpr std::array of_jobs{SIGCHLD, SIGTSTP, SIGCONT};
+constexpr std::array ends_of_both{SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+constexpr std::array of_jobs{SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
 constexpr std::array stops{SIGTSTP, SIGTTIN, SIGTTOU};
+constexpr std::array keys_of_terminal{SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 
 template <class Numbers>
 bool contains(const Numbers& numbers, int number) noexcept
@@ -34,29 +34,29 @@ bool is_ignored(int number) noexcept
     return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
+/// Whether the kernel sends it to the whole foreground group. A hangup goes to the leader of the session alone.
+bool is_sent_by_terminal(int number) noexcept
+{
+    return contains(keys_of_terminal, number) || (number == SIGHUP && ::getsid(0) != ::getpid());
+}
+
 int open_source()
 {
     // Ignored, it would take the child's exit status away.
     std::signal(SIGCHLD, SIG_DFL);
     std::signal(SIGPIPE, SIG_IGN);
     sigset_t read;
-    ::sigemptyset(&read);
-    for (const int number : passed_on)
+    ::sigfillset(&read);
+    ::sigdelset(&read, SIGURG); // Does nothing to a program.
+    for (int number = 1; number <= SIGRTMAX; ++number)
     {
-        if (!is_ignored(number))
+        if (is_ignored(number))
         {
-            ::sigaddset(&read, number);
+            ::sigdelset(&read, number);
         }
     }
-    for (const int number : of_jobs)
-    {
-        if (!is_ignored(number))
-        {
-            ::sigaddset(&read, number);
-        }
-    }
+    // SIGTTOU in any case, so that the terminal's settings can be put back from the background.
     sigset_t blocked = read;
-    // Blocked, so that the terminal can be given and taken from the background; there is nothing to read of it.
     ::sigaddset(&blocked, SIGTTOU);
     ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
     const int descriptor = ::signalfd(-1, &read, SFD_NONBLOCK | SFD_CLOEXEC);
@@ -90,15 +90,18 @@ void signal_source::wait()
 
 void signal_source::read()
 {
-    // A signal waits once, however often it came: so there can't be more of them than this.
-    for (std::size_t most = passed_on.size() + of_jobs.size(); most > 0; --most)
+    for (int most = NSIG; most > 0; --most)
     {
         signalfd_siginfo came{};
         if (::read(source_.native_handle(), &came, sizeof came) != static_cast<ssize_t>(sizeof came))
         {
             return;
         }
-        to_.push({.kind = event_kind::signal, .signal = static_cast<int>(came.ssi_signo)});
+        const auto number = static_cast<int>(came.ssi_signo);
+        to_.push(
+            {.kind = event_kind::signal,
+             .signal = number,
+             .from_terminal = came.ssi_code == SI_KERNEL && is_sent_by_terminal(number)});
     }
 }
 
@@ -110,17 +113,22 @@ void signal_source::close() noexcept
 
 bool asks_to_end(int number) noexcept
 {
-    return contains(ends, number);
+    return is_passed_on(number) && number != SIGWINCH;
 }
 
 bool is_passed_on(int number) noexcept
 {
-    return contains(passed_on, number);
+    return !contains(of_jobs, number);
 }
 
 bool is_stop_of_terminal(int number) noexcept
 {
     return contains(stops, number);
+}
+
+bool ends_both(int number) noexcept
+{
+    return contains(ends_of_both, number);
 }
 
 void restore_signals_of_child() noexcept

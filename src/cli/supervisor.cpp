@@ -5,6 +5,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/message.hpp"
 #include "cli/signals.hpp"
+#include "cli/stop_watch.hpp"
 #include "cli/times.hpp"
 
 #include <redlock/report.hpp>
@@ -16,7 +17,9 @@
 #include <chrono>
 #include <csignal>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <unistd.h>
 
@@ -40,11 +43,23 @@ std::string exec_complaint(const std::string& program, int error)
     return fmt::format("{}: {}", short_text{program}.view(), why);
 }
 
+/// What became of the lease, by the words of the command's options.
+std::string_view what_is_lost(const error_code& why, bool disowned)
+{
+    if (why == errc::hold_limit_reached)
+    {
+        return "the lock was held for as long as --max-hold allows";
+    }
+    return disowned ? "the lock is lost, by the word of a quorum of the masters"
+                    : "the lock is lost, since no quorum of the masters confirmed it in time";
+}
+
 } // namespace
 
 supervisor::supervisor(
-    const run_arguments& asked, const lease& held, alarm& kill_alarm, const verbose_log& log)
-    : asked_{asked}, held_{held}, kill_alarm_{kill_alarm}, log_{log}
+    const run_arguments& asked, const lease& held, const terminal& shared, alarm& kill_alarm,
+    const verbose_log& log)
+    : asked_{asked}, held_{held}, kill_alarm_{kill_alarm}, log_{log}, terminal_{shared}
 {
 }
 
@@ -54,10 +69,15 @@ void supervisor::start()
     plan.command = asked_.command;
     plan.environment = {
         "REDLOCK_RESOURCE=" + asked_.common.resource, "REDLOCK_OWNER_ID=" + std::string{held_.owner_id()}};
-    plan.takes_terminal = terminal_.is_ours();
+    if (!asked_.inherit_masters)
+    {
+        plan.without = {masters_variable};
+    }
+    // With a terminal it stays in our group, as a script expects: then all of it reads from the terminal when we may,
+    // and the terminal's keys reach the script, us and it.
+    plan.own_group = !terminal_.is_there();
     child_.start(plan);
-    terminal_.give_to(child_.group());
-    log_.line(fmt::format("the command runs as process {}", child_.group()));
+    log_.line(fmt::format("the command runs as process {}", child_.pid()));
 }
 
 void supervisor::on_event(const event& what)
@@ -65,7 +85,7 @@ void supervisor::on_event(const event& what)
     switch (what.kind)
     {
     case event_kind::signal:
-        on_signal(what.signal);
+        on_signal(what.signal, what.from_terminal);
         break;
     case event_kind::lost:
         on_loss(what.error);
@@ -73,25 +93,32 @@ void supervisor::on_event(const event& what)
     case event_kind::time_is_up:
         if (stage_ == stage::told)
         {
-            kill_group();
+            kill_all();
+            say(fmt::format(
+                "{}: SIGKILL to the command: it hasn't ended within its grace",
+                in_quotes(asked_.common.resource)));
         }
         break;
     case event_kind::inspected:
+    case event_kind::refused:
     case event_kind::acquired:
-    case event_kind::given_back:
+    case event_kind::released:
     case event_kind::shut_down:
         break;
     }
 }
 
-bool supervisor::finished() noexcept
+bool supervisor::finished()
 {
-    return child_.ended() && (stage_ == stage::running || child_.group_gone(stage_ == stage::killed));
+    return child_.ended() && (stage_ == stage::running || child_.all_gone(stage_ == stage::killed));
 }
 
-int supervisor::end()
+ending supervisor::end()
 {
-    terminal_.take_back();
+    if (why_lost_ || child_.killed_by() != 0)
+    {
+        terminal_.restore();
+    }
     const clock::time_point valid_until = held_.valid_until();
     const clock::duration left = valid_until - clock::now();
     log_.line(fmt::format(
@@ -109,17 +136,24 @@ int supervisor::end()
     }
     if (why_lost_)
     {
-        return number_of(exit_code_of(why_lost_));
+        return {.exit_code = number_of(exit_code_of(why_lost_)), .signal = 0};
     }
     if (child_.exec_error() != 0)
     {
         say(exec_complaint(asked_.command.front(), child_.exec_error()));
-        return number_of(child_.exec_error() == ENOENT ? exit_code::not_found : exit_code::cannot_run);
+        const bool missing = child_.exec_error() == ENOENT;
+        return {.exit_code = number_of(missing ? exit_code::not_found : exit_code::cannot_run), .signal = 0};
     }
-    return child_.exit_code();
+    return ending_of_command();
 }
 
-void supervisor::on_signal(int number)
+ending supervisor::ending_of_command() const
+{
+    const int killed_by = child_.killed_by();
+    return {.exit_code = child_.exit_code(), .signal = ends_both(killed_by) ? killed_by : 0};
+}
+
+void supervisor::on_signal(int number, bool from_terminal)
 {
     if (number == SIGCHLD)
     {
@@ -132,23 +166,34 @@ void supervisor::on_signal(int number)
     else if (number == SIGTSTP)
     {
         stop_asked_ = true;
-        child_.signal(SIGTSTP);
+        if (!from_terminal || !terminal_.is_there())
+        {
+            child_.pass_on(SIGTSTP);
+        }
         // It may be stopped already, and then nothing changes any more.
         on_child_changed();
     }
-    else if (is_passed_on(number))
+    else if (is_passed_on(number) && !(from_terminal && terminal_.is_there()))
     {
         log_.line(fmt::format("signal {} is passed on", number));
-        child_.signal(number);
+        last_passed_on_ = number;
+        child_.pass_on(number);
     }
+    // The terminal sent all others to the command as well.
 }
 
 void supervisor::on_child_changed()
 {
     child_.reap();
+    if (child_.ended() && stage_ == stage::running && terminal_.is_there() && child_.killed_by() != 0 &&
+        child_.killed_by() == last_passed_on_)
+    {
+        // It has no group of its own, so nothing that it had started has seen the signal.
+        child_.signal_all(std::exchange(last_passed_on_, 0));
+    }
     const int stopped_by = child_.stopped_by();
-    // With the terminal in its hands, whatever stops it stops us: else nobody would be there to take the keys.
-    const bool stops_us = is_stop_of_terminal(stopped_by) || stop_asked_ || terminal_.is_given();
+    // At a terminal its stop is ours: a shell waits for redlock to stop before it goes on.
+    const bool stops_us = is_stop_of_terminal(stopped_by) || stop_asked_ || terminal_.is_there();
     if (stopped_by == 0 || !stops_us)
     {
         return;
@@ -156,35 +201,48 @@ void supervisor::on_child_changed()
     child_.forget_stop();
     if (stage_ != stage::running)
     {
-        // It has to end: if we stopped, the validity would pass with the group still there.
-        child_.signal(SIGCONT);
-    }
-    else if (stopped_by != SIGTSTP && terminal_.is_ours())
-    {
-        // It wanted the terminal, which we got when we were put into the foreground.
-        terminal_.give_to(child_.group());
-        child_.signal(SIGCONT);
+        // It has to end: if we stopped, the validity would pass with it still there.
+        child_.signal_all(SIGCONT);
     }
     else
     {
-        stop_ourselves();
+        stop_ourselves(stopped_by);
     }
 }
 
-void supervisor::stop_ourselves()
+void supervisor::stop_ourselves(int stopped_by)
 {
-    // One of its group may have ignored what stopped the others, and would go on while nobody extends the lease.
-    child_.signal(SIGSTOP);
-    terminal_.take_back();
-    log_.line("stopped, together with the command");
-    ::kill(::getpid(), SIGSTOP);
-    // Here we go on after a SIGCONT, which also comes as an event: on_continued.
+    // A process of it may have ignored what stopped the others, and would go on while nothing extends the lease.
+    child_.signal_all(SIGSTOP);
+    const clock::time_point end = held_.valid_until() - kill_margin;
+    say(fmt::format(
+        "{}: stopped together with the command{}; in {:.1f} s the lock is lost and the command is killed",
+        in_quotes(asked_.common.resource),
+        stopped_by == SIGTTIN   ? ", which reads from the terminal in the background"
+        : stopped_by == SIGTTOU ? ", which uses the terminal in the background"
+                                : "",
+        in_seconds(std::max(end - clock::now(), clock::duration::zero()))));
+    {
+        stop_watch watch{end, child_.everything()};
+        ::kill(::getpid(), SIGSTOP);
+        // Here we go on after a SIGCONT, which also comes as an event: on_continued.
+        if (watch.finish())
+        {
+            stage_ = stage::killed;
+            why_lost_ = errc::lease_lost;
+            say(fmt::format(
+                "{}: the lock was lost while redlock was stopped: SIGKILL to the command",
+                in_quotes(asked_.common.resource)));
+            child_.signal_all(SIGKILL);
+        }
+    }
 }
 
 void supervisor::on_continued()
 {
     stop_asked_ = false;
-    // Before the child does anything. Meanwhile the lease may have lapsed, and somebody else may have it.
+    child_.reap();
+    // Before the child does anything. Meanwhile the lease may have expired, and another client may have it.
     if (stage_ == stage::running && !held_.valid())
     {
         on_loss(errc::lease_lost);
@@ -194,8 +252,7 @@ void supervisor::on_continued()
         return;
     }
     log_.line("continued");
-    terminal_.give_to(child_.group());
-    child_.signal(SIGCONT);
+    child_.signal_all(SIGCONT);
 }
 
 void supervisor::on_loss(const error_code& why)
@@ -208,27 +265,29 @@ void supervisor::on_loss(const error_code& why)
     why_lost_ = why;
     const clock::time_point now = clock::now();
     const clock::time_point end = kill_at(now, asked_.grace, held_.valid_until());
+    std::string measure = "SIGKILL to the command at once";
     if (end <= now)
     {
-        kill_group();
+        kill_all();
     }
     else
     {
         stage_ = stage::told;
         kill_alarm_.set(end);
-        child_.signal(SIGTERM);
+        child_.signal_all(SIGTERM);
         // A stopped one can't act on it.
-        child_.signal(SIGCONT);
-        log_.line(fmt::format("SIGTERM to the command; SIGKILL follows in {:.3f} s", in_seconds(end - now)));
+        child_.signal_all(SIGCONT);
+        measure = fmt::format("SIGTERM to the command, SIGKILL follows in {:.3f} s", in_seconds(end - now));
     }
-    say(fmt::format("{}: {}: the command is stopped", in_quotes(asked_.common.resource), what_happened(why)));
+    say(fmt::format(
+        "{}: {}: {}", in_quotes(asked_.common.resource),
+        what_is_lost(why, held_.valid_until() == clock::time_point{}), measure));
 }
 
-void supervisor::kill_group()
+void supervisor::kill_all()
 {
-    child_.signal(SIGKILL);
     stage_ = stage::killed;
-    log_.line("SIGKILL to the command");
+    child_.signal_all(SIGKILL);
 }
 
 } // namespace redlock::cli

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// tcsetpgrp and when to call it. SIGTTOU is blocked (signals.cpp), so it works from the background as well.
+// tcsetattr and tcsetpgrp. SIGTTOU is blocked (signals.cpp), so neither stops us.
 #include "cli/terminal.hpp"
 
+#include <cerrno>
+#include <csignal>
+
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,36 +23,61 @@ bool is_pipe(int descriptor) noexcept
     return ::fstat(descriptor, &about) == 0 && S_ISFIFO(about.st_mode);
 }
 
-} // namespace
-
-terminal::terminal() : shared_{::isatty(STDIN_FILENO) == 1 && !is_pipe(STDOUT_FILENO)} {}
-
-bool terminal::is_ours() const noexcept
+int open_terminal() noexcept
 {
-    return shared_ && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();
+    const int direct = ::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (direct >= 0)
+    {
+        return direct;
+    }
+    // A bare chroot has no /dev/tty.
+    for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    {
+        if (::isatty(standard) == 1 && ::tcgetsid(standard) == ::getsid(0))
+        {
+            return ::fcntl(standard, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        }
+    }
+    return -1;
 }
 
-void terminal::give_to(pid_t group) noexcept
+} // namespace
+
+terminal::terminal() : descriptor_{open_terminal()}
 {
-    if (!shared_)
+    termios now{};
+    if (is_there() && ::tcgetattr(descriptor_, &now) == 0)
+    {
+        settings_ = now;
+        was_ours_ = ::tcgetpgrp(descriptor_) == ::getpgrp();
+    }
+}
+
+terminal::~terminal()
+{
+    if (is_there())
+    {
+        ::close(descriptor_);
+    }
+}
+
+void terminal::restore() const noexcept
+{
+    if (!was_ours_)
     {
         return;
     }
-    // The child takes it by itself when it starts, and may have been faster.
-    const pid_t holder = ::tcgetpgrp(STDIN_FILENO);
-    if (holder == group || (holder == ::getpgrp() && ::tcsetpgrp(STDIN_FILENO, group) == 0))
+    const pid_t foreground = ::tcgetpgrp(descriptor_);
+    const bool gone = foreground > 0 && ::kill(-foreground, 0) != 0 && errno == ESRCH;
+    if (foreground != ::getpgrp() && !(gone && ::tcsetpgrp(descriptor_, ::getpgrp()) == 0))
     {
-        given_to_ = group;
+        return;
     }
-}
-
-void terminal::take_back() noexcept
-{
-    if (given_to_ != -1 && ::tcgetpgrp(STDIN_FILENO) == given_to_)
+    // Behind a pipe may be a pager, whose settings these are.
+    if (!is_pipe(STDOUT_FILENO))
     {
-        ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+        ::tcsetattr(descriptor_, TCSANOW, &*settings_);
     }
-    given_to_ = -1;
 }
 
 } // namespace redlock::cli

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whose turn it is at the terminal: ours or the child's.
+// The controlling terminal, which the command shares with redlock and with the script or shell that runs it.
 #pragma once
 
-#include <sys/types.h>
+#include <optional>
+
+#include <termios.h>
 
 namespace redlock::cli
 {
 
-/// The terminal on stdin, if there is one to share. A process group in the background can't read from it, and the
-/// child has a group of its own: so it is handed to the child while that runs.
-///
-/// Not in a pipeline (stdout is a pipe): a pager at its end is in our group, and needs the terminal as well.
+/// The terminal, if there is one: found through /dev/tty or the standard descriptors, whichever of those are redirected.
 class terminal
 {
   public:
+    /// Remembers its settings.
     terminal();
+    terminal(const terminal&) = delete;
+    terminal& operator=(const terminal&) = delete;
+    ~terminal();
 
-    /// Whether it may be handed over, and is ours at this moment.
-    bool is_ours() const noexcept;
-    /// Whether it was handed over and not taken back.
-    bool is_given() const noexcept { return given_to_ != -1; }
-    /// Makes the group the one that reads and gets the keys' signals. Nothing happens if somebody else has it.
-    void give_to(pid_t group) noexcept;
-    /// Makes it ours again, if the group still has it.
-    void take_back() noexcept;
+    bool is_there() const noexcept { return descriptor_ >= 0; }
+    /// Puts back what a command that was killed has left: its raw mode, and a foreground group that is gone. Nothing if
+    /// another living group is in the foreground.
+    void restore() const noexcept;
 
   private:
-    bool shared_;
-    pid_t given_to_ = -1;
+    int descriptor_ = -1;
+    bool was_ours_ = false; // Our group was in the foreground.
+    std::optional<termios> settings_;
 };
 
 } // namespace redlock::cli

@@ -2,12 +2,14 @@
 // A line of text for each event.
 #include "cli/verbose.hpp"
 
+#include "cli/explain.hpp"
 #include "cli/message.hpp"
 
 #include <fmt/format.h>
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace redlock::cli
@@ -28,7 +30,7 @@ struct line_of
     std::string operator()(const master_down& what) const
     {
         const std::string detail = what.detail.empty() ? "" : fmt::format(" (\"{}\")", what.detail);
-        return fmt::format("{} is down: {}{}", what.name, what.reason.message(), detail);
+        return fmt::format("{} is down: {}{}", what.name, in_plain_words(what.reason), detail);
     }
     std::string operator()(const master_at_risk& what) const
     {
@@ -37,8 +39,9 @@ struct line_of
     std::string operator()(const round_decided& what) const
     {
         const std::string text = what.report.to_string();
+        const std::string first_line = text.substr(0, text.find('\n'));
         // What each master said matters where it went wrong.
-        return what.report.result ? text : text.substr(0, text.find('\n'));
+        return what.report.result ? first_line + votes_of(what.report) : first_line;
     }
     std::string operator()(const lease_extended& what) const
     {
@@ -46,11 +49,12 @@ struct line_of
     }
     std::string operator()(const lease_lost& what) const
     {
-        return fmt::format("the lease is lost: {}", what.reason.message());
+        return fmt::format("the lease is lost: {}", in_plain_words(what.reason));
     }
     std::string operator()(const lease_released& what) const
     {
-        return what.result ? fmt::format("released: {}", what.result.message()) : std::string{"released"};
+        return what.result ? fmt::format("released: {}", in_plain_words(what.result))
+                           : std::string{"released"};
     }
     std::string operator()(const events_dropped& what) const
     {
@@ -70,13 +74,39 @@ void verbose_log::line(std::string_view text) const
     }
 }
 
-redlock::observer verbose_log::observer() const
+void verbose_log::take(const redlock::event& what) const
 {
-    if (!on_)
+    if (on_ && is_new(what))
     {
-        return {};
+        line(std::visit(line_of{}, what));
     }
-    return {.on_event = [this](const event& what) { line(std::visit(line_of{}, what)); }};
+}
+
+/// Whether it differs from the one before by more than its times.
+bool verbose_log::is_new(const redlock::event& what) const
+{
+    if (std::holds_alternative<lease_extended>(what))
+    {
+        return std::exchange(last_extension_, "extended") != "extended";
+    }
+    const auto* decided = std::get_if<round_decided>(&what);
+    if (decided == nullptr)
+    {
+        return true;
+    }
+    const report& round = decided->report;
+    if (round.operation == operation::extend && !round.result)
+    {
+        return false; // It comes as lease_extended, too.
+    }
+    std::string how = fmt::format("{}", round.result.value());
+    for (const master_report& each : round.masters())
+    {
+        // Which of the others voted first differs from round to round, and means nothing.
+        how += fmt::format(" {}", each.reason.value());
+    }
+    std::string& last = round.operation == operation::extend ? last_extension_ : last_round_;
+    return std::exchange(last, how) != how;
 }
 
 } // namespace redlock::cli

@@ -5,6 +5,7 @@
 #include <redlock/clock.hpp>
 #include <redlock/observer.hpp>
 
+#include <string>
 #include <string_view>
 
 namespace redlock::cli
@@ -18,12 +19,16 @@ class verbose_log
 
     bool on() const noexcept { return on_; }
     void line(std::string_view text) const;
-    /// An observer that writes the manager's events here. Must not outlive this; empty if this is off.
-    redlock::observer observer() const;
+    /// Says what the manager reports. Rounds and extensions that go as the ones before are left out.
+    void take(const redlock::event& what) const;
 
   private:
+    bool is_new(const redlock::event& what) const;
+
     bool on_;
     clock::time_point start_;
+    mutable std::string last_round_; // How the last one went.
+    mutable std::string last_extension_;
 };
 
 } // namespace redlock::cli

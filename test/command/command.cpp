@@ -11,6 +11,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 namespace redlock::test
@@ -32,7 +34,8 @@ using std::chrono::milliseconds;
 
 constexpr int in_ms = static_cast<int>(milliseconds{patience}.count());
 
-/// `sh` opens the files: a child_process has one for stdout and stderr.
+/// `sh` opens the files: a child_process has one for stdout and stderr. In a session of its own the command has no
+/// terminal but one that it is given, whatever the tests are run at.
 strings words_of(
     const strings& arguments, const strings& environment, const std::string& errors,
     const std::string& terminal)
@@ -40,7 +43,8 @@ strings words_of(
     strings words{"env", "-u", "REDLOCK_MASTERS"};
     words.insert(words.end(), environment.begin(), environment.end());
     std::string script = "exec 2>>\"$0\" 7</dev/null; ";
-    script += terminal.empty() ? "exec \"$@\"" : fmt::format("exec setsid --ctty \"$@\" <{0} >{0}", terminal);
+    script += terminal.empty() ? "exec setsid \"$@\""
+                               : fmt::format("exec setsid --ctty \"$@\" <{0} >{0}", terminal);
     words.insert(words.end(), {"sh", "-c", script, errors, REDLOCK_COMMAND});
     words.insert(words.end(), arguments.begin(), arguments.end());
     return words;
@@ -58,6 +62,22 @@ bool read_more(int from, std::string& to)
     const ssize_t count = ::read(from, bytes, sizeof bytes);
     to.append(bytes, count > 0 ? static_cast<std::size_t>(count) : 0U);
     return count > 0;
+}
+
+/// Waits for a child's end.
+process_end end_of(const child_process& child, const std::function<std::string()>& name)
+{
+    siginfo_t info{};
+    if (!child.wait_for_end(patience) ||
+        ::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT) != 0)
+    {
+        throw stuck{"within a minute this hasn't ended: " + name()};
+    }
+    if (info.si_code == CLD_EXITED)
+    {
+        return {.exit_code = info.si_status, .signal = 0};
+    }
+    return {.exit_code = -1, .signal = info.si_status};
 }
 
 void write_all(int to, std::string_view bytes)
@@ -166,9 +186,55 @@ void pseudo_terminal::wait_for(std::string_view text)
     shown_.erase(0, found + text.size());
 }
 
-pid_t pseudo_terminal::foreground() const
+std::string pseudo_terminal::rest()
 {
-    return ::tcgetpgrp(side_.get());
+    pollfd ready{side_.get(), POLLIN, 0};
+    while (::poll(&ready, 1, 0) == 1 && read_more(side_.get(), shown_))
+    {
+    }
+    return std::exchange(shown_, {});
+}
+
+bool pseudo_terminal::is_cooked() const
+{
+    termios settings{};
+    return ::tcgetattr(side_.get(), &settings) == 0 && (settings.c_lflag & ECHO) != 0 &&
+           (settings.c_lflag & ICANON) != 0;
+}
+
+namespace
+{
+
+strings words_at_terminal(const strings& words, const strings& environment, const pseudo_terminal& terminal)
+{
+    strings all{"env", "-u", "REDLOCK_MASTERS", fmt::format("REDLOCK={}", REDLOCK_COMMAND)};
+    all.insert(all.end(), environment.begin(), environment.end());
+    all.insert(
+        all.end(),
+        {"sh", "-c", fmt::format("exec setsid --ctty \"$@\" <{0} >{0} 2>&1", terminal.path()), "sh"});
+    all.insert(all.end(), words.begin(), words.end());
+    return all;
+}
+
+} // namespace
+
+program_at_terminal::program_at_terminal(
+    const strings& words, const strings& environment, const pseudo_terminal& terminal)
+    : process_{words_at_terminal(words, environment, terminal), directory_.path() + "/output"}
+{
+}
+
+void program_at_terminal::signal(int number) const
+{
+    if (process_.pid() <= 0 || ::kill(process_.pid(), number) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "kill"};
+    }
+}
+
+process_end program_at_terminal::wait() const
+{
+    return end_of(process_, [] { return std::string{"the program"}; });
 }
 
 command::command(const strings& arguments, const strings& environment, const std::string& terminal)
@@ -243,17 +309,7 @@ void command::wait_for_continue() const
 
 process_end command::wait() const
 {
-    siginfo_t info{};
-    if (!process_.wait_for_end(patience) ||
-        ::waitid(P_PID, static_cast<id_t>(pid()), &info, WEXITED | WNOWAIT) != 0)
-    {
-        throw stuck{fmt::format("the command hasn't ended within a minute:\n{}{}", output(), errors())};
-    }
-    if (info.si_code == CLD_EXITED)
-    {
-        return {.exit_code = info.si_status, .signal = 0};
-    }
-    return {.exit_code = -1, .signal = info.si_status};
+    return end_of(process_, [this] { return "the command, which wrote:\n" + output() + errors(); });
 }
 
 std::string five_masters::urls() const

@@ -61,8 +61,10 @@ class pseudo_terminal
     void type(std::string_view keys);
     /// Waits until this is shown, and forgets what was shown up to there. Throws `stuck`.
     void wait_for(std::string_view text);
-    /// The process group that has it.
-    pid_t foreground() const;
+    /// What is shown now, without waiting for more; forgets it.
+    std::string rest();
+    /// Whether it shows what is typed, and hands it over line by line.
+    bool is_cooked() const;
 
   private:
     unique_fd terminals_;
@@ -94,6 +96,21 @@ class command
     process_end wait() const;
     /// SIGKILL.
     void kill() { process_.kill(); }
+
+  private:
+    temporary_directory directory_;
+    child_process process_;
+};
+
+/// A program that leads a session at a terminal, with stdin, stdout and stderr there.
+class program_at_terminal
+{
+  public:
+    program_at_terminal(const strings& words, const strings& environment, const pseudo_terminal& terminal);
+
+    void signal(int number) const;
+    /// Waits for its end. Throws `stuck`.
+    process_end wait() const;
 
   private:
     temporary_directory directory_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -63,8 +64,12 @@ TEST_CASE(
     CHECK(held.errors().find("SIGTERM to the command") != std::string::npos);
     CHECK(held.errors().find("SIGKILL to the command") != std::string::npos);
     CHECK(
-        held.errors().find("redlock: warning: no quorum confirmed that 'job' was given back") !=
+        held.errors().find("redlock: warning: no quorum confirmed that 'job' was released") !=
         std::string::npos);
+    CHECK(
+        held.errors().find("'job': the lock is lost, since no quorum of the masters confirmed it in time: "
+                           "SIGTERM to the command, SIGKILL follows in ") != std::string::npos);
+    CHECK(held.errors().find("only 2 of 5 masters answer, and a quorum is 3:\n  ") != std::string::npos);
     CHECK(margin_of(held) > 0.0);
     for (std::size_t index = 0; index < 3; ++index)
     {
@@ -116,15 +121,72 @@ TEST_CASE("When a quorum says that somebody else has the lock, the command is ki
     named_pipe told;
     const std::string script = fmt::format(
         "trap 'echo told >{}' TERM; echo $$ >{}; while :; do sleep 1000; done", told.path(), from.path());
-    const command held{run_shell(script, {"--ttl", "3s", "-v"}), masters.environment()};
+    const command held{run_shell(script, {"--ttl", "3s"}), masters.environment()};
     const pid_t child = std::stoi(from.line());
     std::for_each(masters.servers.begin(), masters.servers.end(), overwrite);
     CHECK(held.wait() == process_end{.exit_code = 76});
     CHECK(has_ended(child, 0ms));
     CHECK(held.errors().find("SIGTERM") == std::string::npos);
-    CHECK(held.errors().find("SIGKILL to the command") != std::string::npos);
+    CHECK(
+        held.errors().find("'job': the lock is lost, by the word of a quorum of the masters: SIGKILL to the "
+                           "command at once") != std::string::npos);
+    CHECK(held.errors().find("of 5 masters 5 have the key of another owner") != std::string::npos);
+    CHECK(
+        held.errors().find(masters.any().url() + ": held by of a stranger, for another ") !=
+        std::string::npos);
     const auto untouched = [](server& each) { return each.command({"GET", "lock:job"}) == "of a stranger"; };
     CHECK(std::all_of(masters.servers.begin(), masters.servers.end(), untouched));
+}
+
+TEST_CASE("When the key is gone on a quorum of the masters, that is said")
+{
+    five_masters masters;
+    named_pipe from;
+    const command held{
+        run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path()), {"--ttl", "3s"}),
+        masters.environment()};
+    from.line();
+    for (server& each : masters.servers)
+    {
+        each.command({"DEL", "lock:job"});
+    }
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(held.errors().find("SIGKILL to the command at once") != std::string::npos);
+    CHECK(
+        held.errors().find("of 5 masters 0 have the key of another owner, and 5 have no key any more") !=
+        std::string::npos);
+    CHECK(held.errors().find(masters.any().url() + ": the key is gone\n") != std::string::npos);
+}
+
+TEST_CASE(
+    "At a loss everything that descends from the command is ended, also in other groups and sessions",
+    "[scenario-107]")
+{
+    five_masters masters;
+    named_pipe from;
+    // A daemon: its parent has gone, and it ignores SIGTERM.
+    const std::string script = fmt::format(
+        "setsid sh -c 'trap \"\" TERM; sleep 1000 & echo $$ $! >{}; wait; sleep 1000' & echo $$ >{}; "
+        "trap 'exit 0' TERM; while :; do sleep 0.05; done",
+        from.path(), from.path());
+    const command held{
+        run_shell(script, {"--max-hold", "1s", "--ttl", "2s", "--grace", "200ms"}), masters.environment()};
+    std::vector<pid_t> all;
+    for (int lines = 0; lines < 2; ++lines)
+    {
+        std::istringstream words{from.line()};
+        for (pid_t each = 0; words >> each;)
+        {
+            all.push_back(each);
+        }
+    }
+    REQUIRE(all.size() == 3);
+    CHECK(held.wait() == process_end{.exit_code = 77});
+    for (const pid_t each : all)
+    {
+        CHECK(has_ended(each, 0ms));
+    }
+    CHECK(masters.keys() == 0);
 }
 
 TEST_CASE("At the end of max-hold the command is told to end, and may take its grace", "[scenario-39]")
@@ -136,8 +198,8 @@ TEST_CASE("At the end of max-hold the command is told to end, and may take its g
     CHECK(polite.wait() == process_end{.exit_code = 77});
     CHECK(polite.output() == "tidied up\n");
     CHECK(
-        polite.errors().find("'job': the lease was kept for as long as max_hold allows") !=
-        std::string::npos);
+        polite.errors().find("'job': the lock was held for as long as --max-hold allows: SIGTERM to the "
+                             "command, SIGKILL follows") != std::string::npos);
     CHECK(masters.keys() == 0);
 
     named_pipe from;

@@ -89,7 +89,7 @@ TEST_CASE("The command inherits three descriptors, a group of its own and no ign
     CHECK(about.find("SigIgn:\t0000000000000000") != std::string::npos);
 
     held.signal(SIGTERM);
-    CHECK(held.wait() == process_end{.exit_code = 128 + SIGTERM});
+    CHECK(held.wait() == process_end{.exit_code = -1, .signal = SIGTERM});
 }
 
 TEST_CASE("A signal that was ignored when redlock was started stays ignored, as nohup wants it")
@@ -109,7 +109,7 @@ TEST_CASE("A signal that was ignored when redlock was started stays ignored, as 
     CHECK(about.find("SigIgn:\t0000000000000001") != std::string::npos);
     held.signal(SIGHUP);
     held.signal(SIGTERM);
-    CHECK(held.wait() == process_end{.exit_code = 128 + SIGTERM});
+    CHECK(held.wait() == process_end{.exit_code = -1, .signal = SIGTERM});
     CHECK(masters.all_free("inner"));
 }
 
@@ -177,7 +177,10 @@ TEST_CASE("A signal that comes while redlock waits for the lock ends it, and not
     client rival{unhurried(masters.servers)};
     rival.wait_for_masters();
     redlock::lease theirs = rival.win("job");
-    for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    // All that end a program, the rarer ones as well.
+    for (const int number :
+         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
+          SIGXCPU, SIGXFSZ, SIGABRT, SIGSTKFLT, SIGRTMIN, SIGRTMAX})
     {
         const command waits{run_shell("echo ran", {"--wait", "unlimited", "-v"}), masters.environment()};
         waits.wait_for_error_line(masters.any(), "acquire: held by another");
@@ -189,6 +192,46 @@ TEST_CASE("A signal that comes while redlock waits for the lock ends it, and not
         return each.command({"GET", "lock:job"}) == theirs.owner_id();
     };
     CHECK(std::all_of(masters.servers.begin(), masters.servers.end(), is_theirs));
+}
+
+TEST_CASE("The command gets REDLOCK_MASTERS, so that it can lock as well, unless it isn't to inherit them")
+{
+    five_masters masters;
+    const command nested{
+        run_shell(fmt::format("exec {} run --max-hold 1h inner -- sh -c 'exit 8'", REDLOCK_COMMAND)),
+        masters.environment()};
+    CHECK(nested.wait() == process_end{.exit_code = 8});
+
+    const command without{
+        run_shell("echo \"<$REDLOCK_MASTERS>\"", {"--no-inherit-masters"}), masters.environment()};
+    CHECK(without.wait() == process_end{.exit_code = 0});
+    CHECK(without.output() == "<>\n");
+}
+
+TEST_CASE("Passwords on the command line are overwritten, where every user of the machine could read them")
+{
+    five_masters masters;
+    named_pipe from;
+    const command held{run_shell(
+        fmt::format("tr '\\0' ' ' </proc/$PPID/cmdline >{0}; echo >{0}; : secret@word", from.path()),
+        {"--master", masters.servers[0].url(), "--master", masters.servers[1].url(),
+         "--master=redis://me:secret@127.0.0.1:1/3"})};
+    const std::string words = from.line();
+    CHECK(words.find("redis://me:******@127.0.0.1:1/3") != std::string::npos);
+    CHECK(words.find("secret@word") != std::string::npos);
+    CHECK(held.wait() == process_end{.exit_code = 0});
+}
+
+TEST_CASE("Two names of one server are said, whether or not the lock can be had without one of them")
+{
+    five_masters masters;
+    const std::string urls = fmt::format(
+        "{0},redis://localhost:{1},{2}", masters.any().url(), masters.any().port(), masters.servers[1].url());
+    const command held{run_shell("exit 8"), {"REDLOCK_MASTERS=" + urls}};
+    CHECK(held.wait() == process_end{.exit_code = 8});
+    CHECK(held.errors().find("redlock: warning: redis://") != std::string::npos);
+    CHECK(held.errors().find("it is the same server as another of the masters") != std::string::npos);
+    CHECK(held.errors().find("give each server once") != std::string::npos);
 }
 
 TEST_CASE(

@@ -119,4 +119,30 @@ TEST_CASE("With -v it says what happens, each line with the time since the start
     CHECK(matches(errors, time + "released\n"));
 }
 
+TEST_CASE("-v says how rounds go when that changes, not for each of them")
+{
+    five_masters masters;
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    redlock::lease theirs = rival.win("job");
+    const command waits{run_shell("exit 8", {"-v", "--wait", "unlimited"}), masters.environment()};
+    waits.wait_for_error_line(masters.any(), "acquire: held by another");
+    server& any = masters.any();
+    for (int rounds = 0; rounds < 3; ++rounds)
+    {
+        any.command({"CONFIG", "RESETSTAT"});
+        REQUIRE(comes_true(
+            any,
+            [&] {
+                return any.command({"INFO", "commandstats"}).text.find("cmdstat_set:") != std::string::npos;
+            }));
+    }
+    CHECK_FALSE(release(theirs).error);
+    CHECK(waits.wait() == process_end{.exit_code = 8});
+    const std::string errors = waits.errors();
+    const std::size_t first = errors.find("acquire: held by another");
+    CHECK(errors.find("acquire: held by another", first + 1) == std::string::npos);
+    CHECK(errors.find("acquire: success") != std::string::npos);
+}
+
 } // namespace redlock::test

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run at a terminal: the command reads from it, and its keys stop and end it.
+// redlock run at a terminal, in scripts and in an interactive shell: reading, Ctrl-C, Ctrl-Z, fg and bg.
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <csignal>
 
+#include <fmt/format.h>
+
 namespace redlock::test
 {
+
+using namespace std::chrono_literals;
 
 namespace
 {
@@ -15,76 +19,221 @@ namespace
 constexpr std::string_view control_c = "\x03";
 constexpr std::string_view control_z = "\x1a";
 
-/// Waits until a group has the terminal.
-bool has_terminal(five_masters& masters, const pseudo_terminal& screen, pid_t group)
+strings script(const std::string& text)
 {
-    return comes_true(masters.any(), [&] { return screen.foreground() == group; });
+    return {"bash", "--norc", "-c", text};
 }
+
+/// An interactive shell, with job control. It shows "Q> " when it waits for a line.
+class interactive_shell
+{
+  public:
+    explicit interactive_shell(five_masters& masters)
+        : shell_{
+              {"bash", "--norc", "--noediting", "-i"},
+              {"REDLOCK_MASTERS=" + masters.urls(), "PS1=Q> "},
+              screen}
+    {
+    }
+
+    pseudo_terminal screen;
+
+    void line(const std::string& text)
+    {
+        screen.wait_for("Q> ");
+        screen.type(text + "\n");
+    }
+    process_end wait() const { return shell_.wait(); }
+
+  private:
+    program_at_terminal shell_;
+};
 
 } // namespace
 
-TEST_CASE("A command that redlock runs can read from the terminal")
+TEST_CASE("Ctrl-C ends the script that runs redlock: its next step isn't run, and no key is left")
 {
     five_masters masters;
     pseudo_terminal screen;
-    const command held{
-        run_shell("echo ready; read line; echo got $line; exit 8"), masters.environment(), screen.path()};
-    screen.wait_for("ready");
-    CHECK(screen.foreground() != held.pid());
-    screen.type("hello\n");
-    screen.wait_for("got hello");
-    CHECK(held.wait() == process_end{.exit_code = 8});
-}
-
-TEST_CASE("Ctrl-Z stops both and gives the terminal back, and going on hands it to the command again")
-{
-    five_masters masters;
-    pseudo_terminal screen;
-    const command held{
-        run_shell("echo I am $$.; read line; echo got $line; exit 8", {"--ttl", "60s"}),
-        masters.environment(), screen.path()};
-    screen.wait_for("I am ");
-    screen.wait_for(".");
-    const pid_t child = screen.foreground();
-    CHECK(child != held.pid());
-    for (int time = 0; time < 2; ++time)
-    {
-        screen.type(control_z);
-        held.wait_for_stop();
-        CHECK(screen.foreground() == held.pid());
-        CHECK(state_of(child) == "T");
-        held.signal(SIGCONT);
-        held.wait_for_continue();
-        REQUIRE(has_terminal(masters, screen, child));
-    }
-    screen.type("hello\n");
-    screen.wait_for("got hello");
-    CHECK(held.wait() == process_end{.exit_code = 8});
-}
-
-TEST_CASE("Ctrl-C at the terminal ends the command, and redlock gives the lock back")
-{
-    five_masters masters;
-    pseudo_terminal screen;
-    const command held{run_shell("echo ready; exec sleep 1000"), masters.environment(), screen.path()};
-    screen.wait_for("ready");
-    // A shell that is about to start something may swallow it.
-    REQUIRE(comes_true(masters.any(), [&] { return name_of(screen.foreground()) == "sleep"; }));
+    const program_at_terminal run{
+        script("\"$REDLOCK\" run --max-hold 1h job -- sh -c 'echo ready; exec sleep 1000'; echo next step"),
+        masters.environment(), screen};
+    screen.wait_for("ready\r\n");
     screen.type(control_c);
-    CHECK(held.wait() == process_end{.exit_code = 128 + SIGINT});
+    CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGINT});
+    CHECK(screen.rest().find("next step") == std::string::npos);
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("A command that is stopped by whatever while it has the terminal stops redlock, too")
+TEST_CASE("Ctrl-C while a script waits for the lock ends the script as well")
+{
+    five_masters masters;
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    redlock::lease theirs = rival.win("job");
+    pseudo_terminal screen;
+    const program_at_terminal run{
+        script("\"$REDLOCK\" run --wait unlimited --max-hold 1h job -- true; echo next step"),
+        masters.environment(), screen};
+    screen.wait_for("waiting for 'job'");
+    screen.type(control_c);
+    CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGINT});
+    CHECK(screen.rest().find("next step") == std::string::npos);
+    CHECK(theirs.valid());
+}
+
+TEST_CASE("A command that handles Ctrl-C by itself decides how the script goes on")
 {
     five_masters masters;
     pseudo_terminal screen;
-    const command held{
-        run_shell("kill -STOP $$; exit 8", {"--ttl", "60s"}), masters.environment(), screen.path()};
-    held.wait_for_stop();
-    CHECK(screen.foreground() == held.pid());
-    held.signal(SIGCONT);
-    CHECK(held.wait() == process_end{.exit_code = 8});
+    const program_at_terminal run{
+        script("\"$REDLOCK\" run --max-hold 1h job -- "
+               "sh -c 'trap \"exit 5\" INT; echo ready; while :; do sleep 0.05; done'; echo ended with $?"),
+        masters.environment(), screen};
+    screen.wait_for("ready\r\n");
+    screen.type(control_c);
+    screen.wait_for("ended with 5");
+    CHECK(run.wait() == process_end{.exit_code = 0});
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("A command reads from the terminal, whatever is redirected")
+{
+    five_masters masters;
+    const std::string redlock = "\"$REDLOCK\" run --max-hold 1h job -- ";
+    const std::string question = "bash -c 'read -p \"deploy? \" a; echo got $a'";
+    for (const std::string& text :
+         {redlock + question, redlock + question + " | cat", redlock + question + " 2>&1 | cat | cat",
+          "x=$(" + redlock + question + "); echo $x",
+          redlock +
+              "bash -c 'echo \"deploy? \" >/dev/tty; read a </dev/tty; echo got $a' </dev/null 2>&1 | cat"})
+    {
+        INFO(text);
+        pseudo_terminal screen;
+        const program_at_terminal run{script(text), masters.environment(), screen};
+        screen.wait_for("deploy? ");
+        screen.type("yes\n");
+        screen.wait_for("got yes");
+        CHECK(run.wait() == process_end{.exit_code = 0});
+        CHECK(masters.keys() == 0);
+    }
+}
+
+TEST_CASE("Ctrl-Z stops the command and redlock with a line that says for how long, and fg continues both")
+{
+    five_masters masters;
+    interactive_shell shell{masters};
+    shell.line("\"$REDLOCK\" run -v --ttl 60s --max-hold 1h job -- sh -c 'echo ready; read a; echo got $a'");
+    shell.screen.wait_for("ready\r\n");
+    for (int time = 0; time < 2; ++time)
+    {
+        shell.screen.type(control_z);
+        shell.screen.wait_for("redlock: 'job': stopped together with the command; in ");
+        shell.screen.wait_for("Stopped");
+        shell.line("fg; echo ended with $?");
+        shell.screen.wait_for("] continued");
+    }
+    shell.screen.type("hello\n");
+    shell.screen.wait_for("got hello");
+    shell.screen.wait_for("ended with 0");
+    shell.line("exit 3");
+    CHECK(shell.wait() == process_end{.exit_code = 3});
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE(
+    "What is stopped at a terminal for longer than its lease is killed while it is stopped", "[scenario-105]")
+{
+    five_masters masters;
+    named_pipe from;
+    interactive_shell shell{masters};
+    // Continued by fg, it would work at the same moment as redlock looks at the lease.
+    shell.line(fmt::format(
+        "\"$REDLOCK\" run --ttl 2s --max-hold 1h job -- sh -c 'echo $$ >{}; read a; echo worked'",
+        from.path()));
+    const pid_t child = std::stoi(from.line());
+    shell.screen.type(control_z);
+    shell.screen.wait_for("Stopped");
+    CHECK(comes_true(masters.any(), [&] { return state_of(child) == "Z"; }));
+    CHECK(masters.all_free());
+    shell.line("fg; echo ended with $?");
+    shell.screen.wait_for("the lock was lost while redlock was stopped: SIGKILL to the command");
+    shell.screen.wait_for("ended with 76");
+    shell.line("exit 3");
+    CHECK(shell.wait() == process_end{.exit_code = 3});
+}
+
+TEST_CASE(
+    "A command in the background that reads from the terminal is stopped with a line, and fg lets it read")
+{
+    five_masters masters;
+    interactive_shell shell{masters};
+    shell.line("\"$REDLOCK\" run -v --ttl 60s --max-hold 1h job -- sh -c 'read a; echo got $a' &");
+    shell.screen.wait_for("which reads from the terminal in the background");
+    // The shell says so with its next prompt, once it has seen it.
+    std::string shown;
+    REQUIRE(comes_true(
+        masters.any(),
+        [&]
+        {
+            shell.screen.type("\n");
+            shown += shell.screen.rest();
+            return shown.find("Stopped") != std::string::npos;
+        }));
+    shell.screen.type("fg\n");
+    shell.screen.wait_for("] continued");
+    shell.screen.type("hello\n");
+    shell.screen.wait_for("got hello");
+    shell.line("exit 3");
+    CHECK(shell.wait() == process_end{.exit_code = 3});
+}
+
+TEST_CASE("A terminal that a killed command has left in raw mode is put back")
+{
+    five_masters masters;
+    pseudo_terminal screen;
+    const program_at_terminal run{
+        script("\"$REDLOCK\" run --max-hold 1s --grace 100ms job -- "
+               "sh -c 'trap \"\" TERM; stty raw -echo; echo ready; sleep 1000; sleep 1000'; exit $?"),
+        masters.environment(), screen};
+    screen.wait_for("ready");
+    CHECK_FALSE(screen.is_cooked());
+    CHECK(run.wait() == process_end{.exit_code = 77});
+    CHECK(screen.is_cooked());
+}
+
+TEST_CASE("A signal that is sent to redlock at a terminal ends what the command had started, too")
+{
+    five_masters masters;
+    pseudo_terminal screen;
+    named_pipe from;
+    const program_at_terminal run{
+        {REDLOCK_COMMAND, "run", "--max-hold", "1h", "job", "--", "sh", "-c",
+         fmt::format("sleep 1000 & echo $! >{}; wait", from.path())},
+        masters.environment(),
+        screen};
+    const pid_t grandchild = std::stoi(from.line());
+    run.signal(SIGTERM);
+    CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGTERM});
+    CHECK(has_ended(grandchild));
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("At a terminal redlock says what it waits for, and who has it")
+{
+    five_masters masters;
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    redlock::lease theirs = rival.win("job");
+    pseudo_terminal screen;
+    const program_at_terminal run{
+        script("\"$REDLOCK\" run --wait 1h --max-hold 1h job -- echo has it; exit $?"), masters.environment(),
+        screen};
+    screen.wait_for(fmt::format("redlock: waiting for 'job', for 1 h in all: held by {}", theirs.owner_id()));
+    screen.wait_for("of 5 masters, for another ");
+    CHECK_FALSE(release(theirs).error);
+    screen.wait_for("has it");
+    CHECK(run.wait() == process_end{.exit_code = 0});
 }
 
 } // namespace redlock::test

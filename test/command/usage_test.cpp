@@ -75,13 +75,48 @@ TEST_CASE("A command line that can't be understood is refused with what is allow
         {{"doctor", "--prefix", "x:"}, "there is no option '--prefix'"},
         {{"doctor", "--certificate-file", "/some.pem"}, "give both, or neither"},
         {{"status", "job", "--private-key-file", "/some.pem"}, "give both, or neither"},
-        {{"walk"}, "redlock --help"},
-        {{}, "redlock --help"},
+        {run_true({"--max-hold", "1h", "--wait="}), "--wait: '' is no duration"},
+        {run_true({"--max-hold="}), "--max-hold is required"},
+        {{"walk"}, "there is no such command: 'walk'; there are run, status and doctor"},
+        {{"walk", "--max-hold", "1h"}, "there is no such command: 'walk'"},
+        {{"--walk"}, "give a command: run, status or doctor"},
+        {{"redis://:secret@127.0.0.1"}, "there is no such command; there are run, status and doctor"},
+        {{}, "give a command: run, status or doctor; see redlock --help"},
     };
     for (const refused_line& each : lines)
     {
         check_refused(each);
     }
+}
+
+TEST_CASE("Of an option that is given twice the last one counts, and one can be empty")
+{
+    five_masters masters;
+    const command last{
+        run_shell(
+            "echo $REDLOCK_RESOURCE", {"--ttl", "never", "--ttl", "10s", "--prefix", "x:", "--prefix="}),
+        masters.environment()};
+    CHECK(last.wait() == process_end{.exit_code = 0});
+    CHECK(last.output() == "job\n");
+
+    masters.any().command({"SET", "foo", "of a stranger"});
+    const command shown{{"status", "--prefix=", "foo"}, masters.environment()};
+    CHECK(shown.wait() == process_end{.exit_code = 1});
+    CHECK(shown.output().find("held by of a stranger") != std::string::npos);
+}
+
+TEST_CASE("A resource that begins with a dash stands after --")
+{
+    five_masters masters;
+    const command run{
+        {"run", "--max-hold", "1h", "--", "--job", "--", "sh", "-c", "echo $REDLOCK_RESOURCE \"$@\"", "sh",
+         "--", "x"},
+        masters.environment()};
+    CHECK(run.wait() == process_end{.exit_code = 0});
+    CHECK(run.output() == "--job -- x\n");
+    const command shown{{"status", "--", "--job"}, masters.environment()};
+    CHECK(shown.wait() == process_end{.exit_code = 1});
+    CHECK(shown.output().find("'--job' isn't held") != std::string::npos);
 }
 
 TEST_CASE("No masters, or some that can't be used, are told apart")
