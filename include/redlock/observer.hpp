@@ -43,13 +43,16 @@ enum class risk : std::uint8_t
     clock,
     no_identity, ///< It forbids INFO: whether it is given twice, or was restarted, can't be known.
     no_fence, ///< It forbids CLIENT KILL or CLIENT ID: a SET in a connection that broke can leave a key for a ttl.
-    outdated ///< Its version gets no corrections any more, and was never tried with this library.
+    outdated, ///< Its version gets no corrections any more, and was never tried with this library.
+    /// It refuses releases permanently: keys stay there until their ttl ends. Or a key is not a lock, but of another type.
+    release_refused
 };
 
 /// The words for a risk. Thread-safe.
 REDLOCK_API std::string_view to_string(risk value) noexcept;
 
-/// A master is less than it should be. Said once for each connection and risk; each time for a clock that was set.
+/// A master is less than it should be. Said once for each connection and risk; each time for a clock that was set,
+/// and once for each kind of error that refuses releases.
 struct master_at_risk
 {
     std::size_t index;  ///< Its place in `config::masters`.

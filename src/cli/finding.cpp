@@ -52,6 +52,12 @@ finding of_risk(const found_risk& found)
         result.meaning = "Its version gets no corrections any more, and was never tried with redlock";
         result.advice = "Replace it by Redis 6 or newer, or Valkey";
         break;
+    case risk::release_refused:
+        result.kind = "release_refused";
+        result.meaning = "Locks that are released stay there until their ttl ends";
+        result.advice =
+            "Allow the user the scripts: ACL SETUSER ... +eval +evalsha +get +del; rename neither away";
+        break;
     }
     return result;
 }

@@ -11,7 +11,7 @@ namespace redlock::core
 namespace
 {
 
-constexpr std::array<std::pair<std::string_view, server_error>, 16> words{{
+constexpr std::array<std::pair<std::string_view, server_error>, 17> words{{
     {"NOSCRIPT", server_error::no_script},
     {"LOADING", server_error::loading},
     {"BUSY", server_error::busy},
@@ -28,6 +28,7 @@ constexpr std::array<std::pair<std::string_view, server_error>, 16> words{{
     {"CLUSTERDOWN", server_error::cluster},
     {"CROSSSLOT", server_error::cluster},
     {"TRYAGAIN", server_error::cluster},
+    {"WRONGTYPE", server_error::wrong_type},
 }};
 
 } // namespace
@@ -46,6 +47,10 @@ server_error classify(std::string_view reply) noexcept
     {
         return server_error::too_many_clients;
     }
+    if (reply.starts_with("ERR unknown command"))
+    {
+        return server_error::unknown_command;
+    }
     // What a user mayn't do in a script has no code of its own: Redis 7.0; Redis 7.2 and Valkey.
     if (reply.starts_with("ERR The user executing the script can't run this command") ||
         reply.starts_with("ERR ACL failure in script"))
@@ -53,6 +58,11 @@ server_error classify(std::string_view reply) noexcept
         return server_error::no_permission;
     }
     return server_error::other;
+}
+
+bool rules_out_a_key(server_error error) noexcept
+{
+    return error != server_error::none && error != server_error::other;
 }
 
 release_after after_error(server_error error) noexcept
@@ -66,13 +76,17 @@ release_after after_error(server_error error) noexcept
     case server_error::misconfigured:
     case server_error::authentication:
     case server_error::no_permission:
+    case server_error::wrong_type:
+    case server_error::unknown_command:
         return release_after::given_up;
-    case server_error::no_script:
+    case server_error::no_script: // Though it was sent the script in full.
+    case server_error::other:
+        return release_after::again_at_first;
+    case server_error::none:
     case server_error::loading:
     case server_error::busy:
     case server_error::out_of_memory:
     case server_error::too_many_clients:
-    case server_error::other:
         break;
     }
     return release_after::again;

@@ -56,7 +56,8 @@ lock_service::lock_service(
           options_.ping_interval,   options_.dead_after,
           options_.max_owed,        options_.max_waiting_bytes,
           options_.client_name,     options_.drift_factor},
-      strand_{executor}
+      strand_{executor},
+      run_ids_{options_.masters.size()}
 {
     auto names = std::make_shared<report::master_names>();
     for (const master& each : options_.masters)
@@ -279,12 +280,9 @@ std::vector<master_examination> lock_service::describe_masters() const
     return found;
 }
 
-bool lock_service::is_connected_to(std::string_view run_id, std::size_t except) const noexcept
+bool lock_service::claim_run_id(std::size_t master, std::string_view run_id)
 {
-    return std::any_of(
-        connections_.begin(), connections_.end(),
-        [&](const auto& each)
-        { return each.get() != connections_[except].get() && each->ready() && each->run_id() == run_id; });
+    return run_ids_.claim(master, run_id);
 }
 
 void lock_service::on_up(std::size_t master, std::string_view run_id)

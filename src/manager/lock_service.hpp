@@ -20,6 +20,7 @@
 #include "manager/notifier.hpp"
 #include "manager/round.hpp"
 #include "net/connection.hpp"
+#include "net/run_ids.hpp"
 
 #include <boost/intrusive/set.hpp>
 
@@ -265,7 +266,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void wake_all() noexcept;
     void tell_closer() noexcept;
 
-    bool is_connected_to(std::string_view run_id, std::size_t except) const noexcept override;
+    bool claim_run_id(std::size_t master, std::string_view run_id) override;
     void on_up(std::size_t master, std::string_view run_id) override;
     void on_down(std::size_t master, const net::failure& why) override;
     void on_risk(std::size_t master, risk what, std::string detail) override;
@@ -297,6 +298,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<std::unique_ptr<net::connection>> connections_;
     std::vector<std::uint64_t> master_hashes_;
     crowds crowds_;
+    net::run_ids run_ids_;
     std::vector<error_code> last_down_; // Of each master: so that an outage is told once.
 };
 

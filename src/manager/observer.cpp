@@ -19,6 +19,8 @@ std::string_view to_string(risk value) noexcept
         return "no fence";
     case risk::outdated:
         return "outdated";
+    case risk::release_refused:
+        return "release refused";
     }
     return "unknown";
 }

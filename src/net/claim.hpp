@@ -32,8 +32,8 @@ enum class debt_state : std::uint8_t
 struct debt
 {
     debt_state state = debt_state::none;
-    bool maybe_there =
-        false; // A SET may have reached the server; before that, a break leaves nothing behind.
+    /// A SET of it may have run. Until then, a connection that breaks or an answer that rules it out leaves nothing behind.
+    bool maybe_there = false;
 };
 
 /// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the manager's list of those,

@@ -44,8 +44,7 @@ answer read_error(const resp::reply& reply) noexcept
 {
     const core::server_error error = core::classify(reply.text());
     answer said = no_answer(vote::failed, reason_of(error), reply.text());
-    said.release = core::after_error(error);
-    said.no_script = error == core::server_error::no_script;
+    said.error = error;
     return said;
 }
 
@@ -69,10 +68,22 @@ integer_between(std::int64_t least, std::int64_t most, const resp::reply& reply)
     return is_one ? std::optional{reply.integer()} : std::nullopt;
 }
 
-/// What stands where a number should.
+/// A reply of another kind where an integer was expected.
 answer no_number(const resp::reply& reply) noexcept
 {
     return reply.is_error() ? read_error(reply) : unexpected();
+}
+
+/// The same, of a script that compares the key with the owner id first: a key of another type isn't ours.
+answer not_compared(const resp::reply& reply) noexcept
+{
+    answer said = no_number(reply);
+    if (said.error == core::server_error::wrong_type)
+    {
+        said = answered(vote::held);
+        said.error = core::server_error::wrong_type;
+    }
+    return said;
 }
 
 } // namespace
@@ -133,7 +144,7 @@ answer read_set(const resp::reply& reply) noexcept
 answer read_extend(const resp::reply& reply) noexcept
 {
     const std::optional<std::int64_t> number = integer_between(0, 1, reply);
-    return number ? answered(*number == 1 ? vote::granted : vote::held) : no_number(reply);
+    return number ? answered(*number == 1 ? vote::granted : vote::held) : not_compared(reply);
 }
 
 answer read_release(const resp::reply& reply) noexcept
@@ -141,7 +152,7 @@ answer read_release(const resp::reply& reply) noexcept
     const std::optional<std::int64_t> number = integer_between(0, 3, reply);
     if (!number)
     {
-        return no_number(reply);
+        return not_compared(reply);
     }
     answer said = answered(*number % 2 == 1 ? vote::granted : vote::held);
     said.others_wait = *number > 1;
@@ -248,7 +259,10 @@ error_code reason_of(core::server_error error) noexcept
         return master_errc::too_many_clients;
     case core::server_error::cluster:
         return master_errc::cluster_node;
+    case core::server_error::none:
     case core::server_error::no_script:
+    case core::server_error::wrong_type:
+    case core::server_error::unknown_command:
     case core::server_error::other:
         break;
     }

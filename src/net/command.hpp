@@ -119,10 +119,9 @@ struct answer
     redlock::vote vote = redlock::vote::pending;
     error_code reason;
     std::string_view text; // What the server said, raw. Valid during the call that passes the answer.
-    core::release_after release = core::release_after::again; // Of an error.
-    bool no_script = false;                                   // It doesn't know the script's digest.
-    std::optional<std::chrono::milliseconds> time_left{};     // Until the key expires, or until one's turn.
-    bool others_wait = false;                                 // Somebody stands in line.
+    core::server_error error = core::server_error::none;  // What kind of error it is, if it is one.
+    std::optional<std::chrono::milliseconds> time_left{}; // Until the key expires, or until one's turn.
+    bool others_wait = false;                             // Somebody stands in line.
 };
 
 /// A vote without an answer, or with one that decides nothing.
@@ -137,7 +136,7 @@ inline answer no_answer(vote value, error_code reason, std::string_view text = {
 
 /// Of a SET NX: OK is granted, nil is held.
 answer read_set(const resp::reply& reply) noexcept;
-/// Of an extension: 1 is granted, 0 is held ("not ours").
+/// Of an extension: 1 is granted, 0 is held ("not ours"), and so is a key of another type.
 answer read_extend(const resp::reply& reply) noexcept;
 /// Of a release: the same, and 2 more if others wait.
 answer read_release(const resp::reply& reply) noexcept;

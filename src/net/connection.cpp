@@ -31,7 +31,9 @@ connection::connection(
       clock_watch_{options.drift_factor},
       wake_{strand},
       owed_{index, options.max_owed},
-      commands_{index, owed_, options.max_owed * optional_for_each_debt, options.max_waiting_bytes}
+      commands_{
+          index, owed_, options.max_owed * optional_for_each_debt, options.max_waiting_bytes,
+          options.reconnect}
 {
 }
 
@@ -100,6 +102,7 @@ env::task<failure> connection::connect()
 {
     state_ = state::connecting;
     overdue_ = unresponsive_ = unasked_ = false;
+    pushes_ = {};
     reading_.error = writing_.error = {};
     reading_.bytes = 0;
     parser_.reset();
@@ -152,9 +155,9 @@ void connection::start_io()
     while (!writing_.pending && !writing_.error)
     {
         commands_.written();
-        if (ready() && std::exchange(backlog_, false))
+        if (ready() && owed_.has_due())
         {
-            release_what_is_due(strand_.now());
+            commands_.push_due(strand_.now());
         }
         if (!commands_.has_output())
         {
@@ -221,6 +224,11 @@ failure connection::take_replies()
     {
         if (reply->is_push())
         {
+            pushes_.on_push(*reply);
+            if (pushes_.exceeded())
+            {
+                return {master_errc::protocol_error, std::string{push_guard::complaint}};
+            }
             continue;
         }
         last_reply_ = last_read_;
@@ -236,6 +244,7 @@ failure connection::take_replies()
         // It has answered: on to the next probe.
         watch(last_read_);
     }
+    look_at_refusals();
     if (owing && owed_.count() == 0)
     {
         owner_.on_nothing_owed();
@@ -245,6 +254,19 @@ failure connection::take_replies()
         return {master_errc::protocol_error, std::string{resp::describe(parser_.error())}};
     }
     return {};
+}
+
+/// Releases that were refused: temporarily, then the next batch is put off; or permanently, which is reported.
+void connection::look_at_refusals()
+{
+    if (commands_.pace().refused() && commands_.pace().put_off(last_read_, random_number()))
+    {
+        watch(last_read_);
+    }
+    if (commands_.has_refusal())
+    {
+        owner_.on_risk(index_, risk::release_refused, commands_.take_refusal());
+    }
 }
 
 void connection::look_at_clock()
@@ -268,8 +290,8 @@ void connection::become_ready()
     last_read_ = last_probe_ = now;
     last_failure_ = {};
     clock_hidden_ = false;
-    // Behind the fence, before any new SET.
-    release_what_is_due(now);
+    // After the fence, and ahead of any new SET.
+    commands_.push_due(now);
     // So that what happens to the server's clock from now on is seen.
     commands_.push_probe(now);
     watch(now);
@@ -292,22 +314,6 @@ void connection::break_off(const failure& why)
     owner_.on_down(index_, why);
 }
 
-void connection::release_what_is_due(clock::time_point now)
-{
-    std::string command;
-    while (claim* next = owed_.next_due())
-    {
-        command.clear();
-        append_release(command, *next, script_form::digest);
-        if (!commands_.push_release(*next, command, nullptr, now))
-        {
-            backlog_ = true;
-            break;
-        }
-    }
-    strand_.at_end_of_turn(*this);
-}
-
 /// When nothing has been answered for too long. A server that works through a long queue answers one after the other: each
 /// answer gives it time for the next. Only if there is a command.
 clock::time_point connection::dead_at() const noexcept
@@ -315,12 +321,19 @@ clock::time_point connection::dead_at() const noexcept
     return std::max(commands_.busy_since(), last_reply_) + options_.dead_after;
 }
 
-/// Sets the next look at whether the server still answers.
+/// Sets the next look at whether the server still answers, and at the releases that were put off.
 void connection::watch(clock::time_point now)
 {
-    const clock::time_point answer = commands_.empty() ? now + options_.dead_after : dead_at();
-    const clock::time_point probe = last_probe_ + options_.ping_interval;
-    strand_.arm(*this, commands_.probing() ? answer : std::min(answer, probe));
+    clock::time_point next = commands_.empty() ? now + options_.dead_after : dead_at();
+    if (!commands_.probing())
+    {
+        next = std::min(next, last_probe_ + options_.ping_interval);
+    }
+    if (owed_.has_due() && commands_.pace().not_before() > now)
+    {
+        next = std::min(next, commands_.pace().not_before());
+    }
+    strand_.arm(*this, next);
 }
 
 void connection::on_deadline()
@@ -343,8 +356,10 @@ void connection::on_deadline()
         wake_.notify();
         return;
     }
-    // What a server refused for the moment is asked for again at this pace.
-    release_what_is_due(now);
+    if (owed_.has_due())
+    {
+        strand_.at_end_of_turn(*this);
+    }
     if (now - last_probe_ >= options_.ping_interval && !commands_.probing())
     {
         last_probe_ = now;

@@ -13,6 +13,7 @@
 #include "net/fence.hpp"
 #include "net/ledger.hpp"
 #include "net/pipeline.hpp"
+#include "net/pushes.hpp"
 #include "resp/parser.hpp"
 
 #include <chrono>
@@ -53,8 +54,8 @@ struct server_facts
 class connection_owner
 {
   public:
-    /// Whether another of its connections leads to the server with this run id.
-    virtual bool is_connected_to(std::string_view run_id, std::size_t except) const noexcept = 0;
+    /// A master has announced its run id. False if another one had it first.
+    virtual bool claim_run_id(std::size_t master, std::string_view run_id) = 0;
     virtual void on_up(std::size_t master, std::string_view run_id) = 0;
     virtual void on_down(std::size_t master, const failure& why) = 0;
     virtual void on_risk(std::size_t master, risk what, std::string detail) = 0;
@@ -137,15 +138,14 @@ class connection final : private env::end_of_turn, private env::deadline
     env::task<failure> put_up_fence();
     env::task<const resp::reply*> next_reply();
     failure broken_handshake() const;
-    failure same_server(std::string_view run_id) const;
 
     std::uint64_t random_number() const;
     failure take_replies();
     failure io_failure() const;
     void look_at_clock();
+    void look_at_refusals();
     void become_ready();
     void break_off(const failure& why);
-    void release_what_is_due(clock::time_point now);
     error_code full(const error_code& otherwise) const noexcept;
     bool may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now);
     void start_io();
@@ -167,7 +167,7 @@ class connection final : private env::end_of_turn, private env::deadline
     bool overdue_ = false;
     bool unresponsive_ = false;
     bool unasked_ = false; // The server answered, in the handshake, what wasn't asked yet.
-    bool backlog_ = false; // Releases wait for room among what is to be written.
+    push_guard pushes_;
     clock::time_point handshake_ends_{};
     clock::time_point last_read_{};
     clock::time_point last_reply_{};

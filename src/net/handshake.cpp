@@ -58,7 +58,8 @@ std::string first_word(std::string_view error)
 failure log_in_failure(std::string_view error, bool with_password)
 {
     const core::server_error what = core::classify(error);
-    const bool about_password = with_password && what == core::server_error::other;
+    const bool about_password =
+        with_password && (what == core::server_error::other || what == core::server_error::unknown_command);
     return {
         about_password ? error_code{master_errc::authentication_failed} : reason_of(what), first_word(error)};
 }
@@ -119,6 +120,12 @@ env::task<const resp::reply*> connection::next_reply()
             reply = parser_.next();
             if (reply != nullptr && reply->is_push())
             {
+                pushes_.on_push(*reply);
+                if (pushes_.exceeded())
+                {
+                    reply = nullptr;
+                    break;
+                }
                 continue;
             }
             if (reply != nullptr)
@@ -139,18 +146,15 @@ env::task<const resp::reply*> connection::next_reply()
     co_return reply;
 }
 
-/// A server that another master's name leads to as well would have two votes.
-failure connection::same_server(std::string_view run_id) const
-{
-    const bool other = !run_id.empty() && owner_.is_connected_to(run_id, index_);
-    return other ? failure{master_errc::same_server, "run id " + std::string{run_id}} : failure{};
-}
-
 failure connection::broken_handshake() const
 {
     if (unasked_)
     {
         return {master_errc::protocol_error, "it answers what wasn't asked"};
+    }
+    if (pushes_.exceeded())
+    {
+        return {master_errc::protocol_error, std::string{push_guard::complaint}};
     }
     if (parser_.error() != resp::parse_error::none)
     {
@@ -165,12 +169,6 @@ env::task<failure> connection::shake_hands()
     if (!why.reason)
     {
         why = co_await put_up_fence();
-    }
-    // Again, last of all and without a pause before the first vote: another connection to the same server may have
-    // become ready while the fence was put up.
-    if (!why.reason)
-    {
-        why = same_server(run_id());
     }
     co_return why;
 }
@@ -327,9 +325,10 @@ env::task<failure> connection::look_around(std::int64_t client_id)
         facts_.server = valkey.empty() ? "redis" : "valkey";
         facts_.version = valkey.empty() ? info_field(reply->text(), "redis_version") : valkey;
     }
-    if (!why.reason)
+    // A server that another master's name leads to as well would have two votes.
+    if (!why.reason && !owner_.claim_run_id(index_, run_id))
     {
-        why = same_server(run_id);
+        why = {master_errc::same_server, "run id " + run_id};
     }
     reply = co_await next_reply();
     if (reply == nullptr)

@@ -15,6 +15,19 @@ void ledger::incur(claim& of) noexcept
         item = {debt_state::incurred, false};
         ++count_;
     }
+    else
+    {
+        item.maybe_there = true; // By an earlier SET: what becomes of this one can't rule it out.
+    }
+}
+
+void ledger::rule_out(claim& of) noexcept
+{
+    const debt& item = of.at(master_);
+    if (item.state != debt_state::none && !item.maybe_there)
+    {
+        settle(of);
+    }
 }
 
 void ledger::demand(claim& of)
@@ -41,6 +54,10 @@ void ledger::ask(claim& of) noexcept
     debt& item = of.at(master_);
     assert(item.state == debt_state::due || item.state == debt_state::incurred);
     item.state = debt_state::asked;
+    if (!due_.empty() && due_.front().get() == &of)
+    {
+        due_.pop_front();
+    }
 }
 
 void ledger::ask_again(claim& of)

@@ -29,13 +29,18 @@ class ledger
     }
     std::size_t count() const noexcept { return count_; }
 
-    /// A SET goes out.
+    /// A SET is sent.
     void incur(claim& of) noexcept;
+    /// It was answered with an error that rules out that it has run. Nothing is kept of it, unless an earlier or a later SET
+    /// of the same owner id may have run.
+    void rule_out(claim& of) noexcept;
     /// The key is to be released. Does nothing for what isn't there.
     void demand(claim& of);
+    /// Whether one may be due.
+    bool has_due() const noexcept { return !due_.empty(); }
     /// The next one to be released, or null.
     claim* next_due() noexcept;
-    /// Its release goes out. One that was incurred isn't demanded before.
+    /// Its release is sent. One that was incurred isn't demanded before. The caller keeps it.
     void ask(claim& of) noexcept;
     /// The release was answered, or its SET never went out: nothing is left.
     void settle(claim& of) noexcept;

@@ -96,6 +96,33 @@ bool pipeline::push_release(claim& of, std::string_view command, voter* votes, c
     return true;
 }
 
+void pipeline::push_due(clock::time_point now)
+{
+    if (!owed_.has_due() || !pace_.may_send(now))
+    {
+        return;
+    }
+    for (std::size_t left = release_pace::batch; left > 0; --left)
+    {
+        claim* const next = owed_.next_due();
+        if (next == nullptr)
+        {
+            return;
+        }
+        due_command_.clear();
+        append_release(due_command_, *next, script_form::digest);
+        if (!has_room(due_command_.size()))
+        {
+            return;
+        }
+        claim_ptr of{next};
+        owed_.ask(*next);
+        pace_.on_sent();
+        waiting_.append(due_command_);
+        push({std::move(of), verb::due_release, {}}, now);
+    }
+}
+
 void pipeline::push_probe(clock::time_point now)
 {
     waiting_.append(probe_command);
@@ -127,7 +154,7 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     {
         return false;
     }
-    if (unknown.what == verb::release)
+    if (releases(unknown.what))
     {
         append_release(waiting_, *unknown.of, script_form::text);
     }
@@ -143,11 +170,30 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     return true;
 }
 
+void pipeline::book_set(claim& of, const answer& said)
+{
+    if (core::rules_out_a_key(said.error))
+    {
+        owed_.rule_out(of);
+    }
+    else
+    {
+        of.at(master_).maybe_there = true;
+    }
+}
+
 /// Refused in its turn, unlike by a SET that may have run before: the key is another's, the script has compared.
 void pipeline::book_turn(claim& of, const answer& said)
 {
     debt& item = of.at(master_);
-    item.maybe_there = true;
+    if (said.error == core::server_error::no_permission)
+    {
+        item.maybe_there = true; // The script may have set the key, and been refused what follows.
+    }
+    else
+    {
+        book_set(of, said);
+    }
     if (said.vote == vote::held && item.state == debt_state::incurred)
     {
         owed_.settle(of);
@@ -163,25 +209,61 @@ answer pipeline::read(verb what, const resp::reply& reply) noexcept
     case verb::turn:
         return read_turn(reply);
     case verb::release:
+    case verb::due_release:
         return read_release(reply);
     default:
         return read_extend(reply);
     }
 }
 
-void pipeline::book_release(claim& of, const answer& said)
+/// Whether the release of an outstanding key is sent again after this answer.
+bool pipeline::is_repeated(const answer& said) const noexcept
 {
-    if (of.at(master_).state != debt_state::asked)
+    if (said.error == core::server_error::none)
     {
-        return;
+        return said.vote == vote::failed; // Nonsense: on the next connection.
     }
-    if (said.vote == vote::failed && said.release == core::release_after::again)
+    const core::release_after then = core::after_error(said.error);
+    return then == core::release_after::again ||
+           (then == core::release_after::again_at_first && !pace_.gives_up());
+}
+
+void pipeline::book_release(claim& of, const answer& said, const resp::reply& reply)
+{
+    const bool outstanding = of.at(master_).state == debt_state::asked;
+    if (outstanding && is_repeated(said))
     {
         owed_.ask_again(of);
+        pace_.on_refused();
+        return;
     }
-    else
+    if (outstanding)
     {
         owed_.settle(of);
+    }
+    if (said.error != core::server_error::none)
+    {
+        note_refusal(said.error, reply.text());
+    }
+    else if (!owed_.has_due())
+    {
+        pace_.on_all_done();
+    }
+}
+
+/// What ends the connection is reported with it.
+void pipeline::note_refusal(core::server_error error, std::string_view words)
+{
+    const core::release_after then = core::after_error(error);
+    const bool permanent = then == core::release_after::given_up ||
+                           (then == core::release_after::again_at_first && pace_.gives_up());
+    const std::uint32_t kind = std::uint32_t{1} << static_cast<unsigned>(error);
+    if (permanent && refusal_.empty() && (refusals_noted_ & kind) == 0)
+    {
+        const bool foreign = error == core::server_error::wrong_type;
+        refusals_noted_ |= kind;
+        refusal_ = foreign ? "a key is not a lock: " : "the ttl frees the key: ";
+        refusal_ += words.substr(0, short_text::capacity);
     }
 }
 
@@ -195,6 +277,29 @@ void pipeline::fetch_ahead() const noexcept
         const slot& next = slots_[soon];
         env::fetch_soon(next.of.get(), env::cache_line);
         env::fetch_soon(next.votes.get(), 2 * env::cache_line);
+    }
+}
+
+void pipeline::book(const slot& answered, const answer& said, const resp::reply& reply)
+{
+    switch (answered.what)
+    {
+    case verb::set:
+        book_set(*answered.of, said);
+        break;
+    case verb::turn:
+        book_turn(*answered.of, said);
+        break;
+    case verb::due_release:
+        pace_.on_answered();
+        [[fallthrough]];
+    case verb::release:
+        book_release(*answered.of, said, reply);
+        break;
+    case verb::extend:
+    case verb::question:
+    case verb::probe:
+        break;
     }
 }
 
@@ -224,28 +329,18 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
         return {};
     }
     const answer said = read(current.what, reply);
-    if (said.no_script && current.what != verb::set && send_in_full(current, now))
+    if (said.error == core::server_error::no_script && current.what != verb::set &&
+        send_in_full(current, now))
     {
         return {};
     }
-    if (current.what == verb::set)
-    {
-        current.of->at(master_).maybe_there = true;
-    }
-    else if (current.what == verb::turn)
-    {
-        book_turn(*current.of, said);
-    }
-    else if (current.what == verb::release)
-    {
-        book_release(*current.of, said);
-    }
+    book(current, said, reply);
     if (current.votes)
     {
         current.votes->on_vote(master_, said, now);
     }
-    const bool unusable =
-        said.reason == master_errc::protocol_error || said.release == core::release_after::reconnect;
+    const bool unusable = said.reason == master_errc::protocol_error ||
+                          core::after_error(said.error) == core::release_after::reconnect;
     return unusable ? said.reason : error_code{};
 }
 
@@ -264,7 +359,7 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
             owed_.settle(*lost.of);
         }
     }
-    else if (lost.what == verb::release && lost.of->at(master_).state == debt_state::asked)
+    else if (releases(lost.what) && lost.of->at(master_).state == debt_state::asked)
     {
         owed_.ask_again(*lost.of);
     }
@@ -289,6 +384,9 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     }
     unwritten_ = 0;
     probing_ = false;
+    pace_.reset();
+    refusals_noted_ = 0;
+    refusal_.clear();
     // What is being written stays where it is until that write has ended.
     waiting_.clear();
     return ghosts;

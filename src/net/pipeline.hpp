@@ -4,6 +4,7 @@
 
 #include "core/clock_watch.hpp"
 #include "net/ledger.hpp"
+#include "net/release_pace.hpp"
 #include "net/voter.hpp"
 
 #include <redlock/clock.hpp>
@@ -26,9 +27,12 @@ class pipeline
 {
   public:
     /// Commands that aren't about a debt are refused once `most_optional` are in flight; those that are, the ledger
-    /// bounds. All of them are refused while `most_bytes` wait to be written.
-    pipeline(std::size_t master, ledger& owed, std::size_t most_optional, std::size_t most_bytes)
-        : master_{master}, owed_{owed}, most_optional_{most_optional}, most_bytes_{most_bytes}
+    /// bounds. All of them are refused while `most_bytes` wait to be written. `repeats` is the back-off of releases that are
+    /// refused.
+    pipeline(
+        std::size_t master, ledger& owed, std::size_t most_optional, std::size_t most_bytes,
+        const core::backoff_policy& repeats)
+        : master_{master}, owed_{owed}, most_optional_{most_optional}, most_bytes_{most_bytes}, pace_{repeats}
     {
     }
 
@@ -49,6 +53,14 @@ class pipeline
     /// A debt of it becomes asked. False if it is full: then nothing has changed.
     /// `command` is the serialised script call, by digest.
     bool push_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
+    /// Sends the next batch of releases that are due, if its time has come and there is room.
+    void push_due(clock::time_point now);
+    /// When releases that are due were refused, and how long they are put off.
+    release_pace& pace() noexcept { return pace_; }
+    const release_pace& pace() const noexcept { return pace_; }
+    /// What the server said when it refused a release permanently, once for each kind of error on a connection; else empty.
+    std::string take_refusal() noexcept { return std::exchange(refusal_, {}); }
+    bool has_refusal() const noexcept { return !refusal_.empty(); }
     /// Asks for a sign of life: what the server's clock shows.
     void push_probe(clock::time_point now);
 
@@ -85,6 +97,7 @@ class pipeline
         turn,
         extend,
         release,
+        due_release, // One of a batch.
         question,
         probe
     };
@@ -101,14 +114,19 @@ class pipeline
 
     /// Whether it may leave a key behind.
     static bool writes_key(verb what) noexcept { return what == verb::set || what == verb::turn; }
+    static bool releases(verb what) noexcept { return what == verb::release || what == verb::due_release; }
     static answer read(verb what, const resp::reply& reply) noexcept;
 
     void push(slot next, clock::time_point now);
     void push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
+    void book_set(claim& of, const answer& said);
     void book_turn(claim& of, const answer& said);
-    void book_release(claim& of, const answer& said);
+    void book_release(claim& of, const answer& said, const resp::reply& reply);
+    bool is_repeated(const answer& said) const noexcept;
+    void note_refusal(core::server_error error, std::string_view words);
+    void book(const slot& answered, const answer& said, const resp::reply& reply);
     void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 
     std::size_t master_;
@@ -121,6 +139,10 @@ class pipeline
     bool probing_ = false;
     clock::time_point probed_{};
     std::optional<core::clock_reading> clock_reading_;
+    release_pace pace_;
+    std::uint32_t refusals_noted_ = 0; // A bit for each kind of error.
+    std::string refusal_;
+    std::string due_command_; // Where the releases of a batch are put together.
     std::string waiting_;
     std::string writing_;
 };

@@ -92,7 +92,6 @@ void connection::send_release(claim& of, std::string_view command, voter* votes,
         return;
     }
     owed_.demand(of);
-    backlog_ = ready();
     if (votes != nullptr)
     {
         const error_code why = ready() ? full(master_errc::too_many_owed) : last_failure_.reason;

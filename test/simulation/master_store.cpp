@@ -60,6 +60,12 @@ void master_store::put(
     keys_.insert_or_assign(key, std::move(fresh));
 }
 
+void master_store::put_hash(const std::string& key)
+{
+    note(key);
+    keys_.insert_or_assign(key, entry{.value = "a hash", .is_hash = true});
+}
+
 void master_store::expire_in(const std::string& key, std::chrono::milliseconds ttl)
 {
     note(key);

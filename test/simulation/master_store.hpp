@@ -41,6 +41,7 @@ class master_store
     {
         std::string value;
         std::optional<clock::time_point> expires_at{}; // By its own clock.
+        bool is_hash = false;                          // Of another type than a lock's key.
     };
 
     explicit master_store(virtual_world& world) : world_{world} {}
@@ -55,6 +56,8 @@ class master_store
     /// How long the key is there yet; only for one that is there and expires.
     std::chrono::milliseconds left(const entry& of) const noexcept;
     void put(const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl);
+    /// A key of another type, which never expires.
+    void put_hash(const std::string& key);
     /// Only a key that is there.
     void expire_in(const std::string& key, std::chrono::milliseconds ttl);
     /// False if it isn't there.

@@ -19,6 +19,7 @@ namespace
 enum class then : std::uint8_t
 {
     again,    // It is asked for again, at a sensible pace.
+    at_first, // The same, unless it is refused several times in a row.
     given_up, // It isn't: the ttl frees the key.
     closed,   // The connection is made anew, and the release is given up.
     anew      // The connection is made anew, and the release asked for again.
@@ -29,6 +30,7 @@ struct row
     std::string bytes;
     master_errc reason;
     then release;
+    bool rules_out_a_key = true; // Of a SET that is answered so.
 };
 
 const std::vector<row>& table()
@@ -52,15 +54,16 @@ const std::vector<row>& table()
         {"-CLUSTERDOWN The cluster is down\r\n", master_errc::cluster_node, then::closed},
         {"-CROSSSLOT Keys in request don't hash to the same slot\r\n", master_errc::cluster_node,
          then::closed},
-        {"-WRONGTYPE Operation against a key\r\n", master_errc::command_failed, then::again},
-        {"-ERR something else\r\n", master_errc::command_failed, then::again},
-        {"-\r\n", master_errc::command_failed, then::again},
-        {"!9\r\nERR other\r\n", master_errc::command_failed, then::again},
-        {":5\r\n", master_errc::protocol_error, then::anew},
-        {"$2\r\nOK\r\n", master_errc::protocol_error, then::anew},
-        {"*0\r\n", master_errc::protocol_error, then::anew},
-        {"+QUEUED\r\n", master_errc::protocol_error, then::anew},
-        {"HTTP/1.1 400 Bad Request\r\n", master_errc::protocol_error, then::anew}};
+        {"-ERR unknown command 'EVALSHA', with args beginning with: \r\n", master_errc::command_failed,
+         then::given_up},
+        {"-ERR something else\r\n", master_errc::command_failed, then::at_first, false},
+        {"-\r\n", master_errc::command_failed, then::at_first, false},
+        {"!9\r\nERR other\r\n", master_errc::command_failed, then::at_first, false},
+        {":5\r\n", master_errc::protocol_error, then::anew, false},
+        {"$2\r\nOK\r\n", master_errc::protocol_error, then::anew, false},
+        {"*0\r\n", master_errc::protocol_error, then::anew, false},
+        {"+QUEUED\r\n", master_errc::protocol_error, then::anew, false},
+        {"HTTP/1.1 400 Bad Request\r\n", master_errc::protocol_error, then::anew, false}};
     return rows;
 }
 
@@ -79,7 +82,7 @@ TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned 
     lock_manager locks = all.make_connected_manager();
     scripted_master& master = all.master(0);
     master.network.there = 50us;
-    master.answer("SET", {.bytes = row.bytes, .runs = true});
+    master.answer("SET", {.bytes = row.bytes, .runs = !row.rules_out_a_key});
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
     REQUIRE(all.finish(got));
     CHECK(!got->error);
@@ -92,6 +95,30 @@ TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned 
     CHECK(all.keys() == 0);
     CHECK(master.count("SET") == 1);
     CHECK(master.count("HELLO") == (reconnects(row) ? 2 : 1));
+}
+
+TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]")
+{
+    const row& row = GENERATE(from_range(table()));
+    CAPTURE(row.bytes);
+    simulation all{3};
+    all.forbid_lines();
+    lock_manager locks = all.make_connected_manager();
+    all.master(1).set("lock:r", "another");
+    all.master(2).set("lock:r", "another");
+    scripted_master& master = all.master(0);
+    master.answer("SET", {.bytes = row.bytes});
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    all.run_for(2s);
+    CHECK(all.master(1).count("release") == 1);
+    // The round may be lost before the reply is there: then the release is on its way, and its answer is not waited for.
+    CHECK(master.count("release") <= 1);
+    if (!row.rules_out_a_key)
+    {
+        CHECK(master.count("release") == 1);
+    }
 }
 
 TEST_CASE("replies that are no votes fail a round at once where they make the quorum impossible")
@@ -161,7 +188,8 @@ TEST_CASE("a release that is refused is asked for again where that can help", "[
     CHECK(released->report.masters()[0].reason == row.reason);
     CHECK_FALSE(got->lease);
     all.run_for(4s);
-    const bool repeated = row.release == then::again || row.release == then::anew;
+    const bool repeated =
+        row.release == then::again || row.release == then::at_first || row.release == then::anew;
     CHECK(master.count("release") == (repeated ? 3 : 1));
     CHECK(all.master(1).count("release") == (repeated ? 2 : 1));
     CHECK(all.master(2).key_count() == 0);
@@ -174,7 +202,7 @@ TEST_CASE("a release that is always refused isn't repeated in a hurry")
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
     scripted_master& master = all.master(0);
-    const std::string bytes = GENERATE("-OOM no memory\r\n", "-BUSY busy\r\n", "-ERR unknown\r\n", ":7\r\n");
+    const std::string bytes = GENERATE("-OOM no memory\r\n", "-BUSY busy\r\n", ":7\r\n");
     master.refuse("release", bytes);
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
     REQUIRE(all.finish(got));
@@ -183,8 +211,8 @@ TEST_CASE("a release that is always refused isn't repeated in a hurry")
     CHECK(!released->error);
     all.run_for(60s);
     CHECK(master.count("release") >= 30);
-    // A connection that is made anew each time comes back after a quarter of a second on the average.
-    CHECK(master.count("release") <= (bytes == ":7\r\n" ? 400 : 70));
+    // It is repeated, as a connection is made again, after a quarter of a second on the average.
+    CHECK(master.count("release") <= 400);
     master.answer_as_usual();
     all.run_for(2s);
     CHECK(master.last("release").ran);

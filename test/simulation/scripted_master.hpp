@@ -157,6 +157,8 @@ class scripted_master
     /// there.
     std::optional<clock::time_point> expiry(const std::string& key);
     void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
+    /// A key of another type, as other lock libraries use.
+    void set_hash(const std::string& key) { keys_.put_hash(key); }
     void remove(const std::string& key) { keys_.remove(key); }
     /// Lines aside: nobody has to give them back, they lapse.
     std::size_t key_count();
@@ -198,6 +200,7 @@ class scripted_master
     std::string info(const client_state& who, const command& words) const;
     std::string set_key(const client_state& from, const command& words);
     std::string script(const client_state& from, const command& words);
+    bool has_other_type(const std::string& key);
     std::string inspect(const client_state& from, const std::string& key);
     std::string release(const script_arguments& given);
     std::string extend(const script_arguments& given, const std::string& digest);

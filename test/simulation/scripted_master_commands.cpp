@@ -300,12 +300,29 @@ std::string scripted_master::script(const client_state& from, const command& wor
     {
         return script_error("Lua redis lib command arguments must be strings or integers", digest, 1);
     }
+    // Each of them gets its key first, and one gets the key of the line next.
     const std::string& of = scripts_.at(digest);
+    const bool reads_line = of == net::turn_script.text;
+    const std::string& key = given.keys.front();
+    if (has_other_type(key) || (reads_line && has_other_type(key + line_suffix)))
+    {
+        const int line = !reads_line ? 1 : has_other_type(key) ? 2 : 3;
+        return fmt::format(
+            "-WRONGTYPE Operation against a key holding the wrong kind of value script: {}, on "
+            "@user_script:{}.\r\n",
+            digest, line);
+    }
     return of == net::inspect_script        ? inspect(from, given.keys.front())
            : of == net::release_script.text ? release(given)
            : of == net::extend_script.text  ? extend(given, digest)
            : of == net::turn_script.text    ? turn(given)
                                             : "-ERR this script is not simulated\r\n";
+}
+
+bool scripted_master::has_other_type(const std::string& key)
+{
+    const master_store::entry* const found = keys_.find(key);
+    return found != nullptr && found->is_hash;
 }
 
 std::string scripted_master::inspect(const client_state& from, const std::string& key)

@@ -28,10 +28,13 @@ struct meaning
     std::string_view reply;
     server_error error;
     release_after release;
+    bool rules_out_a_key = true; // Of a SET that is answered so.
 };
 
 const std::array meanings{
-    meaning{"NOSCRIPT No matching script. Please use EVAL.", server_error::no_script, release_after::again},
+    meaning{
+        "NOSCRIPT No matching script. Please use EVAL.", server_error::no_script,
+        release_after::again_at_first},
     meaning{"LOADING Redis is loading the dataset in memory", server_error::loading, release_after::again},
     meaning{
         "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
@@ -68,9 +71,25 @@ const std::array meanings{
         "TRYAGAIN Multiple keys request during rehashing of slot", server_error::cluster,
         release_after::reconnect},
     meaning{
-        "WRONGTYPE Operation against a key holding the wrong kind of value", server_error::other,
-        release_after::again},
-    meaning{"ERR unknown command 'SET'", server_error::other, release_after::again},
+        "WRONGTYPE Operation against a key holding the wrong kind of value", server_error::wrong_type,
+        release_after::given_up},
+    meaning{
+        "WRONGTYPE Operation against a key holding the wrong kind of value script: ca1baee2, on "
+        "@user_script:1.",
+        server_error::wrong_type, release_after::given_up},
+    meaning{"ERR unknown command 'SET'", server_error::unknown_command, release_after::given_up},
+    meaning{
+        "ERR unknown command 'EVALSHA', with args beginning with: 'ca1baee2' '1' ",
+        server_error::unknown_command, release_after::given_up},
+    meaning{
+        "ERR unknown command `EVAL`, with args beginning with: `return 1`, ", server_error::unknown_command,
+        release_after::given_up},
+    // In the middle of a script, which may have written before.
+    meaning{
+        "ERR Unknown Redis command called from script script: ca1baee2, on @user_script:2.",
+        server_error::other, release_after::again_at_first, false},
+    meaning{"ERR upstream is gone", server_error::other, release_after::again_at_first, false},
+    meaning{"", server_error::other, release_after::again_at_first, false},
 };
 
 } // namespace
@@ -82,7 +101,9 @@ TEST_CASE("every reply of the table means what the table says")
         CAPTURE(row.reply);
         CHECK(classify(row.reply) == row.error);
         CHECK(after_error(classify(row.reply)) == row.release);
+        CHECK(core::rules_out_a_key(classify(row.reply)) == row.rules_out_a_key);
     }
+    CHECK_FALSE(core::rules_out_a_key(server_error::none));
 }
 
 TEST_CASE("the first word alone is enough")
@@ -100,7 +121,7 @@ TEST_CASE("a word that only begins like a known one is another error")
         "UNKILLABLE Sorry the script already executed write commands");
     CAPTURE(reply);
     CHECK(classify(reply) == server_error::other);
-    CHECK(after_error(server_error::other) == release_after::again);
+    CHECK(after_error(server_error::other) == release_after::again_at_first);
 }
 
 } // namespace redlock::test

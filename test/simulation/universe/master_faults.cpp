@@ -130,8 +130,10 @@ void miss_replicas(universe& all, chance& draws)
     refuse_writes(all, draws, "NOREPLICAS", "-NOREPLICAS Not enough good replicas to write.\r\n");
 }
 
+/// After some refusals in a row, a release that is refused so isn't asked for again.
 void fail_oddly(universe& all, chance& draws)
 {
+    all.allow_leftovers();
     refuse_writes(all, draws, "odd error", "-ERR nobody has seen this error yet\r\n");
 }
 

@@ -4,7 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
 
 namespace redlock::test
 {
@@ -17,6 +20,15 @@ std::int64_t number_in(const std::string& word)
     std::int64_t value = 0;
     std::from_chars(word.data(), word.data() + word.size(), value);
     return value;
+}
+
+/// Whether a server that answers so hasn't run the command, nor anything of a script.
+bool has_not_run(const std::string& reply)
+{
+    constexpr std::array<std::string_view, 6> refusals{"-LOADING ",  "-BUSY ",       "-OOM ",
+                                                       "-READONLY ", "-NOREPLICAS ", "-ERR unknown command"};
+    return std::any_of(
+        refusals.begin(), refusals.end(), [&](std::string_view each) { return reply.starts_with(each); });
 }
 
 } // namespace
@@ -53,6 +65,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     seen_of_owner& seen = owners_[owner_id];
     if (what == "release")
     {
+        seen.sent_to.erase(master);
         seen.set_at.erase(master);
         if (reply.starts_with(':'))
         {
@@ -81,7 +94,11 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     {
         return std::nullopt;
     }
-    const bool again = !seen.set_at.insert(master).second;
+    const bool again = !seen.sent_to.insert(master).second;
+    if (!has_not_run(reply))
+    {
+        seen.set_at.insert(master);
+    }
     if (again && !seen.asked_to_extend)
     {
         return std::pair{

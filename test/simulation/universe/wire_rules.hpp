@@ -40,7 +40,8 @@ class wire_rules
 
     struct seen_of_owner
     {
-        std::set<std::size_t> set_at;      // Masters that got a SET of it, and no release since.
+        std::set<std::size_t> sent_to;     // Masters that got a SET of it, and no release since.
+        std::set<std::size_t> set_at;      // Those of them on which it may have run.
         std::set<std::size_t> extended_at; // Those that have extended it.
         bool asked_to_extend = false;
         std::set<connection, std::less<>> released_on;

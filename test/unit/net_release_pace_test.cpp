@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of when outstanding keys are released: in which batches, and how long after a refusal.
+#include "net/release_pace.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using net::release_pace;
+
+constexpr clock::time_point start{1h};
+constexpr core::backoff_policy policy{10ms, 500ms};
+constexpr std::uint64_t shortest_delay = 0; // The random number that draws the floor.
+
+/// One refusal, and the delay after it; the random number draws the longest one.
+clock::duration delay_of_refusal(release_pace& pace, clock::time_point now, clock::duration bound)
+{
+    pace.on_refused();
+    const auto longest = static_cast<std::uint64_t>((bound - core::backoff_floor).count());
+    return pace.put_off(now, longest) ? pace.not_before() - now : clock::duration{0};
+}
+
+} // namespace
+
+TEST_CASE("the next batch waits for all answers to the former", "[release]")
+{
+    release_pace pace{policy};
+    CHECK(pace.may_send(start));
+    for (std::size_t sent = 0; sent < release_pace::batch; ++sent)
+    {
+        pace.on_sent();
+    }
+    for (std::size_t left = release_pace::batch; left > 0; --left)
+    {
+        CHECK_FALSE(pace.may_send(start));
+        pace.on_answered();
+    }
+    CHECK(pace.may_send(start));
+}
+
+TEST_CASE("each refusal in a row doubles the bound of the delay, up to the longest", "[release]")
+{
+    release_pace pace{policy};
+    clock::time_point now = start;
+    for (const clock::duration bound :
+         std::vector<clock::duration>{10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms})
+    {
+        CHECK(delay_of_refusal(pace, now, bound) == bound);
+        CHECK_FALSE(pace.may_send(now + bound - 1ns));
+        now += bound;
+        CHECK(pace.may_send(now));
+    }
+    pace.on_all_done();
+    CHECK(delay_of_refusal(pace, now, 10ms) == 10ms);
+}
+
+TEST_CASE("refusals that come while the next batch is put off don't put it off further", "[release]")
+{
+    release_pace pace{policy};
+    REQUIRE(delay_of_refusal(pace, start, 10ms) == 10ms);
+    CHECK(delay_of_refusal(pace, start + 9ms, 10ms) == 0ms);
+    CHECK_FALSE(pace.refused());
+    CHECK(pace.may_send(start + 10ms));
+}
+
+TEST_CASE("nothing is put off where nothing was refused", "[release]")
+{
+    release_pace pace{policy};
+    CHECK_FALSE(pace.put_off(start, shortest_delay));
+    CHECK(pace.may_send(start));
+}
+
+TEST_CASE("an unknown error is taken for permanent after some delays in a row", "[release]")
+{
+    release_pace pace{policy};
+    clock::time_point now = start;
+    for (std::uint32_t delays = 0; delays < release_pace::patience; ++delays)
+    {
+        CHECK_FALSE(pace.gives_up());
+        pace.on_refused();
+        REQUIRE(pace.put_off(now, shortest_delay));
+        now = pace.not_before();
+    }
+    CHECK(pace.gives_up());
+    SECTION("until releases succeed again")
+    {
+        pace.on_all_done();
+        CHECK_FALSE(pace.gives_up());
+    }
+    SECTION("or until the connection is a new one, on which nothing is in flight")
+    {
+        pace.on_sent();
+        pace.reset();
+        CHECK_FALSE(pace.gives_up());
+        CHECK(pace.may_send(start));
+    }
+}
+
+TEST_CASE("a master that refuses for ever doesn't make the counter start again", "[release]")
+{
+    release_pace pace{policy};
+    clock::time_point now = start;
+    for (int delays = 0; delays < 1000; ++delays)
+    {
+        pace.on_refused();
+        REQUIRE(pace.put_off(now, shortest_delay));
+        now = pace.not_before();
+        CHECK(pace.gives_up() == (delays + 1 >= static_cast<int>(release_pace::patience)));
+    }
+}
+
+} // namespace redlock::test
