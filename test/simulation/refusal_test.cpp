@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of masters that refuse releases, permanently or for a long time: what they cost, and what stays outstanding.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// What the observer is told of masters at risk.
+struct told_risks
+{
+    std::vector<master_at_risk> all;
+
+    config options(const simulation& in)
+    {
+        config with = in.options();
+        with.observer.on_event = [this](const event& what)
+        {
+            if (const auto* one = std::get_if<master_at_risk>(&what))
+            {
+                all.push_back(*one);
+            }
+        };
+        return with;
+    }
+};
+
+/// Acquires and releases so many resources, one after the other. Every release has to succeed.
+void lock_and_release(simulation& all, lock_manager& locks, int times)
+{
+    for (int count = 0; count < times; ++count)
+    {
+        const outcome_ptr got = all.acquire(locks, "r" + std::to_string(count), {.ttl = 60s, .wait = 0ms});
+        REQUIRE(all.finish(got));
+        REQUIRE(!got->error);
+        const outcome_ptr released = all.release(got->lease);
+        REQUIRE(all.finish(released));
+        REQUIRE(!released->error);
+    }
+}
+
+} // namespace
+
+TEST_CASE("a release that is refused permanently ends, and is reported once", "[release][scenario-87]")
+{
+    const std::string said = GENERATE(
+        "-ERR unknown command 'EVALSHA', with args beginning with: 'ca1b'\r\n",
+        "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
+        "-NOREPLICAS Not enough good replicas to write.\r\n");
+    CAPTURE(said);
+    simulation all{5};
+    told_risks told;
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    scripted_master& master = all.master(0);
+    master.refuse("release", said);
+    lock_and_release(all, locks, 50);
+    all.run_for(30s);
+    CHECK(master.count("release") == 50);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].index == 0);
+    CHECK(told.all[0].what == risk::release_refused);
+    CHECK(told.all[0].detail.starts_with("the ttl frees the key: " + said.substr(1, 20)));
+    SECTION("once for each connection")
+    {
+        master.break_connections();
+        all.run_for(2s);
+        lock_and_release(all, locks, 3);
+        CHECK(told.all.size() == 2);
+        CHECK(master.count("release") == 53);
+    }
+    SECTION("a shutdown waits for none of it")
+    {
+        const outcome_ptr held = all.acquire(locks, "held", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(all.finish(held));
+        const clock::time_point began = all.now();
+        const outcome_ptr ended = all.shut_down(locks);
+        REQUIRE(all.finish(ended));
+        CHECK(!ended->error);
+        CHECK(ended->at - began <= 1ms);
+    }
+}
+
+TEST_CASE("an unknown error is taken for permanent after a few tries", "[release][scenario-87]")
+{
+    simulation all{5};
+    told_risks told;
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    scripted_master& master = all.master(0);
+    master.refuse("release", "-ERR nobody has seen this error yet\r\n");
+    lock_and_release(all, locks, 50);
+    all.run_for(30s);
+    CHECK(master.count("release") > 50);
+    CHECK(master.count("release") <= 6 * 50);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::release_refused);
+    const std::size_t settled = master.count("release");
+    lock_and_release(all, locks, 50);
+    all.run_for(30s);
+    CHECK(master.count("release") == settled + 50);
+    CHECK(told.all.size() == 1);
+    const clock::time_point began = all.now();
+    const outcome_ptr ended = all.shut_down(locks);
+    REQUIRE(all.finish(ended));
+    CHECK(ended->at - began <= 1ms);
+}
+
+TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
+{
+    simulation all{3};
+    told_risks told;
+    lock_manager locks = all.make_connected_manager(told.options(all));
+    SECTION("where a release finds it, there is nothing to release")
+    {
+        all.master(0).set_hash("lock:r");
+        all.master(1).set_hash("lock:r");
+        const outcome_ptr none = all.try_acquire(locks, "r", {.ttl = 60s});
+        REQUIRE(all.finish(none));
+        CHECK(none->error == errc::held_by_other);
+        all.run_for(30s);
+        CHECK(all.master(0).count("release") == 1);
+        CHECK(all.master(1).count("release") == 1);
+        CHECK(all.master(2).key_count() == 0);
+        CHECK(told.all.size() == 2);
+        CHECK(told.all[0].what == risk::release_refused);
+        CHECK(told.all[0].detail.starts_with("a key is not a lock: WRONGTYPE "));
+    }
+    SECTION("where it took the place of a lock, a release confirms that the lock has gone")
+    {
+        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(all.finish(got));
+        all.run_until_idle();
+        for (const auto& each : all.masters())
+        {
+            each->set_hash("lock:r");
+        }
+        const outcome_ptr released = all.release(got->lease);
+        REQUIRE(all.finish(released));
+        CHECK(!released->error);
+        CHECK(released->report.already_gone());
+    }
+    SECTION("where it took the place of a lock, an extension loses the lease")
+    {
+        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(all.finish(got));
+        all.run_until_idle();
+        all.master(0).set_hash("lock:r");
+        all.master(1).set_hash("lock:r");
+        const outcome_ptr extended = all.extend(got->lease, 60s);
+        REQUIRE(all.finish(extended));
+        CHECK(extended->error == errc::lease_lost);
+        CHECK_FALSE(got->lease.valid());
+    }
+}
+
+TEST_CASE("a master that refuses releases for long gets few of them", "[release][scenario-88]")
+{
+    const std::string said =
+        GENERATE("-BUSY Redis is busy running a script.\r\n", "-LOADING Redis is loading\r\n");
+    simulation all{5};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& master = all.master(0);
+    master.refuse("release", said);
+    constexpr std::size_t keys = 1000;
+    lock_and_release(all, locks, keys);
+    const std::size_t before = master.count("release");
+    all.run_for(60s);
+    // A batch after each delay, which is a quarter of a second on the average once it has grown.
+    CHECK(master.count("release") - before <= 400 * 128);
+    // Others go ahead meanwhile.
+    lock_and_release(all, locks, 10);
+    master.answer_as_usual();
+    CHECK(all.run_until_no_keys());
+}
+
+TEST_CASE(
+    "outstanding keys are released in batches that other commands don't wait for", "[release][scenario-88]")
+{
+    constexpr std::size_t batch = 128;
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& master = all.master(0);
+    std::vector<outcome_ptr> held;
+    for (int count = 0; count < 1000; ++count)
+    {
+        held.push_back(all.acquire(locks, "r" + std::to_string(count), {.ttl = 600s, .wait = 0ms}));
+    }
+    all.run_until_idle();
+    REQUIRE(master.key_count() == 1000);
+    master.door = entrance::refuses;
+    master.break_connections();
+    all.run_for(10ms);
+    for (const outcome_ptr& each : held)
+    {
+        REQUIRE(all.finish(all.release(each->lease)));
+    }
+    master.forget_log();
+    master.network.back = 5ms;
+    master.door = entrance::open;
+    REQUIRE(all.run_until([&] { return master.count("release") > 0; }, 10s));
+    const clock::time_point began = all.now();
+    const outcome_ptr other = all.acquire(locks, "other", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.run_until([&] { return master.count("SET") > 0; }, 1s));
+    CHECK(all.now() - began == 100us);
+    CHECK(master.count("release") <= batch);
+    CHECK(!other->error);
+    REQUIRE(all.run_until([&] { return master.key_count() == 1; }, 1s));
+    CHECK(master.count("release") == 1000);
+    // Nowhere more than a batch in one round trip.
+    std::vector<std::size_t> sizes;
+    clock::time_point last{};
+    for (const received& each : master.log())
+    {
+        if (each.what == "release")
+        {
+            if (each.at != last)
+            {
+                sizes.push_back(0);
+            }
+            last = each.at;
+            ++sizes.back();
+        }
+    }
+    CHECK(*std::max_element(sizes.begin(), sizes.end()) <= batch);
+}
+
+TEST_CASE("a SET that is refused doesn't hide one of the same owner id that has run", "[rejoin][scenario-87]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& master = all.master(0);
+    // The first SET is answered when nobody waits any more: the lease is held without this master.
+    master.answer("SET", {.bytes = "-ERR upstream timed out\r\n", .runs = true});
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    REQUIRE(!got->error);
+    all.run_until_idle();
+    // It looks away once, so that it is sent the SET again; and refuses that.
+    master.answer("extend", {.bytes = ":0\r\n"});
+    master.answer("SET", {.bytes = "-OOM command not allowed\r\n"});
+    const outcome_ptr extended = all.extend(got->lease, 60s);
+    REQUIRE(all.finish(extended));
+    REQUIRE(!extended->error);
+    all.run_until_idle();
+    REQUIRE(master.count("SET") == 2);
+    master.answer("release", {.bytes = "-BUSY busy\r\n"}, 2);
+    const outcome_ptr released = all.release(got->lease);
+    REQUIRE(all.finish(released));
+    CHECK(all.run_until_no_keys());
+    CHECK(master.count("release") == 3);
+}
+
+TEST_CASE("a server that pushes what was not asked for is disconnected after 16", "[connection][scenario-89]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& master = all.master(0);
+    const auto push = [&](std::size_t times)
+    {
+        std::string bytes;
+        for (std::size_t count = 0; count < times; ++count)
+        {
+            bytes += ">2\r\n$7\r\nmessage\r\n$2\r\nhi\r\n";
+        }
+        master.link().reply(bytes);
+        all.run_until_idle();
+    };
+    push(15);
+    CHECK(master.count("HELLO") == 1);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(got->report.count(vote::granted) >= 2);
+    push(1);
+    CHECK(master.clients() == 0);
+    const outcome_ptr without = all.acquire(locks, "without", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(without));
+    CHECK(without->report.masters()[0].reason == master_errc::protocol_error);
+    CHECK(without->report.masters()[0].detail.view() == "it sent 16 pushes that were not asked for");
+    all.run_for(1s);
+    CHECK(master.count("HELLO") == 2);
+    // They are counted for each connection.
+    push(15);
+    all.run_for(1s);
+    CHECK(master.count("HELLO") == 2);
+}
+
+TEST_CASE("a server that pushes in the handshake is disconnected after 16", "[handshake][scenario-89]")
+{
+    simulation all{3};
+    scripted_master& master = all.master(0);
+    std::string bytes;
+    for (int count = 0; count < 16; ++count)
+    {
+        bytes += ">1\r\n+hello\r\n";
+    }
+    master.refuse("HELLO", bytes);
+    lock_manager locks = all.make_manager();
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(!got->error);
+    CHECK(got->report.masters()[0].vote == vote::unsent);
+    CHECK(got->report.masters()[0].reason == master_errc::protocol_error);
+    CHECK(got->report.masters()[0].detail.view() == "it sent 16 pushes that were not asked for");
+}
+
+TEST_CASE("a master that announces another one's run id never takes its place", "[handshake][scenario-90]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    scripted_master& honest = all.master(0);
+    scripted_master& liar = all.master(2);
+    liar.restart(honest.run_id, true);
+    all.run_for(2s);
+    // Whenever the honest one is away the liar is at the door.
+    for (int times = 0; times < 3; ++times)
+    {
+        honest.door = entrance::refuses;
+        honest.break_connections();
+        all.run_for(5s);
+        honest.door = entrance::open;
+        all.run_for(1s);
+        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(all.finish(got));
+        CHECK(!got->error);
+        CHECK(got->report.masters()[2].reason == master_errc::same_server);
+        REQUIRE(all.finish(all.release(got->lease)));
+        all.run_until_idle();
+    }
+    CHECK(liar.count("SET") == 0);
+    CHECK(honest.count("SET") == 3);
+}
+
+TEST_CASE("two masters whose addresses are exchanged are connected again", "[handshake][scenario-90]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    all.put(0, 1);
+    all.put(1, 0);
+    all.master(0).break_connections();
+    all.master(1).break_connections();
+    all.run_for(5s);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    all.run_until_idle();
+    CHECK(all.keys() == 3);
+}
+
+} // namespace redlock::test
