@@ -5,8 +5,10 @@
 #include "harness/client.hpp"
 
 #include "support/child_process.hpp"
-#include "support/loopback.hpp"
 #include "support/server.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 
 #include <chrono>
 #include <string>
@@ -37,7 +39,8 @@ class peer_client final : public client
     std::string read_line(std::chrono::nanoseconds time_limit);
 
     test::temporary_directory directory_;
-    test::unique_fd socket_;
+    boost::asio::io_context io_{1};
+    boost::asio::local::stream_protocol::socket socket_{io_};
     test::child_process program_;
     std::string unread_;
     std::string name_;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/algorithm/string/replace.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -44,18 +45,9 @@ constexpr std::array<int, 4> shapes{7, 5, 9, 13};
 constexpr std::size_t max_marked_points = 30; // With more points the markers hide the line.
 
 /// Quotes a string for gnuplot.
-std::string quoted(std::string_view text)
+std::string quoted(const std::string& text)
 {
-    std::string out = "'";
-    for (const char byte : text)
-    {
-        out += byte;
-        if (byte == '\'')
-        {
-            out += byte;
-        }
-    }
-    return out + '\'';
+    return fmt::format("'{}'", boost::replace_all_copy(text, "'", "''"));
 }
 
 std::pair<std::string_view, std::string_view> kind_and_variant(std::string_view name)

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include <boost/algorithm/string/replace.hpp>
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 #include <fmt/ranges.h>
@@ -25,26 +26,11 @@ namespace
 
 std::string escaped(std::string_view text)
 {
-    std::string out;
-    for (const char byte : text)
+    std::string out{text};
+    for (const auto& [plain, entity] :
+         {std::pair{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}})
     {
-        switch (byte)
-        {
-        case '&':
-            out += "&amp;";
-            break;
-        case '<':
-            out += "&lt;";
-            break;
-        case '>':
-            out += "&gt;";
-            break;
-        case '"':
-            out += "&quot;";
-            break;
-        default:
-            out += byte;
-        }
+        boost::replace_all(out, plain, entity);
     }
     return out;
 }
