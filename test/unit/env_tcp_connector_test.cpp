@@ -95,12 +95,15 @@ tcp::endpoint endpoint_of(int port)
     return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
 }
 
-/// A name that leads to 127.0.0.1, and hangs while this lives.
+/// A name that leads to 127.0.0.1, and hangs while this lives. Each is another: the thread of an earlier one may be there
+/// still.
 class hanging_name
 {
   public:
-    explicit hanging_name(std::string name) : name_{std::move(name)}
+    hanging_name()
     {
+        static int count = 0;
+        name_ = "hung" + std::to_string(++count) + ".invalid";
         const std::lock_guard lock{resolver().mutex};
         resolver().hanging.insert(name_);
         resolver().leads_to[name_] = "127.0.0.1";
@@ -304,7 +307,7 @@ TEST_CASE("a name without any address ends with the resolver's error")
 TEST_CASE("a name that hangs delays no other", "[resolver][threads]")
 {
     const listener good = listen_on_loopback();
-    const hanging_name hung{"hung.invalid"};
+    const hanging_name hung;
     attempt waiting{hung.name(), good.port};
     waiting.begin_with_name(60s);
     let_name_lead_to("healthy.invalid", "127.0.0.1");
@@ -319,7 +322,7 @@ TEST_CASE(
     "the application resolves while a master's name hangs in the same io_context", "[resolver][threads]")
 {
     const listener good = listen_on_loopback();
-    const hanging_name hung{"hung.invalid"};
+    const hanging_name hung;
     attempt waiting{hung.name(), good.port};
     waiting.begin_with_name(60s);
     let_name_lead_to("healthy.invalid", "127.0.0.1");
@@ -335,7 +338,7 @@ TEST_CASE(
 TEST_CASE("a name that hangs is asked for once, and all who want it share the answer", "[resolver][threads]")
 {
     const listener good = listen_on_loopback();
-    hanging_name hung{"hung.invalid"};
+    hanging_name hung;
     {
         attempt forgotten{hung.name(), good.port};
         forgotten.begin_with_name(60s);
@@ -361,7 +364,7 @@ TEST_CASE("a name that hangs is asked for once, and all who want it share the an
 
 TEST_CASE("a name that hangs can be given up at once, and its io_context destroyed", "[resolver][threads]")
 {
-    hanging_name hung{"hung.invalid"};
+    hanging_name hung;
     {
         attempt closed{hung.name(), 6379};
         closed.begin_with_name(60s);
@@ -383,7 +386,7 @@ TEST_CASE("a name that hangs can be given up at once, and its io_context destroy
 TEST_CASE("run() doesn't return while a name is being resolved", "[resolver][threads]")
 {
     const listener good = listen_on_loopback();
-    hanging_name hung{"hung.invalid"};
+    hanging_name hung;
     attempt one{hung.name(), good.port};
     one.begin_with_name(60s);
     hung.wait_for_call();
@@ -416,9 +419,16 @@ TEST_CASE("as many names hang at once as are allowed, and a further one is refus
     std::vector<std::unique_ptr<attempt>> waiting;
     for (std::size_t count = 0; count < env::name_lookup::max_in_progress; ++count)
     {
-        hung.push_back(std::make_unique<hanging_name>("hung" + std::to_string(count) + ".invalid"));
-        waiting.push_back(std::make_unique<attempt>(hung.back()->name(), 6379));
-        waiting.back()->begin_with_name(60s);
+        hung.push_back(std::make_unique<hanging_name>());
+        // Threads of the tests before may still be there: until they have ended there is less room.
+        std::unique_ptr<attempt> one;
+        do
+        {
+            one = std::make_unique<attempt>(hung.back()->name(), 6379);
+            one->begin_with_name(60s);
+            one->io().poll();
+        } while (one->ended());
+        waiting.push_back(std::move(one));
     }
     attempt refused{"one-more.invalid", 6379};
     refused.begin_with_name(60s);
@@ -444,7 +454,7 @@ TEST_CASE("as many names hang at once as are allowed, and a further one is refus
 TEST_CASE("a forked process looks up again what hangs in its parent", "[resolver]")
 {
     const listener good = listen_on_loopback();
-    hanging_name hung{"hung.invalid"};
+    hanging_name hung;
     attempt in_parent{hung.name(), good.port};
     in_parent.begin_with_name(60s);
     hung.wait_for_call();
