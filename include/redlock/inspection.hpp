@@ -25,10 +25,13 @@ struct master_inspection
 {
     /// Why there is no answer; empty if there is one.
     error_code reason;
-    /// What the server said to it; often empty. Never holds a password.
+    /// What the server said to it, also where its key is of another type: "WRONGTYPE ..."; often empty. Never holds a
+    /// password.
     short_text detail;
-    /// The owner id that its key has, escaped and cut off if it is none of this library's; empty if there is no
-    /// key.
+    /// Whether it has a key for the resource. A key of any type and value keeps the resource from being locked there.
+    bool has_key = false;
+    /// The owner id that its key has, escaped and cut off if it is none of this library's. Empty without a key, with an
+    /// empty one, and with one of another type (a hash, a list).
     short_text owner_id;
     /// For how long yet, by the master's own clock. Empty without a key, and for one that never expires.
     std::optional<std::chrono::milliseconds> expires_in;
@@ -53,6 +56,8 @@ class REDLOCK_API inspection
     std::size_t quorum() const noexcept { return quorum_of(masters_.size()); }
     /// How many masters gave an answer.
     std::size_t answered() const noexcept;
+    /// How many masters have a key, of whatever owner and type.
+    std::size_t taken() const noexcept;
     /// How many masters have a key of this owner.
     std::size_t count(std::string_view owner_id) const noexcept;
     /// The owner id that a quorum of the masters has: who holds the resource. Empty if nobody does. Good as long as

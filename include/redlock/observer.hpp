@@ -22,7 +22,7 @@ struct master_up
 {
     std::size_t index;  ///< Its place in `config::masters`.
     std::string name;   ///< Its address, without credentials.
-    std::string server; ///< Its run id; empty if it doesn't tell.
+    std::string server; ///< Its run id, escaped and cut off if it is none; empty if it doesn't tell.
 };
 
 /// A master can't be asked any more, or couldn't be connected to. Said once per outage and reason.

@@ -38,7 +38,7 @@ std::optional<milliseconds> held_for(const inspection& found, std::string_view o
     std::vector<milliseconds> times;
     for (const master_inspection& each : found.masters())
     {
-        if (!each.reason && each.owner_id.view() == owner)
+        if (each.has_key && each.owner_id.view() == owner)
         {
             times.push_back(each.expires_in.value_or(milliseconds::max()));
         }
@@ -62,12 +62,17 @@ std::string text_of(const master_inspection& master)
             "no answer: {}{}", what_happened(master.reason),
             detail.empty() ? std::string{} : fmt::format(" (\"{}\")", detail));
     }
-    if (master.owner_id.view().empty())
+    if (!master.has_key)
     {
         return "free";
     }
+    const std::string_view owner = master.owner_id.view();
+    const std::string_view detail = master.detail.view();
+    const std::string what = !owner.empty()   ? fmt::format("held by {}", owner)
+                             : detail.empty() ? std::string{"has an empty key, which is no lock"}
+                                              : fmt::format("has a key that is no lock (\"{}\")", detail);
     return fmt::format(
-        "held by {}, {}", master.owner_id.view(),
+        "{}, {}", what,
         master.expires_in ? "for another " + in_seconds(*master.expires_in) : std::string{"without an end"});
 }
 
@@ -84,8 +89,11 @@ std::string verdict(const inspection& found, std::string_view resource)
     const std::string_view owner = found.holder();
     if (owner.empty())
     {
+        const bool blocked = all - found.taken() < found.quorum();
         return fmt::format(
-            "{} isn't held: no owner has it on a quorum of the masters ({} of {}); {} answered", name,
+            "{} isn't held{}: no owner has it on a quorum of the masters ({} of {}); {} answered", name,
+            blocked ? fmt::format(", and can't be locked while {} masters have a key for it", found.taken())
+                    : "",
             found.quorum(), all, found.answered());
     }
     const auto least = held_for(found, owner);
@@ -112,9 +120,10 @@ std::string json_of(const inspection& found, std::size_t index)
 {
     const master_inspection& master = found.masters()[index];
     return fmt::format(
-        R"({{"master":{},"answered":{},"owner_id":{},"expires_in_ms":{},"error":{},"detail":{}}})",
-        json_string(found.name(index)), !master.reason, json_string_or_null(master.owner_id.view()),
-        json_or_null(master.expires_in), master.reason ? json_string(what_happened(master.reason)) : "null",
+        R"({{"master":{},"answered":{},"has_key":{},"owner_id":{},"expires_in_ms":{},"error":{},"detail":{}}})",
+        json_string(found.name(index)), !master.reason, master.has_key,
+        json_string_or_null(master.owner_id.view()), json_or_null(master.expires_in),
+        master.reason ? json_string(what_happened(master.reason)) : "null",
         json_string_or_null(master.detail.view()));
 }
 

@@ -53,7 +53,10 @@ class clocks final : public answers
 class settings final : public answers
 {
   public:
-    settings(std::size_t masters, env::wake& listener) : answers{masters, listener}, said_(masters) {}
+    settings(std::size_t masters, const redactor& redacted, env::wake& listener)
+        : answers{masters, listener}, redacted_{redacted}, said_(masters)
+    {
+    }
 
     void write_to(std::vector<master_examination>& found) const
     {
@@ -90,12 +93,13 @@ class settings final : public answers
         {
             if (const resp::node* value = reply.find(name))
             {
-                said_[master].emplace_back(name, short_text{value->text}.view());
+                said_[master].emplace_back(name, redacted_.show(value->text).view());
             }
         }
     }
     void take_failure(std::size_t, const net::answer&) noexcept override {}
 
+    const redactor& redacted_;
     std::vector<std::vector<std::pair<std::string, std::string>>> said_;
 };
 
@@ -156,7 +160,7 @@ env::flow examine(lock_service& service, examine_call call)
     std::deque<question<settings>> told;
     for (const std::string_view pattern : {"append*", "save"})
     {
-        const question<settings>& asked = told.emplace_back(masters, self.wake);
+        const question<settings>& asked = told.emplace_back(masters, service.redacted(), self.wake);
         command.clear();
         resp::append_command(command, {"CONFIG", "GET", pattern});
         service.ask(command, *asked);

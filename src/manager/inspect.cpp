@@ -17,7 +17,8 @@ namespace
 class holders final : public answers
 {
   public:
-    holders(std::size_t masters, env::wake& listener) : answers{masters, listener}, said_(masters)
+    holders(std::size_t masters, const redactor& redacted, env::wake& listener)
+        : answers{masters, listener}, redacted_{redacted}, said_(masters)
     {
         for (master_inspection& each : said_)
         {
@@ -30,16 +31,18 @@ class holders final : public answers
   private:
     void take(std::size_t master, const resp::reply& reply) noexcept override
     {
-        take_failure(master, net::read_inspect(reply));
+        const net::key_state found = net::read_inspect(reply);
+        said_[master] = {
+            found.reason, redacted_.show(found.detail), found.exists, redacted_.show(found.owner_id),
+            found.expires_in};
     }
     void take_failure(std::size_t master, const net::answer& said) noexcept override
     {
-        master_inspection& entry = said_[master];
-        entry.reason = said.reason;
-        (said.reason ? entry.detail : entry.owner_id) = short_text{said.text};
-        entry.expires_in = said.time_left;
+        said_[master].reason = said.reason;
+        said_[master].detail = redacted_.show(said.text);
     }
 
+    const redactor& redacted_;
     std::vector<master_inspection> said_;
 };
 
@@ -71,7 +74,7 @@ env::flow inspect(lock_service& service, inspect_call call)
     {
         co_await self.wake;
     }
-    const question<holders> asked{service.names()->size(), self.wake};
+    const question<holders> asked{service.names()->size(), service.redacted(), self.wake};
     std::string command;
     net::append_inspect(command, service.options().key_prefix + call.resource);
     service.ask(command, *asked);

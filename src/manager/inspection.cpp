@@ -20,12 +20,18 @@ std::size_t inspection::answered() const noexcept
         masters_.begin(), masters_.end(), [](const master_inspection& each) { return !each.reason; }));
 }
 
+std::size_t inspection::taken() const noexcept
+{
+    return static_cast<std::size_t>(std::count_if(
+        masters_.begin(), masters_.end(), [](const master_inspection& each) { return each.has_key; }));
+}
+
 std::size_t inspection::count(std::string_view owner_id) const noexcept
 {
     return static_cast<std::size_t>(std::count_if(
         masters_.begin(), masters_.end(),
         [owner_id](const master_inspection& each)
-        { return !each.reason && each.owner_id.view() == owner_id; }));
+        { return each.has_key && each.owner_id.view() == owner_id; }));
 }
 
 std::string_view inspection::holder() const noexcept

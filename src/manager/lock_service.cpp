@@ -50,6 +50,7 @@ lock_service::lock_service(
     std::shared_ptr<const env::environment> outside)
     : way_{std::move(way)},
       options_{std::move(options)},
+      redactor_{options_.masters},
       outside_{std::move(outside)},
       connection_options_{
           options_.connect_timeout, {options_.reconnect_delay_min, options_.reconnect_delay_max},
@@ -263,18 +264,17 @@ std::vector<master_examination> lock_service::describe_masters() const
         if (!one.ready())
         {
             entry.reason = one.last_failure().reason;
-            entry.detail = short_text{one.last_failure().detail}.view();
+            entry.detail = redactor_.show(one.last_failure().detail).view();
             continue;
         }
         if (one.facts().tells)
         {
-            entry.server = short_text{one.facts().server + ' ' + one.facts().version}.view();
-            entry.run_id = short_text{one.run_id()}.view();
+            entry.server = redactor_.show(one.facts().server + ' ' + one.facts().version).view();
+            entry.run_id = redactor_.show(one.run_id()).view();
         }
         for (const found_risk& each : one.risks())
         {
-            const short_text escaped{each.detail};
-            entry.risks.push_back({each.what, std::string{escaped.view()}});
+            entry.risks.push_back({each.what, std::string{redactor_.show(each.detail).view()}});
         }
     }
     return found;
@@ -290,7 +290,7 @@ void lock_service::on_up(std::size_t master, std::string_view run_id)
     last_down_[master] = {};
     if (observed())
     {
-        notify(master_up{master, names_->at(master), std::string{run_id}});
+        notify(master_up{master, names_->at(master), std::string{redactor_.show(run_id).view()}});
     }
     const auto ready = static_cast<std::size_t>(std::count_if(
         connections_.begin(), connections_.end(), [](const auto& each) { return each->ready(); }));
@@ -302,8 +302,8 @@ void lock_service::on_down(std::size_t master, const net::failure& why)
 {
     if (observed() && last_down_[master] != why.reason && !closing_)
     {
-        const short_text escaped{why.detail};
-        notify(master_down{master, names_->at(master), why.reason, std::string{escaped.view()}});
+        const short_text shown = redactor_.show(why.detail);
+        notify(master_down{master, names_->at(master), why.reason, std::string{shown.view()}});
     }
     last_down_[master] = why.reason;
     tell_closer();
@@ -314,8 +314,8 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
 {
     if (observed())
     {
-        const short_text escaped{detail};
-        notify(master_at_risk{master, names_->at(master), what, std::string{escaped.view()}});
+        const short_text shown = redactor_.show(detail);
+        notify(master_at_risk{master, names_->at(master), what, std::string{shown.view()}});
     }
 }
 

@@ -18,6 +18,7 @@
 #include "manager/holding.hpp"
 #include "manager/keeper.hpp"
 #include "manager/notifier.hpp"
+#include "manager/redactor.hpp"
 #include "manager/round.hpp"
 #include "net/connection.hpp"
 #include "net/run_ids.hpp"
@@ -200,6 +201,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     awaited_round send_releases(holding& about, env::wake& listener);
     /// A question to all masters.
     void ask(std::string_view command, net::voter& asker);
+    /// How whatever a server said is shown.
+    const redactor& redacted() const noexcept { return redactor_; }
     /// What is known of the masters, without asking.
     std::vector<master_examination> describe_masters() const;
     /// Releases what a lost round may have left. Nobody waits for it.
@@ -275,6 +278,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     std::shared_ptr<gate> way_;
     config options_;
+    redactor redactor_;
     std::shared_ptr<const env::environment> outside_;
     std::shared_ptr<const report::master_names> names_;
     std::shared_ptr<notifier> notifier_;

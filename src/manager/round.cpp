@@ -239,7 +239,7 @@ void round::book(std::size_t master, clock::duration elapsed, const net::answer&
     if (said.reason || !said.text.empty())
     {
         failed_.resize(ballot_.masters());
-        failed_[master] = {said.reason, short_text{said.text}};
+        failed_[master] = {said.reason, service_.redacted().show(said.text)};
     }
 }
 

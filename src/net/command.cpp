@@ -176,35 +176,37 @@ answer read_turn(const resp::reply& reply) noexcept
     return said;
 }
 
-answer read_inspect(const resp::reply& reply) noexcept
+key_state read_inspect(const resp::reply& reply) noexcept
 {
-    if (reply.is_error())
-    {
-        return read_error(reply);
-    }
+    key_state found;
     const bool is_pair = reply.root().kind == resp::kind::array && reply.nodes.size() == 3 &&
                          reply.nodes[2].kind == resp::kind::integer;
-    if (!is_pair)
+    const resp::node& value = is_pair ? reply.nodes[1] : reply.root();
+    const bool is_error = value.kind == resp::kind::simple_error || value.kind == resp::kind::bulk_error;
+    if (is_error)
     {
-        return unexpected();
+        found.detail = value.text;
     }
-    const resp::node& value = reply.nodes[1];
+    const bool other_type = is_pair && is_error && value.text.starts_with("WRONGTYPE");
+    if (is_error && !other_type)
+    {
+        found.reason = reason_of(core::classify(value.text));
+        return found;
+    }
+    const bool is_value = value.kind == resp::kind::bulk_string;
+    if (!is_pair || (!is_value && !other_type && value.kind != resp::kind::null))
+    {
+        found.reason = master_errc::protocol_error;
+        return found;
+    }
+    found.exists = is_value || other_type;
+    found.owner_id = is_value ? value.text : std::string_view{};
     const std::int64_t left = reply.nodes[2].integer;
-    if (value.kind == resp::kind::null)
+    if (found.exists && left >= 0)
     {
-        return answered(vote::granted);
+        found.expires_in = std::chrono::milliseconds{left};
     }
-    if (value.kind != resp::kind::bulk_string)
-    {
-        return unexpected();
-    }
-    answer said = answered(vote::held);
-    said.text = value.text;
-    if (left >= 0)
-    {
-        said.time_left = std::chrono::milliseconds{left};
-    }
-    return said;
+    return found;
 }
 
 std::optional<std::chrono::microseconds> read_time(const resp::reply& reply) noexcept

@@ -83,9 +83,15 @@ redis.call("set", line, "line " .. whose .. " " .. since .. " " .. turn .. " " .
 return turn - now)lua",
     "f74a54abf2623c62e009162145bc8472d000b3c4"};
 
-/// Tells whose the key is and when it expires. Always sent in full: it is rare, and is told apart from no other.
-inline constexpr std::string_view inspect_script =
-    R"lua(return {redis.call("get", KEYS[1]), redis.call("pttl", KEYS[1])})lua";
+/// As much of a foreign value as a `short_text` can show of it, and the byte that says that there is more.
+inline constexpr std::size_t max_inspected_bytes = short_text::capacity + 1;
+
+/// Returns the value of the key, cut off, and when it expires. A value of another type is an error in the value's place.
+/// Always sent with EVAL: it is rare and needs no digest.
+inline constexpr std::string_view inspect_script = R"lua(local value = redis.pcall("get", KEYS[1])
+if type(value) == "string" then value = string.sub(value, 1, 96) end
+return {value, redis.call("pttl", KEYS[1])})lua";
+static_assert(max_inspected_bytes == 96, "the script has the number too");
 
 /// How a script is named: by its digest, or in full where the server didn't know the digest.
 enum class script_form : std::uint8_t
@@ -143,9 +149,18 @@ answer read_release(const resp::reply& reply) noexcept;
 /// Of the turn in a line: 0 is granted, -1 is granted and others wait, a positive number is held, with the time until
 /// the turn.
 answer read_turn(const resp::reply& reply) noexcept;
-/// Of an inspection: without a key it is granted; with one it is held, `text` is its value and `time_left` the time
-/// that is left, unless it never expires.
-answer read_inspect(const resp::reply& reply) noexcept;
+/// What a master has under a key.
+struct key_state
+{
+    error_code reason; // Why that isn't known.
+    bool exists = false;
+    std::string_view owner_id; // Its value, cut off. Empty for one of another type.
+    std::string_view detail;   // What the server said of it. Both are valid as long as the reply.
+    std::optional<std::chrono::milliseconds> expires_in{};
+};
+
+/// Of an inspection.
+key_state read_inspect(const resp::reply& reply) noexcept;
 /// Of TIME: what the server's clock shows, since 1970; empty for anything else.
 std::optional<std::chrono::microseconds> read_time(const resp::reply& reply) noexcept;
 /// By how much a clock is off, in words.

@@ -72,7 +72,8 @@ TEST_CASE(
         "{\"resource\":\"a\\\"b\\\\c\\n\\ufffd\xc3\xa9\",\"held\":false,\"owner_id\":null,\"held_on\":0,"
         "\"held_for_ms\":null,\"answered\":5,\"quorum\":3,\"masters\":[{\"master\":\"" +
         masters.any().url() +
-        "\",\"answered\":true,\"owner_id\":\"stranger\\\"\\\\\",\"expires_in_ms\":null,\"error\":null,"
+        "\",\"answered\":true,\"has_key\":true,\"owner_id\":\"stranger\\\"\\\\\",\"expires_in_ms\":null,"
+        "\"error\":null,"
         "\"detail\":null},"));
     CHECK(text.ends_with("]}\n"));
     CHECK(std::count(text.begin(), text.end(), '\n') == 1);
@@ -88,11 +89,34 @@ TEST_CASE(
         held.output(), "^\\{\"resource\":\"job\",\"held\":true,\"owner_id\":\"me\",\"held_on\":4,"
                        "\"held_for_ms\":[0-9]+,\"answered\":4,\"quorum\":3,"));
     CHECK(matches(
-        held.output(),
-        fmt::format(
-            "\\{{\"master\":\"{}\",\"answered\":false,\"owner_id\":null,\"expires_in_ms\":null,"
-            "\"error\":\".+\",\"detail\":null\\}}\\]\\}}\n$",
-            masters.servers[4].url())));
+        held.output(), fmt::format(
+                           "\\{{\"master\":\"{}\",\"answered\":false,\"has_key\":false,\"owner_id\":null,"
+                           "\"expires_in_ms\":null,"
+                           "\"error\":\".+\",\"detail\":null\\}}\\]\\}}\n$",
+                           masters.servers[4].url())));
+}
+
+TEST_CASE(
+    "status shows keys that are no locks, and that they keep the resource from being locked",
+    "[status][scenario-92]")
+{
+    five_masters masters;
+    for (server& each : masters.servers)
+    {
+        each.command({"HSET", "lock:job", "field", "1"});
+    }
+    masters.any().command({"DEL", "lock:job"});
+    masters.any().command({"SET", "lock:job", ""});
+    const command shown{{"status", "job"}, masters.environment()};
+    CHECK(shown.wait() == process_end{.exit_code = 1});
+    CHECK(shown.output().starts_with(
+        masters.any().url() + "  has an empty key, which is no lock, without an end\n"));
+    CHECK(matches(
+        shown.output(),
+        masters.servers[1].url() + "  has a key that is no lock \\(\"WRONGTYPE .*\"\\), without an end\n"));
+    CHECK(matches(
+        shown.output(),
+        "\n'job' isn't held, and can't be locked while 5 masters have a key for it: .*; 5 answered\n$"));
 }
 
 TEST_CASE("With -v it says what happens, each line with the time since the start")

@@ -43,6 +43,7 @@ TEST_CASE("an inspection of a free resource finds no key on any master", "[threa
     for (const master_inspection& each : got.found.masters())
     {
         CHECK_FALSE(each.reason);
+        CHECK_FALSE(each.has_key);
         CHECK(each.owner_id.view().empty());
         CHECK_FALSE(each.expires_in);
     }
@@ -78,10 +79,93 @@ TEST_CASE("an inspection tells who holds a resource and for how long yet, on eve
     CHECK(masters[2].owner_id.view() == held.owner_id());
     CHECK_FALSE(masters[2].expires_in);
     CHECK(masters[3].owner_id.view() == "some\\nbody");
-    CHECK(masters[4].reason == master_errc::command_failed);
+    CHECK_FALSE(masters[4].reason);
+    CHECK(masters[4].has_key);
+    CHECK(masters[4].owner_id.view().empty());
     CHECK(masters[4].detail.view().starts_with("WRONGTYPE"));
-    CHECK(got.found.answered() == 4);
+    CHECK(got.found.answered() == 5);
     servers[4].command({"DEL", "lock:r"});
+}
+
+TEST_CASE(
+    "an inspection of a huge value drops no connection, and other operations go on [scenario-92]",
+    "[inspect][threads][scenario-92]")
+{
+    std::vector<server> servers = start_servers(3);
+    client one{unhurried(servers)};
+    one.wait_for_masters();
+    const std::string megabyte(std::size_t{1} << 20, 'v');
+    for (server& each : servers)
+    {
+        each.command({"SET", "lock:megabyte", megabyte, "PX", "600000"});
+        each.command({"SETRANGE", "lock:huge", "104857600", "end"});
+    }
+    for (const std::string resource : {"megabyte", "huge"})
+    {
+        std::vector<std::future<acquired>> acquires;
+        for (int count = 0; count < 20; ++count)
+        {
+            acquires.push_back(
+                start_acquire(one.locks(), resource + " beside " + std::to_string(count), {.ttl = long_ttl}));
+        }
+        const inspected got = inspect(one.locks(), resource);
+        CHECK_FALSE(got.error);
+        for (const master_inspection& each : got.found.masters())
+        {
+            INFO(each.reason.message() << ' ' << each.detail.view());
+            CHECK_FALSE(each.reason);
+            CHECK(each.has_key);
+            CHECK(each.expires_in.has_value() == (resource == "megabyte"));
+            CHECK(each.owner_id.view().size() <= short_text::capacity);
+            CHECK(each.owner_id.view().ends_with("..."));
+        }
+        for (std::future<acquired>& each : acquires)
+        {
+            const acquired got_too = take(std::move(each), "an acquire beside the inspection");
+            INFO(got_too.report);
+            CHECK_FALSE(got_too.error);
+            CHECK(got_too.report.count(vote::failed) == 0);
+        }
+    }
+    for (std::size_t index = 0; index < servers.size(); ++index)
+    {
+        CHECK(one.events().downs_of(index).empty());
+    }
+}
+
+TEST_CASE("an empty value, and a value of any type, count as a key", "[inspect][threads][scenario-92]")
+{
+    std::vector<server> servers = start_servers(5);
+    client one{unhurried(servers)};
+    one.wait_for_masters();
+    servers[0].command({"SET", "lock:r", ""});
+    servers[1].command({"HSET", "lock:r", "field", "1"});
+    servers[2].command({"SADD", "lock:r", "member"});
+    servers[3].command({"XADD", "lock:r", "*", "field", "1"});
+    servers[3].command({"PEXPIRE", "lock:r", "600000"});
+    servers[4].command({"ZADD", "lock:r", "1", "member"});
+    const inspected got = inspect(one.locks(), "r");
+    CHECK_FALSE(got.error);
+    CHECK(got.found.answered() == 5);
+    CHECK(got.found.taken() == 5);
+    CHECK(got.found.holder().empty());
+    const auto masters = got.found.masters();
+    CHECK(masters[0].detail.view().empty());
+    for (std::size_t index = 1; index < masters.size(); ++index)
+    {
+        CHECK(masters[index].detail.view().starts_with("WRONGTYPE"));
+    }
+    CHECK_FALSE(masters[2].expires_in);
+    REQUIRE(masters[3].expires_in);
+    CHECK(*masters[3].expires_in > std::chrono::milliseconds{0});
+    // The connections are as they were.
+    CHECK(one.events().downs_of(1).empty());
+    lease held = one.win("another");
+    CHECK_FALSE(release(held).error);
+    for (server& each : servers)
+    {
+        each.command({"DEL", "lock:r"});
+    }
 }
 
 TEST_CASE("an inspection without a quorum of answers says which masters gave none, and why", "[threads]")

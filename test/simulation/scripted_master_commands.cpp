@@ -333,7 +333,7 @@ std::string scripted_master::inspect(const client_state& from, const std::string
         return "*2\r\n" + null(from) + integer(-2);
     }
     const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1;
-    return "*2\r\n" + text(held->value) + integer(left);
+    return "*2\r\n" + text(held->value.substr(0, net::max_inspected_bytes)) + integer(left);
 }
 
 std::string scripted_master::release(const script_arguments& given)

@@ -19,7 +19,7 @@ namespace
 {
 
 // Every row of the table of replies, and some that aren't in it.
-constexpr std::array<std::string_view, 40> wrong_ones{
+constexpr std::array<std::string_view, 42> wrong_ones{
     "+OK\r\n",
     "$-1\r\n",
     "_\r\n",
@@ -56,6 +56,8 @@ constexpr std::array<std::string_view, 40> wrong_ones{
     "%1\r\n$2\r\nid\r\n:7\r\n",
     "%2\r\n$4\r\nmode\r\n$7\r\ncluster\r\n$4\r\nrole\r\n$6\r\nmaster\r\n",
     "$29\r\nrun_id:abc\r\nredis_version:5.0\r\n\r\n",
+    "-ERR you sent \x1b]0;S3same0pen\x07 S3same0p\r\n", // With the password of the scene.
+    "$51\r\nrun_id:\x1b[2JS3same0pen\r\nredis_version:5.S3same0pen\r\n\r\n",
     "HTTP/1.1 400 Bad Request\r\n",
     "*4294967295\r\n",
     "|1\r\n+a\r\n+b\r\n",

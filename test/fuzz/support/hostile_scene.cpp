@@ -83,7 +83,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     options.max_owed = most_owed_;
     options.observer.on_event = [this](const event& what) { check_event(what); };
     const std::uint8_t hostile = input.byte();
-    const bool with_password = (hostile & 0x40U) != 0;
+    with_password_ = (hostile & 0x40U) != 0;
     if ((hostile & 0x80U) != 0)
     {
         options.max_operations = 3;
@@ -97,7 +97,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
         masters_.back()->greets_well = (hostile >> index & 8U) == 0;
         const std::string host = "10.0.0." + std::to_string(index + 1);
         options.masters.emplace_back(
-            "redis://" + (with_password ? ":" + std::string{password} + '@' : std::string{}) + host);
+            "redis://" + (with_password_ ? ":" + std::string{password} + '@' : std::string{}) + host);
     }
     warm_at_latest_ += options.connect_timeout;
     auto outside = std::make_shared<hostile_environment>(environment_, masters_);
@@ -212,18 +212,29 @@ void hostile_scene::check_text(std::string_view text) const
     const bool printable = std::all_of(
         text.begin(), text.end(), [](char one) { return (one >= ' ' && one <= '~') || one == '\n'; });
     require(printable, "something is told that isn't printable");
-    require(text.find(password) == std::string_view::npos, "the password is told");
+    const bool told = with_password_ && text.find(password) != std::string_view::npos;
+    require(!told, "the password is told");
+}
+
+void hostile_scene::check_words(std::string_view text) const
+{
+    check_text(text);
+    require(text.size() <= short_text::capacity, "more of what a server said is told than fits into a line");
 }
 
 void hostile_scene::check_event(const event& what) const
 {
-    if (const auto* down = std::get_if<master_down>(&what))
+    if (const auto* up = std::get_if<master_up>(&what))
     {
-        check_text(down->detail);
+        check_words(up->server);
+    }
+    else if (const auto* down = std::get_if<master_down>(&what))
+    {
+        check_words(down->detail);
     }
     else if (const auto* risky = std::get_if<master_at_risk>(&what))
     {
-        check_text(risky->detail);
+        check_words(risky->detail);
     }
     else if (const auto* decided = std::get_if<round_decided>(&what))
     {

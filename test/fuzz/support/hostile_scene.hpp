@@ -82,6 +82,8 @@ class hostile_scene
     void look();
     void check_lease(const lease& held);
     void check_text(std::string_view text) const;
+    /// Of what a server said.
+    void check_words(std::string_view text) const;
     void check_event(const event& what) const;
     void end_in_order();
     void end_at_once();
@@ -90,6 +92,7 @@ class hostile_scene
     std::shared_ptr<virtual_environment> environment_;
     virtual_world& world_;
     std::size_t most_owed_;
+    bool with_password_ = false;
     witness seen_;
     std::vector<std::unique_ptr<hostile_master>> masters_;
     std::optional<boost::asio::io_context> io_{std::in_place};

@@ -285,8 +285,8 @@ void hostile_scene::inspect()
         require(!std::exchange(what->done, true), "an operation ends twice");
         for (const master_inspection& each : found.masters())
         {
-            check_text(each.detail.view());
-            check_text(each.owner_id.view());
+            check_words(each.detail.view());
+            check_words(each.owner_id.view());
         }
     };
     locks_->async_inspect(
@@ -302,9 +302,9 @@ void hostile_scene::examine()
         for (const master_examination& each : found)
         {
             check_text(each.name);
-            check_text(each.detail);
-            check_text(each.server);
-            check_text(each.run_id);
+            check_words(each.detail);
+            check_words(each.server);
+            check_words(each.run_id);
         }
     };
     locks_->async_examine(asio::bind_cancellation_slot(what->cancel.slot(), std::move(done)));

@@ -130,11 +130,13 @@ void miss_replicas(universe& all, chance& draws)
     refuse_writes(all, draws, "NOREPLICAS", "-NOREPLICAS Not enough good replicas to write.\r\n");
 }
 
-/// After some refusals in a row, a release that is refused so isn't asked for again.
+/// With the password of the masters, if they have one, and what a terminal takes for commands. After some refusals in a row,
+/// a release that is refused so isn't repeated.
 void fail_oddly(universe& all, chance& draws)
 {
     all.allow_leftovers();
-    refuse_writes(all, draws, "odd error", "-ERR nobody has seen this error yet\r\n");
+    const std::string said = "-ERR you sent \x1b[1m" + all.masters().front()->password + "\x07\r\n";
+    refuse_writes(all, draws, "odd error", said.c_str());
 }
 
 void forget_scripts(universe& all, chance& draws)

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a server said, as it may be shown: short, printable, and without the manager's passwords.
+#include "manager/redactor.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+constexpr std::string_view mark = "***";
+
+/// A `short_text` shows less than a tenth of this, whatever is blanked out of it.
+constexpr std::size_t max_bytes = 1024;
+
+/// A part of a password that is shown is as good as all of it once it has so many bytes.
+constexpr std::size_t telling_bytes = 8;
+
+/// Fewer bytes of a password at the end of a text are taken for chance.
+constexpr std::size_t min_cut_bytes = 3;
+
+/// As Redis quotes arguments in errors and logs (sdscatrepr).
+std::string quoted(std::string_view text)
+{
+    constexpr std::string_view digits = "0123456789abcdef";
+    constexpr std::string_view special = "\\\"\n\r\t\a\b";
+    constexpr std::string_view letters = "\\\"nrtab";
+    std::string out;
+    for (const char each : text)
+    {
+        const auto byte = static_cast<unsigned char>(each);
+        if (const std::size_t at = special.find(each); at != std::string_view::npos)
+        {
+            out += {'\\', letters[at]};
+        }
+        else if (byte >= 0x20 && byte < 0x7f)
+        {
+            out += each;
+        }
+        else
+        {
+            out += {'\\', 'x', digits[byte >> 4], digits[byte & 0x0f]};
+        }
+    }
+    return out;
+}
+
+/// As Redis puts any text into one line.
+std::string in_one_line(std::string text)
+{
+    std::replace_if(
+        text.begin(), text.end(), [](char one) { return one == '\r' || one == '\n'; }, ' ');
+    return text;
+}
+
+/// Wherever the text has the secret, or enough of its beginning.
+void blank_out(std::string& text, std::string_view secret)
+{
+    const std::string_view beginning = secret.substr(0, telling_bytes);
+    for (std::size_t at = text.find(beginning); at != std::string::npos;
+         at = text.find(beginning, at + mark.size()))
+    {
+        const std::string_view rest = std::string_view{text}.substr(at);
+        const auto [end, unlike] = std::mismatch(secret.begin(), secret.end(), rest.begin(), rest.end());
+        text.replace(at, static_cast<std::size_t>(end - secret.begin()), mark);
+    }
+}
+
+/// Where the text ends within the secret: as it is, or in front of the quote that a server closes after a cut.
+void blank_out_cut(std::string& text, std::string_view secret)
+{
+    for (const std::size_t end : {text.size(), text.find_last_not_of("'\"`. ") + 1})
+    {
+        const std::string_view shown = std::string_view{text}.substr(0, end);
+        for (std::size_t length = std::min(secret.size() - 1, telling_bytes - 1); length >= min_cut_bytes;
+             --length)
+        {
+            if (shown.ends_with(secret.substr(0, length)))
+            {
+                text.replace(end - length, length, mark);
+                return;
+            }
+        }
+    }
+}
+
+} // namespace
+
+redactor::redactor(std::span<const master> masters)
+{
+    for (const master& each : masters)
+    {
+        const std::string& password = each.password().reveal();
+        for (std::string form : {password, quoted(password), in_one_line(password)})
+        {
+            if (!form.empty() && std::find(secrets_.begin(), secrets_.end(), form) == secrets_.end())
+            {
+                secrets_.push_back(std::move(form));
+            }
+        }
+    }
+    std::stable_sort(
+        secrets_.begin(), secrets_.end(),
+        [](const std::string& left, const std::string& right) { return left.size() > right.size(); });
+}
+
+short_text redactor::show(std::string_view said) const
+{
+    if (secrets_.empty() || said.empty())
+    {
+        return short_text{said};
+    }
+    std::string text{said.substr(0, max_bytes)};
+    for (const std::string& each : secrets_)
+    {
+        blank_out(text, each);
+        blank_out_cut(text, each);
+    }
+    return short_text{text};
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a server says reaches nobody as it is: every text is short, printable, and without a password.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <boost/asio/error.hpp>
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr std::string_view first_password = "sesame-open";
+constexpr std::string_view other_password = "rosebud";
+
+/// Escape sequences, both passwords, and more than anybody wants to read.
+const std::string evil = "\x1b[2J\x07 sesame-open rosebud \xff" + std::string(60'000, 'x');
+
+std::vector<std::string> texts_of(const std::vector<event>& events)
+{
+    std::vector<std::string> texts;
+    for (const event& each : events)
+    {
+        if (const auto* up = std::get_if<master_up>(&each))
+        {
+            texts.push_back(up->server);
+        }
+        else if (const auto* down = std::get_if<master_down>(&each))
+        {
+            texts.push_back(down->detail);
+        }
+        else if (const auto* at_risk = std::get_if<master_at_risk>(&each))
+        {
+            texts.push_back(at_risk->detail);
+        }
+        else if (const auto* decided = std::get_if<round_decided>(&each))
+        {
+            for (const master_report& vote : decided->report.masters())
+            {
+                texts.emplace_back(vote.detail.view());
+            }
+        }
+    }
+    return texts;
+}
+
+} // namespace
+
+TEST_CASE(
+    "whatever a server says is shown short, printable and without any master's password [scenario-94]",
+    "[secrets][scenario-94]")
+{
+    simulation all{2};
+    config options = all.options();
+    options.masters = {
+        master{"redis://:" + std::string{first_password} + "@10.0.0.1"},
+        master{"redis://:" + std::string{other_password} + "@10.0.0.2"}};
+    all.master(0).password = first_password;
+    all.master(1).password = other_password;
+    std::vector<event> events;
+    options.observer.on_event = [&events](const event& what) { events.push_back(what); };
+    for (std::size_t index = 0; index < 2; ++index)
+    {
+        scripted_master& one = all.master(index);
+        one.run_id = evil;
+        one.run_id += static_cast<char>('a' + index);
+        one.version = "5.0 " + evil.substr(0, 40);
+        one.maxmemory_policy = evil.substr(0, 50);
+    }
+    lock_manager locks = all.make_connected_manager(options);
+    all.master(0).refuse("SET", "-ERR you sent " + evil + "\r\n");
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+
+    std::vector<std::string> texts;
+    locks.async_inspect(
+        "r",
+        [&texts](error_code, const inspection& found)
+        {
+            for (const master_inspection& each : found.masters())
+            {
+                texts.emplace_back(each.detail.view());
+                texts.emplace_back(each.owner_id.view());
+            }
+        });
+    all.master(1).set("lock:other", evil, 10s);
+    locks.async_inspect(
+        "other", [&texts](error_code, const inspection& found)
+        { texts.emplace_back(found.masters()[1].owner_id.view()); });
+    locks.async_examine(
+        [&texts](error_code, const std::vector<master_examination>& found)
+        {
+            for (const master_examination& each : found)
+            {
+                texts.push_back(each.server);
+                texts.push_back(each.run_id);
+                for (const found_risk& one : each.risks)
+                {
+                    texts.push_back(one.detail);
+                }
+            }
+        });
+    all.run_for(3s);
+    all.master(0).break_connections();
+    all.master(0).refuse("HELLO", "-ERR " + evil + "\r\n");
+    all.run_for(1s);
+
+    std::vector<std::string> told = texts_of(events);
+    texts.insert(texts.end(), told.begin(), told.end());
+    CAPTURE(texts);
+    CHECK(texts.size() > 10);
+    CHECK(
+        std::count_if(texts.begin(), texts.end(), [](const auto& each) { return each.ends_with("..."); }) >
+        3);
+    CHECK(std::any_of(
+        texts.begin(), texts.end(),
+        [](const auto& each) { return each.find("\\x1b[2J\\x07 *** *** \\xff") != std::string::npos; }));
+    for (const std::string& each : texts)
+    {
+        CAPTURE(each);
+        CHECK(each.size() <= short_text::capacity);
+        CHECK(std::all_of(each.begin(), each.end(), [](char one) { return one >= ' ' && one <= '~'; }));
+        CHECK(each.find("sesame") == std::string::npos);
+        CHECK(each.find("rosebud") == std::string::npos);
+    }
+    CHECK(got->report.to_string().find("sesame") == std::string::npos);
+}
+
+} // namespace redlock::test
