@@ -3,6 +3,7 @@
 #include "env/tls_context.hpp"
 
 #include <redlock/error.hpp>
+#include <redlock/report.hpp>
 
 #include <fmt/format.h>
 #include <openssl/ssl.h>
@@ -28,6 +29,38 @@ void expect(
     }
 }
 
+/// The system's list, as its administrator may have set it, without key exchange by RSA. TLS 1.3 has none, and a list
+/// that isn't set here.
+std::string ciphers_with_forward_secrecy(SSL_CTX* context)
+{
+    std::string list;
+    const STACK_OF(SSL_CIPHER)* const all = SSL_CTX_get_ciphers(context);
+    for (int index = 0; index < sk_SSL_CIPHER_num(all); ++index)
+    {
+        const SSL_CIPHER* const each = sk_SSL_CIPHER_value(all, index);
+        const int exchange = SSL_CIPHER_get_kx_nid(each);
+        if (exchange != NID_kx_rsa && exchange != NID_kx_rsa_psk && exchange != NID_kx_any)
+        {
+            list.append(list.empty() ? "" : ":").append(SSL_CIPHER_get_name(each));
+        }
+    }
+    return list;
+}
+
+void set_ciphers(SSL_CTX* context, const std::string& asked_for)
+{
+    const std::string list = asked_for.empty() ? ciphers_with_forward_secrecy(context) : asked_for;
+    if (SSL_CTX_set_cipher_list(context, list.c_str()) != 1)
+    {
+        throw system_error{
+            errc::invalid_config, fmt::format(
+                                      "the tls.ciphers '{}' can't be used: it must be a list of ciphers as "
+                                      "OpenSSL takes it, with one that it "
+                                      "has",
+                                      short_text{list}.view())};
+    }
+}
+
 } // namespace
 
 std::shared_ptr<tls_context> make_tls_context(const tls_options& options)
@@ -37,6 +70,8 @@ std::shared_ptr<tls_context> make_tls_context(const tls_options& options)
     ssl::context& context = made->context;
     error_code result;
     SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
+    SSL_CTX_set_options(context.native_handle(), SSL_OP_NO_RENEGOTIATION);
+    set_ciphers(context.native_handle(), options.ciphers);
     // Without this, OpenSSL would ask on the terminal for the password of an encrypted key.
     context.set_password_callback(
         [](std::size_t, ssl::context::password_purpose) { return std::string{}; }, result);

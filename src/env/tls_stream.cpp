@@ -6,10 +6,10 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ssl/error.hpp>
-#include <boost/asio/ssl/host_name_verification.hpp>
 #include <boost/asio/ssl/stream.hpp>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <openssl/x509v3.h>
 
 #include <string>
 #include <utility>
@@ -29,6 +29,16 @@ master_errc reason_of(int verify_error) noexcept
                          verify_error == X509_V_ERR_CERT_NOT_YET_VALID ||
                          verify_error == X509_V_ERR_CRL_HAS_EXPIRED;
     return by_date ? master_errc::certificate_expired : master_errc::certificate_untrusted;
+}
+
+/// Whether a certificate is made out to this host: in its subjectAltName, as RFC 9525 has it.
+bool is_made_out_to(
+    X509* certificate, const std::string& host, unsigned int flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
+{
+    error_code not_a_number;
+    asio::ip::make_address(host, not_a_number);
+    return not_a_number ? X509_check_host(certificate, host.data(), host.size(), flags, nullptr) == 1
+                        : X509_check_ip_asc(certificate, host.c_str(), 0) == 1;
 }
 
 class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
@@ -117,10 +127,16 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
             complaint_ = X509_verify_cert_error_string(error);
             return false;
         }
-        if (!ssl::host_name_verification{host_}(trusted, seen))
+        const bool is_servers = X509_STORE_CTX_get_error_depth(seen.native_handle()) == 0;
+        X509* const certificate = X509_STORE_CTX_get_current_cert(seen.native_handle());
+        if (is_servers && !is_made_out_to(certificate, host_))
         {
             refused_ = master_errc::certificate_wrong_name;
             complaint_ = "it isn't made out to " + host_;
+            if (is_made_out_to(certificate, host_, X509_CHECK_FLAG_ALWAYS_CHECK_SUBJECT))
+            {
+                complaint_ += " in its subjectAltName; its CN doesn't count";
+            }
             return false;
         }
         return true;

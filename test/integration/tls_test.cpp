@@ -5,6 +5,7 @@
 #include "support/certificates.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 namespace redlock::test
@@ -125,6 +126,54 @@ TEST_CASE(
     }
 }
 
+TEST_CASE(
+    "a certificate that has the master's name in its CN alone is refused [scenario-93]",
+    "[tls][threads][scenario-93][own-servers]")
+{
+    authority trusted;
+    const std::string other_names = GENERATE("", "IP:10.0.0.1", "DNS:elsewhere.example");
+    const server at{{.tls = trusted.tls({.made_out_to = other_names, .common_name = "localhost"})}};
+    client one{trusted.trusting(
+        {tcp_address{.host = "localhost", .port = static_cast<std::uint16_t>(at.port()), .tls = true}})};
+    const redlock::master_down down = failure_of(one);
+    CHECK(down.reason == master_errc::certificate_wrong_name);
+    CHECK(down.detail == "it isn't made out to localhost in its subjectAltName; its CN doesn't count");
+}
+
+TEST_CASE(
+    "a server that only exchanges keys by RSA is refused, unless that is asked for [scenario-93]",
+    "[tls][threads][scenario-93][own-servers]")
+{
+    authority trusted;
+    const server at{
+        {.settings = {"--tls-protocols", "TLSv1.2", "--tls-ciphers", "AES256-GCM-SHA384"},
+         .tls = trusted.tls({.rsa = true})}};
+    config options = trusted.trusting({address_of(at)});
+    SECTION("not asked for")
+    {
+        client one{options};
+        const redlock::master_down down = failure_of(one);
+        CHECK(down.reason == master_errc::tls_failed);
+        CHECK_THAT(down.detail, ContainsSubstring("handshake failure"));
+    }
+    SECTION("asked for")
+    {
+        options.tls.ciphers = "AES256-GCM-SHA384";
+        client one{options};
+        check_locking(one);
+    }
+}
+
+TEST_CASE("a server with a key of either kind is spoken to by TLS 1.2 and 1.3", "[tls][threads][own-servers]")
+{
+    authority trusted;
+    const bool rsa = GENERATE(true, false);
+    const std::string version = GENERATE("TLSv1.2", "TLSv1.3");
+    const server at{{.settings = {"--tls-protocols", version}, .tls = trusted.tls({.rsa = rsa})}};
+    client one{trusted.trusting({address_of(at)})};
+    check_locking(one);
+}
+
 TEST_CASE("an acquire fails at once when certificates make the quorum impossible", "[threads][own-servers]")
 {
     authority trusted;
@@ -230,6 +279,9 @@ TEST_CASE("files for TLS that can't be used are refused when the manager is made
     const certificate_files own = trusted.ca().issue("client");
     const certificate_files other = trusted.ca().issue("other");
     const std::string url = "rediss://10.0.0.1";
+    CHECK_THAT(
+        refusal({.ciphers = "no such cipher\x1b"}, url),
+        ContainsSubstring("tls.ciphers 'no such cipher\\x1b'"));
     CHECK_THAT(refusal({.ca_file = "/nowhere.pem"}, url), ContainsSubstring("tls.ca_file '/nowhere.pem'"));
     CHECK_THAT(
         refusal({.certificate_file = own.key, .private_key_file = own.key}, url),

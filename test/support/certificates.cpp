@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 
 namespace redlock::test
@@ -39,9 +40,9 @@ void expect(bool good, const std::string& what)
     }
 }
 
-key_ptr new_key()
+key_ptr new_key(bool rsa = false)
 {
-    key_ptr key{EVP_EC_gen("P-256")};
+    key_ptr key{rsa ? EVP_RSA_gen(2048) : EVP_EC_gen("P-256")};
     expect(key != nullptr, "make a key");
     return key;
 }
@@ -70,7 +71,8 @@ certificate_ptr new_certificate(const std::string& name, EVP_PKEY& key, const ce
     { return static_cast<long>(std::chrono::seconds{value}.count()); };
     X509_gmtime_adj(X509_getm_notBefore(made.get()), seconds(says.begins));
     X509_gmtime_adj(X509_getm_notAfter(made.get()), seconds(says.ends));
-    const auto* bytes = reinterpret_cast<const unsigned char*>(name.c_str());
+    const std::string& common_name = says.common_name.empty() ? name : says.common_name;
+    const auto* bytes = reinterpret_cast<const unsigned char*>(common_name.c_str());
     expect(
         X509_NAME_add_entry_by_txt(X509_get_subject_name(made.get()), "CN", MBSTRING_ASC, bytes, -1, -1, 0) ==
                 1 &&
@@ -125,9 +127,12 @@ certificate_authority::~certificate_authority() = default;
 
 certificate_files certificate_authority::issue(const std::string& name, const certificate_options& says)
 {
-    const key_ptr key = new_key();
+    const key_ptr key = new_key(says.rsa);
     const certificate_ptr made = new_certificate(name, *key, says);
-    add_extension(*made, *parts_->certificate, NID_subject_alt_name, says.made_out_to);
+    if (!says.made_out_to.empty())
+    {
+        add_extension(*made, *parts_->certificate, NID_subject_alt_name, says.made_out_to);
+    }
     sign(*made, *parts_->certificate, *parts_->key);
     return write(directory_, name, *made, *key);
 }

@@ -12,11 +12,16 @@ namespace redlock::test
 /// What a certificate says.
 struct certificate_options
 {
-    /// Whom it is made out to, as OpenSSL writes alternative names: "IP:127.0.0.1", "DNS:master.example".
+    /// Whom it is made out to, as OpenSSL writes alternative names: "IP:127.0.0.1", "DNS:master.example". Empty for
+    /// none.
     std::string made_out_to = "IP:127.0.0.1,IP:::1,DNS:localhost";
     /// When it begins and ends, counted from now.
     std::chrono::hours begins{-1};
     std::chrono::hours ends{24};
+    /// Its common name; empty for the name of its files.
+    std::string common_name{};
+    /// An RSA key, not one of an elliptic curve.
+    bool rsa = false;
 };
 
 /// A certificate and its key, as files in PEM format.
