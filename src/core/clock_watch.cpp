@@ -4,6 +4,9 @@
 
 #include "core/validity.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
 namespace redlock::core
 {
 
@@ -11,13 +14,27 @@ namespace
 {
 
 constexpr std::chrono::minutes anchor_age{1};
+constexpr std::chrono::microseconds longest_jump{std::chrono::hours{24 * 365 * 100}};
+
+/// By how much a master's clock went on, whatever it was set to: at most a hundred years either way.
+clock::duration between(std::chrono::microseconds then, std::chrono::microseconds now) noexcept
+{
+    // Where signed numbers could overflow.
+    const auto as_bits = [](std::chrono::microseconds time)
+    { return static_cast<std::uint64_t>(time.count()); };
+    const bool ahead = now >= then;
+    const std::uint64_t distance = ahead ? as_bits(now) - as_bits(then) : as_bits(then) - as_bits(now);
+    const clock::duration length = std::chrono::microseconds{
+        static_cast<std::chrono::microseconds::rep>(std::min(distance, as_bits(longest_jump)))};
+    return ahead ? length : -length;
+}
 
 } // namespace
 
 std::optional<clock::duration>
 clock_watch::compare(const clock_reading& then, const clock_reading& now) const noexcept
 {
-    const clock::duration theirs = now.theirs - then.theirs;
+    const clock::duration theirs = between(then.theirs, now.theirs);
     const clock::duration at_least = now.sent - then.received;
     const clock::duration at_most = now.received - then.sent;
     const clock::duration allowed = drift(std::chrono::ceil<std::chrono::milliseconds>(at_most), factor_);

@@ -50,8 +50,11 @@ milliseconds smallest_ttl(const timing& given)
 
 clock::duration drift(milliseconds ttl, double factor) noexcept
 {
-    const double in_ns = static_cast<double>(clock::duration{ttl}.count()) * factor;
-    return clock::duration{static_cast<clock::rep>(std::ceil(in_ns))} + server_precision;
+    // A ttl that can't be used has a drift as well, until it is refused: as much as can be doubled and added to.
+    constexpr auto most = static_cast<double>(clock::duration::max().count() / 4);
+    const double in_ns = std::chrono::duration<double, clock::period>{ttl}.count() * factor;
+    return clock::duration{static_cast<clock::rep>(std::ceil(std::clamp(in_ns, -most, most)))} +
+           server_precision;
 }
 
 clock::time_point valid_until(clock::time_point sent, milliseconds ttl, double drift_factor) noexcept

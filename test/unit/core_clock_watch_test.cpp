@@ -4,6 +4,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <cstdint>
+
 namespace redlock::core
 {
 
@@ -47,6 +49,33 @@ TEST_CASE("a jump is told with its size, once", "[scenario-4][scenario-5]")
         CHECK(*told <= jump + 1ms);
         CHECK(*told >= jump - 1ms);
         CHECK_FALSE(watch.add(reading(3s, jump)));
+    }
+}
+
+TEST_CASE("a jump to any time that can be said is a jump", "[scenario-97]")
+{
+    using std::chrono::microseconds;
+    constexpr clock::duration century = std::chrono::hours{24 * 365 * 100};
+    const microseconds times[]{
+        microseconds::min(), microseconds{0}, microseconds{std::int64_t{1} << 60}, microseconds::max()};
+    for (const microseconds first : times)
+    {
+        for (const microseconds second : times)
+        {
+            CAPTURE(first.count(), second.count());
+            clock_watch watch{0.01};
+            clock_reading one = reading(0s);
+            one.theirs = first;
+            CHECK_FALSE(watch.add(one));
+            clock_reading other = reading(1s);
+            other.theirs = second;
+            const auto told = watch.add(other);
+            // A clock that stands still has fallen behind.
+            REQUIRE(told);
+            CHECK((*told > 0s) == (second > first));
+            CHECK(*told <= century);
+            CHECK(*told >= -century - 2s);
+        }
     }
 }
 

@@ -49,6 +49,22 @@ TEST_CASE("a schedule is refused as soon as one extension that is late and one t
     CHECK(schedule_complaint(make_schedule(1703ms, 1000ms, 500ms, 50ms, 0.0)).empty());
 }
 
+TEST_CASE("a schedule can be made of times that can't be used, before they are refused")
+{
+    using std::chrono::milliseconds;
+    for (const milliseconds ttl : {milliseconds::min(), -1ms, 0ms, 1ms, max_ttl, milliseconds::max()})
+    {
+        for (const milliseconds given : {milliseconds::min(), -1ms, 0ms, milliseconds::max()})
+        {
+            CAPTURE(ttl.count(), given.count());
+            CHECK(make_schedule(ttl, {}, {}, node_timeout(ttl, {}), 0.5).ttl == ttl);
+            const lease_schedule made = make_schedule(ttl, given, given, node_timeout(ttl, {}), 0.5);
+            CHECK(made.extend_every == given);
+            CHECK((ttl < 1ms || ttl > max_ttl || !schedule_complaint(made).empty()));
+        }
+    }
+}
+
 TEST_CASE("a refused schedule names its values")
 {
     CHECK_THAT(
