@@ -229,6 +229,25 @@ TEST_CASE("a master that forbids SCRIPT LOAD gets the scripts in full, once, and
     CHECK(risks_of(one.events().events()).empty());
 }
 
+TEST_CASE("a master that forbids EVAL keeps locks for as long as it remembers their scripts, and shows none")
+{
+    server at{least_allowed()};
+    change_user(at, {"-eval"});
+    client one{unhurried({address_of(at)})};
+    one.wait_for_masters();
+    check_locking(one, at);
+    auto done = std::make_shared<std::promise<inspection>>();
+    std::future<inspection> ended = done->get_future();
+    one.locks().async_inspect("r", [done](error_code, inspection seen) { done->set_value(std::move(seen)); });
+    const inspection seen = take(std::move(ended), "an inspection");
+    CHECK(seen.masters().front().reason == master_errc::no_permission);
+
+    redlock::lease held = one.win("r");
+    expect_ok(at.command({"SCRIPT", "FLUSH"}));
+    CHECK(extend(held, 2 * long_ttl).error == errc::no_quorum);
+    CHECK(release(held).error == errc::unconfirmed);
+}
+
 TEST_CASE("masters that forbid SET end an acquire at once, however long it may wait", "[scenario-24]")
 {
     std::vector<server> servers = start_servers(3, least_allowed());

@@ -62,25 +62,55 @@ class authority_of_world
     world_certificates certificates_{ca_.issue("master"), ca_.file()};
 };
 
-/// The line of the documentation that makes the user: there is one, and it can be pasted as it is.
-std::string documented_line()
+/// The lines of the documentation that begin like this.
+std::vector<std::string> documented_lines(const std::string& begin)
 {
     std::ifstream page{REDLOCK_DEPLOYMENT_PAGE};
     std::vector<std::string> found;
     for (std::string line; std::getline(page, line);)
     {
-        if (line.starts_with("ACL SETUSER "))
+        if (line.starts_with(begin))
         {
-            found.push_back(line);
+            found.push_back(line.substr(begin.size()));
         }
     }
-    if (found.size() != 1)
+    return found;
+}
+
+/// The rules of the user: the same to be pasted and in the configuration.
+std::string documented_rules()
+{
+    const std::string user = documented_user_name;
+    const std::vector<std::string> pasted = documented_lines("ACL SETUSER " + user + " ");
+    const std::vector<std::string> configured = documented_lines("user " + user + " ");
+    if (pasted.size() != 1 || pasted != configured)
     {
         throw std::runtime_error{fmt::format(
-            "{} lines of {} begin with ACL SETUSER: there must be one", found.size(),
-            REDLOCK_DEPLOYMENT_PAGE)};
+            "{} must have one line that begins with ACL SETUSER {}, and one with user {} and the same rules",
+            REDLOCK_DEPLOYMENT_PAGE, user, user)};
     }
-    return found.front();
+    return pasted.front();
+}
+
+/// The block of the documentation whose first line begins like this.
+std::string documented_block(const std::string& begin)
+{
+    std::ifstream page{REDLOCK_DEPLOYMENT_PAGE};
+    std::string found;
+    for (std::string line; std::getline(page, line);)
+    {
+        const bool inside = !found.empty();
+        if (inside && line.starts_with("```"))
+        {
+            return found;
+        }
+        if (inside || line.starts_with(begin))
+        {
+            found += line + "\n";
+        }
+    }
+    throw std::runtime_error{
+        fmt::format("{} has no block that begins with {}", REDLOCK_DEPLOYMENT_PAGE, begin)};
 }
 
 } // namespace
@@ -116,19 +146,29 @@ const world_certificates& certificates_of_world()
 
 std::vector<std::string> documented_user(const std::string& password)
 {
-    std::istringstream text{documented_line().substr(std::string{"ACL SETUSER "}.size())};
-    std::vector<std::string> words;
+    std::istringstream text{documented_rules()};
+    std::vector<std::string> words{documented_user_name};
     bool has_password = false;
     for (std::string word; text >> word;)
     {
         has_password = has_password || word == ">PASSWORD";
         words.push_back(word == ">PASSWORD" ? ">" + password : word);
     }
-    if (!has_password || words.front() != documented_user_name)
+    if (!has_password)
     {
-        throw std::runtime_error{"not as expected: " + documented_line()};
+        throw std::runtime_error{"no password in: " + documented_rules()};
     }
     return words;
+}
+
+std::string documented_configuration()
+{
+    return documented_block("bind ");
+}
+
+std::string documented_lines_to_paste()
+{
+    return documented_block("ACL SETUSER ");
 }
 
 } // namespace redlock::test

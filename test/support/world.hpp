@@ -39,6 +39,12 @@ const world_certificates& certificates_of_world();
 /// The words behind ACL SETUSER in the documentation: the user, then what it may do, with this password.
 std::vector<std::string> documented_user(const std::string& password);
 
+/// The configuration of a master in the documentation, as it stands: lines, each with its end.
+std::string documented_configuration();
+
+/// The lines that are to be pasted into a server that runs, as they stand.
+std::string documented_lines_to_paste();
+
 /// The name of that user.
 inline constexpr const char* documented_user_name = "locker";
 
