@@ -84,7 +84,7 @@ std::string what_is_said(const std::string& url, const std::string& kind, const 
 
 } // namespace
 
-TEST_CASE("doctor names the command that an ACL forbids a lock")
+TEST_CASE("doctor names the command that an ACL forbids a lock", "[scenario-102]")
 {
     const std::string kind = GENERATE(from_range(kinds()));
     CAPTURE(kind);
@@ -139,7 +139,7 @@ TEST_CASE("doctor names the setting or the state in which a master refuses locks
     };
     const std::string kind = GENERATE(from_range(kinds()));
     const state given = GENERATE(
-        state{{"--maxmemory", "1mb"}, "unusable: failure memory", "Raise maxmemory"},
+        state{{"--maxmemory", "1"}, "unusable: failure memory", "Raise maxmemory"},
         state{{"--min-replicas-to-write", "1"}, "unusable: failure replicas", "Set min-replicas-to-write 0"},
         state{{"--rename-command", "EVAL", ""}, "usable: warning no_command", "Remove rename-command"},
         state{{"--rename-command", "EVALSHA", ""}, "unusable: failure no_command", "Remove rename-command"},
@@ -229,7 +229,9 @@ TEST_CASE("doctor says the range of what it has measured on all masters")
     CHECK_THAT(found.text, !ContainsSubstring(masters[0].url() + ":"));
 }
 
-TEST_CASE("doctor tells whether strangers get in, and whether protected mode keeps everybody out")
+TEST_CASE(
+    "doctor reports an open default user, and protected mode, which keeps all other machines out",
+    "[scenario-103]")
 {
     const std::string kind = GENERATE(from_range(kinds()));
     CAPTURE(kind);

@@ -72,7 +72,7 @@ TEST_CASE("A command line that can't be understood is refused with what is allow
         {{"status"}, "RESOURCE"},
         {{"status", "job", "--wait", "1s"}, "there is no option '--wait'"},
         {{"doctor", "job"}, "a master is given by --master"},
-        {{"doctor", "--prefix", "x:"}, "there is no option '--prefix'"},
+        {{"doctor", "--ttl", "1s"}, "there is no option '--ttl'"},
         {{"doctor", "--certificate-file", "/some.pem"}, "give both, or neither"},
         {{"status", "job", "--private-key-file", "/some.pem"}, "give both, or neither"},
         {run_true({"--max-hold", "1h", "--wait="}), "--wait: '' is no duration"},
