@@ -6,6 +6,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/message.hpp"
 #include "cli/times.hpp"
+#include "cli/words.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -309,56 +310,6 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     return all;
 }
 
-/// What stands after the first "--" of `run`; it is taken off the words.
-std::optional<std::vector<std::string>> take_command(std::vector<std::string>& words)
-{
-    const auto dashes = std::find(words.begin(), words.end(), "--");
-    if (words.empty() || words.front() != "run" || dashes == words.end())
-    {
-        return std::nullopt;
-    }
-    std::vector<std::string> command{dashes + 1, words.end()};
-    words.erase(dashes, words.end());
-    return command;
-}
-
-/// `run OPTIONS -- RESOURCE -- COMMAND`, for a resource that begins with a dash: it is taken off the command.
-std::string take_resource(std::vector<std::string>& command)
-{
-    if (command.size() < 2 || command[1] != "--")
-    {
-        return {};
-    }
-    std::string resource = std::move(command.front());
-    command.erase(command.begin(), command.begin() + 2);
-    return resource;
-}
-
-/// CLI11 gives an option that ends with "=" the next word. It has an empty value instead.
-std::vector<std::string> with_empty_values(const std::vector<std::string>& words, const CLI::App& app)
-{
-    std::vector<std::string> all;
-    for (auto word = words.begin(); word != words.end(); ++word)
-    {
-        const std::string name = word->substr(0, word->find('='));
-        const CLI::Option* option =
-            word->starts_with("--") && name.size() > 2 ? app.get_option_no_throw(name) : nullptr;
-        const bool empty =
-            option != nullptr && option->get_items_expected_max() > 0 && name.size() + 1 == word->size();
-        if (word->compare("--") == 0)
-        {
-            all.insert(all.end(), word, words.end());
-            return all;
-        }
-        all.push_back(empty ? name : *word);
-        if (empty)
-        {
-            all.emplace_back();
-        }
-    }
-    return all;
-}
-
 } // namespace
 
 request read_arguments(int count, const char* const* words)
@@ -408,30 +359,6 @@ request read_arguments(int count, const char* const* words)
         say(error.what());
     }
     return answered{number_of(exit_code::usage)};
-}
-
-void hide_passwords(int count, char** words) noexcept
-{
-    for (int index = 1; index < count; ++index)
-    {
-        const std::string_view word{words[index]};
-        if (word == "--")
-        {
-            return;
-        }
-        const std::size_t scheme = word.find("://");
-        if (scheme == std::string_view::npos)
-        {
-            continue;
-        }
-        const std::size_t user = scheme + 3;
-        const std::size_t at = word.substr(0, word.find('/', user)).rfind('@');
-        const std::size_t colon = word.find(':', user);
-        if (at != std::string_view::npos && colon < at)
-        {
-            std::fill(words[index] + colon + 1, words[index] + at, '*');
-        }
-    }
 }
 
 } // namespace redlock::cli

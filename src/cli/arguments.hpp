@@ -75,7 +75,4 @@ using request = std::variant<answered, run_arguments, status_arguments, doctor_a
 /// Reads the command line and the environment.
 request read_arguments(int count, const char* const* words);
 
-/// Overwrites the passwords in URLs: the words of a process are for everybody to read. To be called once they were read.
-void hide_passwords(int count, char** words) noexcept;
-
 } // namespace redlock::cli

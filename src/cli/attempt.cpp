@@ -31,8 +31,14 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds reach_time{250};
 constexpr milliseconds silent_time{500};
+constexpr milliseconds least_wait{100};
 
-/// What is left of `--wait`.
+/// `--wait`; not less than reaching the masters takes, for no round begins before that.
+milliseconds whole_wait(const run_arguments& asked)
+{
+    return std::max(asked.wait.value(), least_wait);
+}
+
 time_limit left_to_wait(const run_arguments& asked, clock::time_point start)
 {
     if (asked.wait.unlimited())
@@ -40,7 +46,7 @@ time_limit left_to_wait(const run_arguments& asked, clock::time_point start)
         return no_limit;
     }
     const auto passed = std::chrono::ceil<milliseconds>(clock::now() - start);
-    return std::max(asked.wait.value() - passed, milliseconds{0});
+    return std::max(whole_wait(asked) - passed, milliseconds{0});
 }
 
 keep_options keep_options_of(const run_arguments& asked, clock::time_point start)
@@ -71,7 +77,7 @@ attempt::attempt(
 {
     if (!asked.try_once && !asked.wait.unlimited())
     {
-        give_up_at_ = start_ + asked.wait.value() + node_timeout(asked.ttl);
+        give_up_at_ = start_ + whole_wait(asked) + node_timeout(asked.ttl);
     }
     if (!asked.try_once && ::isatty(STDERR_FILENO) == 1)
     {
@@ -114,7 +120,7 @@ asio::awaitable<ending> attempt::reach_masters()
             found_ = std::move(found);
             events_.push({.kind = event_kind::inspected});
         });
-    const milliseconds longest = asked_.try_once ? reach_time : std::min(reach_time, asked_.wait.value());
+    const milliseconds longest = asked_.try_once ? reach_time : std::min(reach_time, whole_wait(asked_));
     timer_.set(start_ + longest);
     for (bool waiting = true; waiting && result.signal == 0;)
     {

@@ -7,6 +7,7 @@
 #include "cli/message.hpp"
 #include "cli/run.hpp"
 #include "cli/status.hpp"
+#include "cli/words.hpp"
 
 #include <redlock/error.hpp>
 

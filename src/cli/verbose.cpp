@@ -95,9 +95,9 @@ bool verbose_log::is_new(const redlock::event& what) const
         return true;
     }
     const report& round = decided->report;
-    if (round.operation == operation::extend && !round.result)
+    if (round.operation != operation::acquire && !round.result)
     {
-        return false; // It comes as lease_extended, too.
+        return false; // It comes as lease_extended or lease_released, too.
     }
     std::string how = fmt::format("{}", round.result.value());
     for (const master_report& each : round.masters())
