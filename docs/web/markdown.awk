@@ -48,20 +48,21 @@ function anchor_of(heading)
 # text[0] found[1] text[1] ... is the line. Returns n. Code spans and addresses elsewhere are no targets.
 function links_in(line, found, text,    n, rest)
 {
+    n = 0
     rest = line
     text[0] = ""
     while (match(rest, /`[^`]*`|\]\([^() \t]+/)) {
         if (substr(rest, RSTART, 1) == "`") {
-            text[n] = text[n + 0] substr(rest, 1, RSTART + RLENGTH - 1)
+            text[n] = text[n] substr(rest, 1, RSTART + RLENGTH - 1)
         } else {
-            text[n + 0] = text[n + 0] substr(rest, 1, RSTART + 1)
+            text[n] = text[n] substr(rest, 1, RSTART + 1)
             found[++n] = substr(rest, RSTART + 2, RLENGTH - 2)
             text[n] = ""
         }
         rest = substr(rest, RSTART + RLENGTH)
     }
-    text[n + 0] = text[n + 0] rest
-    return n + 0
+    text[n] = text[n] rest
+    return n
 }
 
 function is_elsewhere(target)
