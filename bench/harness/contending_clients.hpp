@@ -23,6 +23,8 @@
 namespace redlock::bench
 {
 
+namespace asio = boost::asio;
+
 // On average a pause is half as long as a hold, so that a client is waiting nearly all the time.
 inline constexpr std::chrono::microseconds min_hold{3000};
 inline constexpr std::chrono::microseconds max_hold{7000};

@@ -17,6 +17,8 @@
 namespace redlock::bench
 {
 
+namespace asio = boost::asio;
+
 /// Returns the default options.
 config config_for(std::span<const test::server> masters);
 /// Returns the default options with a longer node timeout: with hundreds of workers, masters that share a machine

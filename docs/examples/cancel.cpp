@@ -17,6 +17,7 @@
 #include <exception>
 #include <iostream>
 #include <tuple>
+#include <variant>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -67,6 +68,25 @@ asio::awaitable<void> cancel_by_timer(redlock::lock_manager& locks)
     expect(first.index() == 1, "by ||: the timer was first");
 }
 
+/// Stands for work that nobody expected to take so long.
+asio::awaitable<void> work()
+{
+    asio::steady_timer step{co_await asio::this_coro::executor, 1h};
+    co_await step.async_wait(asio::use_awaitable);
+}
+
+/// Work beside the wait for the loss of its lease: the second of the two is cancelled. `async_with_lock` does this, and
+/// gives back the lease when the work has ended.
+asio::awaitable<void> work_until_lost(redlock::lock_manager& locks)
+{
+    using namespace asio::experimental::awaitable_operators;
+    redlock::lease lease = co_await locks.async_acquire_kept("report", {.ttl = 10s, .max_hold = 100ms});
+    auto first = co_await (work() || lease.async_wait_lost(asio::use_awaitable));
+    expect(first.index() == 1, "by ||: the lease was lost first");
+    expect(std::get<1>(first) == redlock::errc::hold_limit_reached, "because it may be held no longer");
+    co_await lease.async_release();
+}
+
 asio::awaitable<void> compare(redlock::lock_manager& locks)
 {
     redlock::lease held = co_await locks.async_acquire("report", 60s);
@@ -74,6 +94,8 @@ asio::awaitable<void> compare(redlock::lock_manager& locks)
     co_await cancel_by_signal(locks);
     co_await cancel_by_timer(locks);
     co_await held.async_release();
+
+    co_await work_until_lost(locks);
 
     // None of them left anything behind.
     redlock::lease lease = co_await locks.async_try_acquire("report", 10s);

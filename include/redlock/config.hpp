@@ -15,11 +15,25 @@
 namespace redlock
 {
 
-/// The options of a manager. Durations are whole milliseconds, from 1 ms to an hour.
+namespace detail
+{
+
+/// As the first member of an aggregate: its members are initialised by name only.
+struct by_name
+{
+    explicit by_name() = default;
+};
+
+} // namespace detail
+
+/// The options of a manager, which are given by name: `{.masters = urls, .node_timeout = 20ms}`. Durations are whole
+/// milliseconds, from 1 ms to an hour.
 struct config
 {
+    [[no_unique_address]] detail::by_name by_name = detail::by_name{};
+
     /// The N independent masters: 1 to 31, each once.
-    std::vector<master> masters{};
+    master_list masters{};
     /// Put in front of the resource to make the key. At most 1 KiB; may be empty.
     std::string key_prefix = "lock:";
     /// The connections' name in the servers' CLIENT LIST: at most 64 bytes, printable, no spaces; or empty.

@@ -22,8 +22,6 @@
 namespace redlock
 {
 
-namespace asio = boost::asio;
-
 namespace detail
 {
 
@@ -167,14 +165,14 @@ class REDLOCK_API lease
     /// (Redis documentation, "Distributed locks"). The ttl of a key is never shortened. A master that lost
     /// the key, or never had it, gets it again once a quorum has confirmed this same extension. A kept lease is
     /// extended without this; its next extension asks for the ttl that it is kept with.
-    template <asio::completion_token_for<void(error_code)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return extend_into(ttl, nullptr, std::forward<Token>(token));
     }
 
     /// The same; `out` is written just before completion and must live until then.
-    template <asio::completion_token_for<void(error_code)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_extend(std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
     {
         return extend_into(ttl, &out, std::forward<Token>(token));
@@ -190,14 +188,14 @@ class REDLOCK_API lease
     ///   `operation_aborted`. A key that was gone already is a success; `report::already_gone` tells.
     /// - Lifetimes: the lease may be moved, or go, while this runs.
     /// - Thread safety: may be called on any thread. `valid()` is false before the first byte is sent.
-    template <asio::completion_token_for<void(error_code)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_release(Token&& token = Token{})
     {
         return release_into(nullptr, std::forward<Token>(token));
     }
 
     /// The same; `out` is written just before completion and must live until then.
-    template <asio::completion_token_for<void(error_code)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_release(report& out, Token&& token = Token{})
     {
         return release_into(&out, std::forward<Token>(token));
@@ -209,18 +207,21 @@ class REDLOCK_API lease
     ///
     /// - Handler signature: `void(redlock::error_code, redlock::error_code why)`. A loss is what was waited for, so
     ///   there is no error then, and `why` says what for: `lease_lost`, `hold_limit_reached`, or `closed` when the
-    ///   manager is shut down. Beside another operation, `co_await (work() || lease.async_wait_lost())` therefore
-    ///   ends with whichever comes first.
+    ///   manager is shut down. Beside other work this therefore ends with whichever comes first, by the operators of
+    ///   `boost/asio/experimental/awaitable_operators.hpp`:
+    ///   ```cpp
+    ///   auto first = co_await (work() || lease.async_wait_lost(asio::use_awaitable));
+    ///   ```
     /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
     /// - Cancellation: all three types.
     /// - Errors: `not_held` (it was released, or is empty: no loss), `operation_aborted` (the manager has gone, or
     ///   this was cancelled), `closed`.
     /// - Lifetimes: the lease may be moved while this runs; if it goes, this ends with `not_held`.
     /// - Thread safety: may be called on any thread, any number of times.
-    template <asio::completion_token_for<void(error_code, error_code)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, error_code)> Token = boost::asio::deferred_t>
     auto async_wait_lost(Token&& token = Token{})
     {
-        return asio::async_initiate<Token, void(error_code, error_code)>(
+        return boost::asio::async_initiate<Token, void(error_code, error_code)>(
             detail::wait_lost_initiation{{held_}}, token);
     }
 
@@ -231,14 +232,15 @@ class REDLOCK_API lease
     template <class Token>
     auto extend_into(std::chrono::milliseconds ttl, report* out, Token&& token)
     {
-        return asio::async_initiate<Token, void(error_code)>(
+        return boost::asio::async_initiate<Token, void(error_code)>(
             detail::extend_initiation{{held_}}, token, ttl, out);
     }
 
     template <class Token>
     auto release_into(report* out, Token&& token)
     {
-        return asio::async_initiate<Token, void(error_code)>(detail::release_initiation{{held_}}, token, out);
+        return boost::asio::async_initiate<Token, void(error_code)>(
+            detail::release_initiation{{held_}}, token, out);
     }
 
     detail::holding_ptr held_;

@@ -19,7 +19,7 @@
 #include <boost/asio/execution_context.hpp>
 
 #include <chrono>
-#include <initializer_list>
+#include <concepts>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -42,6 +42,27 @@ REDLOCK_API void start_try_acquire(
 REDLOCK_API void start_inspect(const gate_ptr& gate, std::string resource, inspection_completion done);
 REDLOCK_API void start_examine(const gate_ptr& gate, examination_completion done);
 REDLOCK_API void start_shutdown(const gate_ptr& gate, status_completion done);
+
+/// An executor, given as such or by the execution context that it belongs to.
+class executor_source
+{
+  public:
+    template <class Executor>
+        requires std::convertible_to<const Executor&, asio::any_io_executor>
+    executor_source(const Executor& executor) : executor_{executor}
+    {
+    }
+    template <class ExecutionContext>
+        requires std::convertible_to<ExecutionContext&, asio::execution_context&>
+    executor_source(ExecutionContext& context) : executor_{context.get_executor()}
+    {
+    }
+
+    const asio::any_io_executor& get() const noexcept { return executor_; }
+
+  private:
+    asio::any_io_executor executor_;
+};
 
 /// What the operations of a manager begin with.
 struct manager_initiation
@@ -118,24 +139,27 @@ struct shutdown_initiation : manager_initiation
 class REDLOCK_API lock_manager
 {
   public:
-    using executor_type = asio::any_io_executor;
+    using executor_type = boost::asio::any_io_executor;
 
+    /// On an executor, or on that of an `io_context`, a `thread_pool` and the like.
+    ///
     /// Throws `system_error` for options that can't be used (`invalid_config`, `invalid_master`), with the
     /// value and the allowed range in its message, and when the system gives no more file descriptors.
-    lock_manager(executor_type executor, config options);
-    lock_manager(executor_type executor, std::initializer_list<master> masters);
-
-    /// The same on the executor of an `io_context`, a `thread_pool` and the like.
-    template <class ExecutionContext>
-        requires std::is_convertible_v<ExecutionContext&, asio::execution_context&>
-    lock_manager(ExecutionContext& context, config options)
-        : lock_manager{executor_type{context.get_executor()}, std::move(options)}
-    {
-    }
-    template <class ExecutionContext>
-        requires std::is_convertible_v<ExecutionContext&, asio::execution_context&>
-    lock_manager(ExecutionContext& context, std::initializer_list<master> masters)
-        : lock_manager{executor_type{context.get_executor()}, masters}
+    ///
+    /// ```cpp
+    /// redlock::lock_manager locks{io, {.masters = urls, .key_prefix = "billing:"}};
+    /// ```
+    lock_manager(detail::executor_source on, config options);
+    /// With default options but the masters.
+    ///
+    /// ```cpp
+    /// redlock::lock_manager listed{io, {"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"}};
+    /// redlock::lock_manager split{io, "redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3"};
+    /// ```
+    // A template, since g++ 12 takes `{.masters = urls}` for a list as well: what is no template comes first.
+    template <class Masters = master_list>
+    lock_manager(detail::executor_source on, std::type_identity_t<Masters> masters)
+        : lock_manager{std::move(on), config{.masters = std::move(masters)}}
     {
     }
 
@@ -160,56 +184,56 @@ class REDLOCK_API lock_manager
     ///
     /// `resource` is 1 to 1024 bytes, of any kind. The lease's validity is ttl − elapsed − drift, counted
     /// from before the first byte was sent, with drift = ttl × drift_factor + 2 ms.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_acquire(std::string resource, acquire_options options, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto async_acquire(resource_name resource, acquire_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
     /// With default options but the ttl.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_acquire(std::string resource, std::chrono::milliseconds ttl, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto async_acquire(resource_name resource, std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return acquire_into(
             std::move(resource), acquire_options{.ttl = ttl}, nullptr, std::forward<Token>(token));
     }
     /// The same; `out` is written just before completion and must live until then.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_acquire(std::string resource, acquire_options options, report& out, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto async_acquire(resource_name resource, acquire_options options, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
     /// With default options but the ttl; `out` is written just before completion and must live until then.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
     auto
-    async_acquire(std::string resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
+    async_acquire(resource_name resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
     {
         return acquire_into(
             std::move(resource), acquire_options{.ttl = ttl}, &out, std::forward<Token>(token));
     }
 
     /// Takes the resource in one round, or says why not. Everything else is as in `async_acquire`.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_try_acquire(std::string resource, try_options options, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto async_try_acquire(resource_name resource, try_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
     /// With default options but the ttl.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_try_acquire(std::string resource, std::chrono::milliseconds ttl, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto async_try_acquire(resource_name resource, std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return acquire_into(
             std::move(resource), try_options{.ttl = ttl}, nullptr, std::forward<Token>(token));
     }
     /// The same; `out` is written just before completion and must live until then.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_try_acquire(std::string resource, try_options options, report& out, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto async_try_acquire(resource_name resource, try_options options, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
     /// With default options but the ttl; `out` is written just before completion and must live until then.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
     auto async_try_acquire(
-        std::string resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
+        resource_name resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), try_options{.ttl = ttl}, &out, std::forward<Token>(token));
     }
@@ -220,14 +244,15 @@ class REDLOCK_API lock_manager
     /// Whoever works under it has to be told of its loss: `lease::async_wait_lost`. Where the work is one
     /// coroutine, `async_with_lock` sees to that. A shutdown waits until the lease is released, or until its
     /// validity ends: nobody else may come in beside work that is still stopping.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_acquire_kept(std::string resource, keep_options options, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto async_acquire_kept(resource_name resource, keep_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
     /// The same; `out` is written just before completion and must live until then.
-    template <asio::completion_token_for<void(error_code, lease)> Token = asio::deferred_t>
-    auto async_acquire_kept(std::string resource, keep_options options, report& out, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    auto
+    async_acquire_kept(resource_name resource, keep_options options, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
@@ -260,7 +285,7 @@ class REDLOCK_API lock_manager
     /// Nothing is released before the body has ended, however long it takes to stop: a rival must not come in
     /// beside it.
     template <class Body, class Token = detail::default_body_token_t<Body>>
-    auto async_with_lock(std::string resource, keep_options options, Body&& body, Token&& token = Token{})
+    auto async_with_lock(resource_name resource, keep_options options, Body&& body, Token&& token = Token{})
     {
         return with_lock(
             std::move(resource), options, nullptr, std::forward<Body>(body), std::forward<Token>(token));
@@ -269,7 +294,7 @@ class REDLOCK_API lock_manager
     /// then.
     template <class Body, class Token = detail::default_body_token_t<Body>>
     auto async_with_lock(
-        std::string resource, keep_options options, report& out, Body&& body, Token&& token = Token{})
+        resource_name resource, keep_options options, report& out, Body&& body, Token&& token = Token{})
     {
         return with_lock(
             std::move(resource), options, &out, std::forward<Body>(body), std::forward<Token>(token));
@@ -288,11 +313,11 @@ class REDLOCK_API lock_manager
     ///
     /// It waits for all masters: until each has answered, can't be reached, or its node timeout is over; in a
     /// manager that has only just been made also until each is connected, for `connect_timeout` at most.
-    template <asio::completion_token_for<void(error_code, inspection)> Token = asio::deferred_t>
-    auto async_inspect(std::string resource, Token&& token = Token{})
+    template <boost::asio::completion_token_for<void(error_code, inspection)> Token = boost::asio::deferred_t>
+    auto async_inspect(resource_name resource, Token&& token = Token{})
     {
-        return asio::async_initiate<Token, void(error_code, inspection)>(
-            detail::inspect_initiation{{gate_}}, token, std::move(resource));
+        return boost::asio::async_initiate<Token, void(error_code, inspection)>(
+            detail::inspect_initiation{{gate_}}, token, std::move(resource).value());
     }
 
     /// Examines whether the masters are fit to keep locks, for a second: what they say of themselves, how their clocks
@@ -305,11 +330,11 @@ class REDLOCK_API lock_manager
     /// - Lifetimes: the manager may go while this runs; it ends with `operation_aborted` then.
     /// - Thread safety: may be called on any thread.
     template <
-        asio::completion_token_for<void(error_code, std::vector<master_examination>)> Token =
-            asio::deferred_t>
+        boost::asio::completion_token_for<void(error_code, std::vector<master_examination>)> Token =
+            boost::asio::deferred_t>
     auto async_examine(Token&& token = Token{})
     {
-        return asio::async_initiate<Token, void(error_code, std::vector<master_examination>)>(
+        return boost::asio::async_initiate<Token, void(error_code, std::vector<master_examination>)>(
             detail::examine_initiation{{gate_}}, token);
     }
 
@@ -325,10 +350,11 @@ class REDLOCK_API lock_manager
     ///   `dead_after` at most.
     /// - Lifetimes: a manager that goes meanwhile ends this with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
-    template <asio::completion_token_for<void(error_code)> Token = asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_shutdown(Token&& token = Token{})
     {
-        return asio::async_initiate<Token, void(error_code)>(detail::shutdown_initiation{{gate_}}, token);
+        return boost::asio::async_initiate<Token, void(error_code)>(
+            detail::shutdown_initiation{{gate_}}, token);
     }
 
     /// For the library's own tests: a manager in an environment of theirs.
@@ -336,7 +362,7 @@ class REDLOCK_API lock_manager
 
   private:
     template <class Body, class Token>
-    auto with_lock(std::string resource, keep_options options, report* out, Body&& body, Token&& token)
+    auto with_lock(resource_name resource, keep_options options, report* out, Body&& body, Token&& token)
     {
         static_assert(
             detail::usable_body<Body>,
@@ -354,8 +380,8 @@ class REDLOCK_API lock_manager
             using signature = typename detail::with_lock_signature<detail::body_result<kept_body>>::type;
             const auto begin = [&]
             {
-                return asio::async_initiate<Token, signature>(
-                    detail::with_lock_initiation{gate_}, token, std::move(resource), options, out,
+                return boost::asio::async_initiate<Token, signature>(
+                    detail::with_lock_initiation{gate_}, token, std::move(resource).value(), options, out,
                     kept_body(std::forward<Body>(body)));
             };
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
@@ -371,10 +397,10 @@ class REDLOCK_API lock_manager
     }
 
     template <class Options, class Token>
-    auto acquire_into(std::string resource, Options options, report* out, Token&& token)
+    auto acquire_into(resource_name resource, Options options, report* out, Token&& token)
     {
-        return asio::async_initiate<Token, void(error_code, lease)>(
-            detail::acquire_initiation{{gate_}}, token, std::move(resource), options, out);
+        return boost::asio::async_initiate<Token, void(error_code, lease)>(
+            detail::acquire_initiation{{gate_}}, token, std::move(resource).value(), options, out);
     }
 
     detail::gate_ptr gate_;

@@ -4,10 +4,13 @@
 
 #include <redlock/detail/export.hpp>
 
+#include <concepts>
 #include <cstdint>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace redlock
 {
@@ -96,6 +99,37 @@ class REDLOCK_API master
     int database_ = 0;
     bool tls_ = false;
     std::string name_;
+};
+
+/// The masters of a manager, as a vector: from a list, from any range, or from one text with commas.
+///
+/// ```cpp
+/// redlock::master_list listed{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
+/// redlock::master_list split{"redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3"};
+/// ```
+class master_list : public std::vector<master>
+{
+  public:
+    using std::vector<master>::vector;
+
+    /// From URLs between which there are commas, as in the command's REDLOCK_MASTERS: `%2c` stands for a comma in a
+    /// password. Throws `system_error` with `errc::invalid_master`.
+    REDLOCK_API master_list(std::string_view urls);
+    master_list(const char* urls) : master_list{std::string_view{urls}} {}
+    master_list(const std::string& urls) : master_list{std::string_view{urls}} {}
+
+    /// From a range of masters, or of what a master can be made from: a `std::vector<std::string>` for example.
+    template <std::ranges::input_range Range>
+        requires std::constructible_from<master, std::ranges::range_reference_t<Range>> &&
+                 (!std::convertible_to<Range, std::string_view>) &&
+                 (!std::same_as<std::remove_cvref_t<Range>, master_list>)
+    master_list(Range&& masters)
+    {
+        for (auto&& each : masters)
+        {
+            emplace_back(std::forward<decltype(each)>(each));
+        }
+    }
 };
 
 } // namespace redlock

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace redlock
 {
@@ -22,7 +26,7 @@ class time_limit
   public:
     template <class Rep, class Period>
         requires std::is_convertible_v<std::chrono::duration<Rep, Period>, std::chrono::milliseconds>
-    constexpr time_limit(std::chrono::duration<Rep, Period> value) noexcept : value_{value}
+    constexpr time_limit(std::chrono::duration<Rep, Period> value) noexcept : value_{saturated(value)}
     {
     }
     constexpr time_limit(no_limit_t) noexcept : value_{std::chrono::milliseconds::max()} {}
@@ -31,7 +35,38 @@ class time_limit
     constexpr std::chrono::milliseconds value() const noexcept { return value_; }
 
   private:
+    /// What is longer than milliseconds can say is the longest or shortest of them.
+    template <class Rep, class Period>
+    static constexpr std::chrono::milliseconds saturated(std::chrono::duration<Rep, Period> value) noexcept
+    {
+        using std::chrono::milliseconds;
+        using coarse = std::chrono::duration<double, std::milli>;
+        if (coarse{value} >= coarse{milliseconds::max()})
+        {
+            return milliseconds::max();
+        }
+        return coarse{value} <= coarse{milliseconds::min()} ? milliseconds::min() : milliseconds{value};
+    }
+
     std::chrono::milliseconds value_;
+};
+
+/// The name of a resource: 1 to 1024 bytes of any kind. Made from anything that is text.
+class resource_name
+{
+  public:
+    resource_name(std::string name) noexcept : value_{std::move(name)} {}
+    template <class Text>
+        requires std::convertible_to<const Text&, std::string_view> && (!std::same_as<Text, std::string>)
+    resource_name(const Text& name) : value_{std::string_view{name}}
+    {
+    }
+
+    const std::string& value() const& noexcept { return value_; }
+    std::string value() && noexcept { return std::move(value_); }
+
+  private:
+    std::string value_;
 };
 
 /// How a resource is acquired: rounds until it holds, or until a limit is reached.

@@ -23,8 +23,9 @@ lease::~lease()
 
 lease& lease::operator=(lease&& other) noexcept
 {
-    lease replaced{std::move(*this)};
-    held_ = std::move(other.held_);
+    // Moved to itself it stays as it is.
+    lease given{std::move(other)};
+    std::swap(held_, given.held_);
     return *this;
 }
 

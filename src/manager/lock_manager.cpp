@@ -22,6 +22,7 @@ namespace redlock
 namespace
 {
 
+namespace asio = boost::asio;
 using manager::gate;
 using manager::lock_service;
 
@@ -234,21 +235,17 @@ std::shared_ptr<const env::environment> real_environment(const config& options)
 
 } // namespace
 
-lock_manager::lock_manager(executor_type executor, config options)
+lock_manager::lock_manager(detail::executor_source on, config options)
 {
     auto outside = real_environment(options);
-    gate_ = manager::create(std::move(executor), std::move(options), std::move(outside));
-}
-
-lock_manager::lock_manager(executor_type executor, std::initializer_list<master> masters)
-    : lock_manager{std::move(executor), config{.masters = masters}}
-{
+    gate_ = manager::create(on.get(), std::move(options), std::move(outside));
 }
 
 lock_manager& lock_manager::operator=(lock_manager&& other) noexcept
 {
-    lock_manager replaced{std::move(*this)};
-    gate_ = std::move(other.gate_);
+    // Moved to itself it stays as it is.
+    lock_manager given{std::move(other)};
+    std::swap(gate_, given.gate_);
     return *this;
 }
 

@@ -151,4 +151,14 @@ void master::check_and_name()
     }
 }
 
+master_list::master_list(std::string_view urls)
+{
+    std::size_t end = 0;
+    for (std::size_t begin = 0; end != std::string_view::npos; begin = end + 1)
+    {
+        end = urls.find(',', begin);
+        emplace_back(urls.substr(begin, end == std::string_view::npos ? end : end - begin));
+    }
+}
+
 } // namespace redlock

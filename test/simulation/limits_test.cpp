@@ -74,4 +74,56 @@ TEST_CASE("an acquire that would wait beside max_waiting_acquires others ends in
     CHECK(!waits->error);
 }
 
+TEST_CASE(
+    "times at the ends of their range are refused or kept to, wherever they are given [scenario-97]",
+    "[scenario-97]")
+{
+    using std::chrono::milliseconds;
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr held = all.acquire(locks, "held", {.ttl = 600s});
+    REQUIRE(all.finish(held));
+    const auto ends_with = [&](const outcome_ptr& what, errc why)
+    {
+        CHECK(all.finish(what));
+        CHECK(what->error == why);
+    };
+    for (const milliseconds end : {milliseconds::min(), milliseconds::max()})
+    {
+        CAPTURE(end.count());
+        ends_with(all.acquire(locks, "r", {.ttl = end}), errc::invalid_ttl);
+        ends_with(all.try_acquire(locks, "r", {.ttl = end}), errc::invalid_ttl);
+        ends_with(all.acquire_kept(locks, "r", {.ttl = end, .max_hold = 1s}), errc::invalid_ttl);
+        ends_with(all.extend(held->lease, end), errc::invalid_ttl);
+        ends_with(all.acquire(locks, "r", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
+        ends_with(all.try_acquire(locks, "r", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
+        const keep_options rarely{.ttl = 10s, .max_hold = 1s, .extend_every = end};
+        ends_with(all.acquire_kept(locks, "r", rarely), errc::invalid_schedule);
+        const keep_options stopping{.ttl = 10s, .max_hold = 1s, .stop_margin = end};
+        ends_with(all.acquire_kept(locks, "r", stopping), errc::invalid_schedule);
+
+        config with = all.options();
+        for (auto option :
+             {&config::connect_timeout, &config::ping_interval, &config::dead_after,
+              &config::reconnect_delay_min, &config::retry_delay_max})
+        {
+            config wrong = with;
+            wrong.*option = end;
+            CHECK_THROWS_AS(all.make_manager(wrong), system_error);
+        }
+        with.node_timeout = end;
+        CHECK_THROWS_AS(all.make_manager(with), system_error);
+    }
+    ends_with(all.acquire(locks, "r", {.ttl = 10s, .wait = milliseconds::min()}), errc::invalid_wait);
+    ends_with(
+        all.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = std::chrono::hours::min()}),
+        errc::invalid_max_hold);
+    // The longest of all are no limits.
+    const outcome_ptr longest = all.acquire_kept(
+        locks, "r", {.ttl = 10s, .max_hold = std::chrono::hours::max(), .wait = std::chrono::hours::max()});
+    CHECK(all.finish(longest));
+    CHECK(!longest->error);
+    CHECK(longest->lease.valid());
+}
+
 } // namespace redlock::test

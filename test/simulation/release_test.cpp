@@ -181,4 +181,24 @@ TEST_CASE("a master that never answers is sent no more than it may owe", "[scena
     CHECK(all.keys() == 0);
 }
 
+TEST_CASE("a lease that is moved to itself is still held, and one that is replaced is given back")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const outcome_ptr first = all.acquire(locks, "first", {.ttl = 10s});
+    const outcome_ptr second = all.acquire(locks, "second", {.ttl = 10s});
+    REQUIRE(all.finish(first));
+    REQUIRE(all.finish(second));
+    redlock::lease& same = first->lease;
+    first->lease = std::move(same);
+    all.run_for(1s);
+    CHECK(first->lease.valid());
+    CHECK(first->lease.resource() == "first");
+    CHECK(all.keys() == 6);
+    first->lease = std::move(second->lease);
+    all.run_for(1s);
+    CHECK(first->lease.resource() == "second");
+    CHECK(all.keys() == 3);
+}
+
 } // namespace redlock::test

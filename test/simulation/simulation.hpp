@@ -25,6 +25,7 @@
 namespace redlock::test
 {
 
+namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 /// What became of an operation, and the way to cancel it.

@@ -25,6 +25,8 @@
 namespace redlock::test
 {
 
+namespace asio = boost::asio;
+
 /// An operation that was begun.
 struct begun
 {
