@@ -54,6 +54,7 @@ struct counters
     std::size_t rounds_won = 0;
     std::size_t rounds_lost = 0;
     std::size_t extended = 0;
+    std::size_t extensions_failed = 0;
     std::size_t lost = 0;
     std::size_t released = 0;
     std::size_t unconfirmed = 0;
@@ -67,7 +68,17 @@ void count(counters& metrics, const redlock::event& what)
         [&](const redlock::master_down&) { ++metrics.masters_down; },
         [&](const redlock::master_at_risk&) { ++metrics.risks; },
         [&](const redlock::round_decided& round)
-        { ++(round.report.result ? metrics.rounds_lost : metrics.rounds_won); },
+        {
+            const bool failed = round.report.result.failed();
+            if (round.report.operation == redlock::operation::acquire)
+            {
+                ++(failed ? metrics.rounds_lost : metrics.rounds_won);
+            }
+            else if (round.report.operation == redlock::operation::extend && failed)
+            {
+                ++metrics.extensions_failed; // A warning: the lease is lost if the next ones fail as well.
+            }
+        },
         [&](const redlock::lease_extended&) { ++metrics.extended; },
         [&](const redlock::lease_lost&) { ++metrics.lost; },
         [&](const redlock::lease_released& lease)

@@ -4,9 +4,15 @@
 
 #include <redlock/detail/export.hpp>
 
+#include <boost/system/error_category.hpp>
 #include <boost/system/error_code.hpp>
+#include <boost/system/error_condition.hpp>
 #include <boost/system/system_error.hpp>
 
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <system_error>
 #include <type_traits>
 
 namespace redlock
@@ -69,10 +75,34 @@ enum class master_errc
     command_failed          ///< It answered with another error.
 };
 
+/// What to do about an error, whatever it is in detail: `if (error == redlock::condition::retryable)`. Compares with `errc`,
+/// `master_errc` and the system's errors of a connection; an error may be in several, or in none (`closed`, a cancelled
+/// operation).
+enum class condition
+{
+    contended = 1, ///< Others hold the resource, and that is normal.
+    unavailable, ///< Too few masters answered, or not in time: the servers or the network have to be looked at.
+    lost,        ///< A lease that was held no longer is: the work has to stop.
+    misuse,      ///< An argument or a setting is wrong: trying again changes nothing.
+    retryable    ///< The same call may well succeed later.
+};
+
+/// The name of the enumerator, for logs and metrics: "held_by_other". It never changes. "unknown" for a value that none
+/// has. Thread-safe.
+REDLOCK_API std::string_view to_string(errc value) noexcept;
+REDLOCK_API std::string_view to_string(master_errc value) noexcept;
+REDLOCK_API std::string_view to_string(condition value) noexcept;
+/// The same of any error: "success" for none, "operation_aborted" for a cancelled operation, "other" for an error that isn't
+/// of this library. Thread-safe.
+REDLOCK_API std::string_view error_name(const error_code& error) noexcept;
+
 /// The category of `errc`. Thread-safe.
 REDLOCK_API const boost::system::error_category& error_category() noexcept;
 /// The category of `master_errc`. Thread-safe.
 REDLOCK_API const boost::system::error_category& master_category() noexcept;
+
+/// The category of `condition`. Thread-safe.
+REDLOCK_API const boost::system::error_category& condition_category() noexcept;
 
 inline error_code make_error_code(errc value) noexcept
 {
@@ -83,6 +113,32 @@ inline error_code make_error_code(master_errc value) noexcept
 {
     return {static_cast<int>(value), master_category()};
 }
+
+inline boost::system::error_condition make_error_condition(condition value) noexcept
+{
+    return {static_cast<int>(value), condition_category()};
+}
+
+/// What `async_with_lock` throws of its own: no lease, or the lease was lost. A body's exception is never one unless the body
+/// took it from elsewhere, so that a handler for it tells the two apart.
+///
+/// `code()` is the error; `what()` says what the report of the acquire says: the result, each master's vote with its reason,
+/// the limits, and of a refused argument its value and range. May be thrown by the caller as well:
+/// `throw redlock::lock_error{error, report.to_string()}`.
+class REDLOCK_API lock_error : public system_error
+{
+  public:
+    /// Without `text`, `what()` is the error's message.
+    explicit lock_error(const error_code& error, std::string text = {});
+    lock_error(const lock_error&) = default;
+    lock_error& operator=(const lock_error&) = default;
+    ~lock_error() override;
+
+    const char* what() const noexcept override;
+
+  private:
+    std::runtime_error text_; // Copied without throwing.
+};
 
 } // namespace redlock
 
@@ -101,4 +157,33 @@ struct is_error_code_enum<redlock::master_errc> : std::true_type
 {
 };
 
+/// Lets an `error_code` be compared with it.
+template <>
+struct is_error_condition_enum<redlock::condition> : std::true_type
+{
+};
+
 } // namespace boost::system
+
+namespace std
+{
+
+/// Lets a `std::error_code` be made from it, and be compared with it.
+template <>
+struct is_error_code_enum<redlock::errc> : true_type
+{
+};
+
+/// Lets a `std::error_code` be made from it, and be compared with it.
+template <>
+struct is_error_code_enum<redlock::master_errc> : true_type
+{
+};
+
+/// Lets a `std::error_code` be compared with it.
+template <>
+struct is_error_condition_enum<redlock::condition> : true_type
+{
+};
+
+} // namespace std

@@ -274,7 +274,7 @@ class REDLOCK_API lock_manager
     /// - Allocator: the handler's associated allocator. All of its memory is returned before the handler is called.
     /// - Cancellation: all three types, for the acquire; then each is passed on to the body. As with every operation,
     ///   the signal is emitted on the handler's executor.
-    /// - Errors: what the body throws, unchanged; else `system_error` with `lease_lost` or `hold_limit_reached`
+    /// - Errors: what the body throws, unchanged; else `lock_error` with `lease_lost` or `hold_limit_reached`
     ///   if the lease was lost before the body had ended (which then gets `terminal` cancellation, stop_margin
     ///   before the validity ends, or at once if a quorum says that the key isn't ours), `closed` for a
     ///   shutdown, any error of `async_acquire`, `invalid_schedule`, `invalid_max_hold`. A release that fails

@@ -7,6 +7,7 @@
 #include "manager/operations.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -192,9 +193,9 @@ class acquisition
         if (call_.out != nullptr)
         {
             *call_.out = report{};
-            call_.out->complaint = std::move(complaint);
+            call_.out->complaint = complaint;
         }
-        finish(why, {});
+        finish(why, {}, std::move(complaint));
     }
 
     /// Notifies the observer that the round was lost, as soon as it is known why.
@@ -299,18 +300,30 @@ class acquisition
 
     clock::time_point wait_ends() const { return core::later(began_, call_.options.wait.value()); }
 
-    void finish(error_code result, clock::duration validity)
+    void describe(report& out, error_code result, clock::duration validity) const
+    {
+        out.result = result;
+        out.rounds = rounds_;
+        out.validity = validity;
+        out.elapsed = took_;
+        if (votes_)
+        {
+            votes_->describe(out);
+        }
+    }
+
+    void finish(error_code result, clock::duration validity, std::string complaint = {})
     {
         if (call_.out != nullptr)
         {
-            call_.out->result = result;
-            call_.out->rounds = rounds_;
-            call_.out->validity = validity;
-            call_.out->elapsed = took_;
-            if (votes_)
-            {
-                votes_->describe(*call_.out);
-            }
+            describe(*call_.out, result, validity);
+        }
+        if (call_.words != nullptr && result)
+        {
+            const auto said = std::make_unique<report>();
+            said->complaint = std::move(complaint);
+            describe(*said, result, validity);
+            *call_.words = said->to_string();
         }
         lease won = result ? lease{} : lease{std::move(held_)};
         service_.complete(call_.done, result, std::move(won));

@@ -100,7 +100,8 @@ void start_try_acquire(
 }
 
 void start_acquire_kept(
-    const gate_ptr& way, std::string resource, keep_options options, report* out, lease_completion done)
+    const gate_ptr& way, std::string resource, keep_options options, report* out, lease_completion done,
+    std::string* words)
 {
     const acquire_options plain{options.ttl, options.wait, options.min_validity, options.max_rounds};
     const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
@@ -110,7 +111,7 @@ void start_acquire_kept(
         keep = manager::keep_order{
             options.max_hold, service->schedule(options.ttl, options.extend_every, options.stop_margin)};
     }
-    begin_acquire(way, {std::move(resource), plain, false, keep, out, std::move(done), 0});
+    begin_acquire(way, {std::move(resource), plain, false, keep, out, std::move(done), 0, words});
 }
 
 void start_wait_lost(holding_ptr held, loss_completion done)

@@ -155,6 +155,25 @@ TEST_CASE("extensions are reported, and one that fails before the loss", "[obser
     CHECK(failed->report.masters()[0].reason == master_errc::no_permission);
 }
 
+TEST_CASE("an extension that finds the key gone is reported before the loss", "[observer][scenario-99]")
+{
+    simulation all{3};
+    record seen;
+    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(all.finish(got));
+    for (const auto& each : all.masters())
+    {
+        each->remove("lock:r");
+    }
+    REQUIRE(all.finish(all.extend(got->lease, 10s)));
+    all.run_for(1s);
+    REQUIRE(seen.of<lease_lost>().size() == 1);
+    REQUIRE(seen.rounds(operation::extend).size() == 1);
+    CHECK(seen.rounds(operation::extend).front().report.result == errc::lease_lost);
+    CHECK(std::holds_alternative<lease_lost>(seen.all.back()));
+}
+
 TEST_CASE("an extension that is still in flight at the loss is reported before it", "[observer]")
 {
     simulation all{3};

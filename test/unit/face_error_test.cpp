@@ -2,12 +2,17 @@
 // Tests of the two error categories.
 #include <redlock/error.hpp>
 
+#include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <cctype>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 namespace redlock::test
 {
@@ -114,6 +119,145 @@ TEST_CASE("errors can be compared with the system's conditions where there is on
     {
         CHECK(error_code{static_cast<errc>(value)} != generic::invalid_argument);
         CHECK(error_code{static_cast<errc>(value)} != generic::timed_out);
+    }
+}
+
+TEST_CASE("every error has a name of its own, and an unknown value has none", "[errors]")
+{
+    std::set<std::string_view> different;
+    const auto check = [&](std::string_view name)
+    {
+        CAPTURE(name);
+        CHECK(name != "unknown");
+        CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
+        CHECK(different.insert(name).second);
+    };
+    for (int value = first_errc; value <= last_errc; ++value)
+    {
+        check(to_string(static_cast<errc>(value)));
+        CHECK(error_name(static_cast<errc>(value)) == to_string(static_cast<errc>(value)));
+    }
+    for (int value = first_master_errc; value <= last_master_errc; ++value)
+    {
+        check(to_string(static_cast<master_errc>(value)));
+        CHECK(error_name(static_cast<master_errc>(value)) == to_string(static_cast<master_errc>(value)));
+    }
+    for (const int value : {0, -1, 1'000'000})
+    {
+        CHECK(to_string(static_cast<errc>(value)) == "unknown");
+        CHECK(to_string(static_cast<master_errc>(value)) == "unknown");
+        CHECK(to_string(static_cast<condition>(value)) == "unknown");
+    }
+    CHECK(to_string(static_cast<errc>(last_errc + 1)) == "unknown");
+    CHECK(to_string(static_cast<master_errc>(last_master_errc + 1)) == "unknown");
+    CHECK(to_string(errc::held_by_other) == "held_by_other");
+    CHECK(to_string(master_errc::out_of_memory) == "out_of_memory");
+    CHECK(error_name({}) == "success");
+    CHECK(error_name(boost::asio::error::operation_aborted) == "operation_aborted");
+    CHECK(error_name(boost::asio::error::connection_refused) == "other");
+}
+
+namespace
+{
+
+constexpr std::array all_conditions{
+    condition::contended, condition::unavailable, condition::lost, condition::misuse, condition::retryable};
+
+/// The names of the conditions that an error has.
+std::string conditions_of(const error_code& error)
+{
+    std::string names;
+    for (const condition each : all_conditions)
+    {
+        if (error == each)
+        {
+            names += (names.empty() ? "" : " ") + std::string{to_string(each)};
+        }
+        // The same through the standard library's types; it has a category of its own for the system's errors.
+        const std::error_code standard = error;
+        CHECK(
+            (error.category() == boost::system::system_category() || (standard == each) == (error == each)));
+    }
+    return names;
+}
+
+} // namespace
+
+TEST_CASE("every error is sorted into the conditions that callers decide by", "[errors]")
+{
+    const std::map<errc, std::string> expected{
+        {errc::held_by_other, "contended retryable"},
+        {errc::no_quorum, "unavailable retryable"},
+        {errc::validity_exhausted, "unavailable retryable"},
+        {errc::lease_lost, "lost"},
+        {errc::hold_limit_reached, "lost"},
+        {errc::not_held, "misuse"},
+        {errc::unconfirmed, "unavailable"},
+        {errc::too_many_operations, "retryable"},
+        {errc::closed, ""}};
+    for (int value = first_errc; value <= last_errc; ++value)
+    {
+        const auto one = static_cast<errc>(value);
+        CAPTURE(to_string(one));
+        const auto found = expected.find(one);
+        CHECK(conditions_of(one) == (found != expected.end() ? found->second : "misuse"));
+    }
+    const std::set<master_errc> settings{
+        master_errc::certificate_untrusted,  master_errc::certificate_expired,
+        master_errc::certificate_wrong_name, master_errc::protocol_error,
+        master_errc::authentication_failed,  master_errc::no_permission,
+        master_errc::cluster_node,           master_errc::same_server};
+    for (int value = first_master_errc; value <= last_master_errc; ++value)
+    {
+        const auto one = static_cast<master_errc>(value);
+        CAPTURE(to_string(one));
+        CHECK(conditions_of(one) == (settings.contains(one) ? "misuse" : "unavailable retryable"));
+    }
+    for (const error_code& each :
+         {error_code{boost::asio::error::connection_refused},
+          error_code{boost::asio::error::host_unreachable}, error_code{boost::asio::error::timed_out},
+          error_code{boost::asio::error::connection_reset}, error_code{boost::asio::error::host_not_found},
+          error_code{boost::asio::error::eof}})
+    {
+        CAPTURE(each.message());
+        CHECK(conditions_of(each) == "unavailable retryable");
+    }
+    CHECK(conditions_of({}).empty());
+    CHECK(conditions_of(boost::asio::error::operation_aborted).empty());
+    CHECK(conditions_of(static_cast<errc>(last_errc + 1)).empty());
+    CHECK_FALSE(error_code{errc::no_quorum} == static_cast<condition>(99));
+    CHECK(make_error_condition(condition::lost).message() == "lost");
+    CHECK(std::string{condition_category().name()} == "redlock.condition");
+}
+
+TEST_CASE("the errors compare as codes of the standard library too", "[errors]")
+{
+    const error_code own = errc::held_by_other;
+    const std::error_code standard = own;
+    CHECK(standard == errc::held_by_other);
+    CHECK(standard != errc::no_quorum);
+    CHECK(standard != master_errc::not_connected);
+    CHECK(std::error_code{master_errc::busy} == master_errc::busy);
+    CHECK(std::error_code{errc::invalid_ttl} == std::errc::invalid_argument);
+    CHECK(standard.message() == own.message());
+    CHECK(own == errc::held_by_other);
+    const std::error_code made = errc::closed;
+    CHECK(made == errc::closed);
+}
+
+TEST_CASE("a lock_error says what it was given, and is a system_error", "[errors]")
+{
+    const lock_error plain{errc::no_quorum};
+    CHECK(std::string{plain.what()} == error_code{errc::no_quorum}.message());
+    const lock_error told{errc::held_by_other, "acquire: held"};
+    try
+    {
+        throw told;
+    }
+    catch (const system_error& caught)
+    {
+        CHECK(caught.code() == errc::held_by_other);
+        CHECK(std::string{caught.what()} == "acquire: held");
     }
 }
 

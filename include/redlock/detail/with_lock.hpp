@@ -51,7 +51,7 @@ namespace redlock::detail
 
 REDLOCK_API void start_acquire_kept(
     const gate_ptr& gate, std::string resource, keep_options options, report* out,
-    completion<void(error_code, lease)> done);
+    completion<void(error_code, lease)> done, std::string* words = nullptr);
 
 /// The T of an asio::awaitable<T>; no member for anything else.
 template <class Awaitable>
@@ -121,6 +121,12 @@ concept is_for_co_await =
         asio::is_async_operation<Returned>::value || requires(Returned& it) { it.await_ready(); } ||
         requires(Returned& it) { it.operator co_await(); } ||
         requires(Returned& it) { operator co_await(it); });
+
+/// An error of `async_with_lock` itself, with what the acquire says of it.
+inline std::exception_ptr lock_failure(const error_code& error, std::string words = {})
+{
+    return std::make_exception_ptr(lock_error{error, std::move(words)});
+}
 
 /// Whether an exception is that of a cancelled operation.
 inline bool is_cancellation(const std::exception_ptr& thrown)
@@ -215,7 +221,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         auto acquired = [self = this->shared_from_this()](error_code error, lease held) mutable
         { on_acquired(std::move(self), error, std::move(held)); };
         auto done = erase<void(error_code, lease)>(listening(std::move(acquired)), executor_);
-        start_acquire_kept(gate_, std::move(resource), options, out, std::move(done));
+        start_acquire_kept(gate_, std::move(resource), options, out, std::move(done), &words_);
     }
 
   private:
@@ -245,7 +251,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     {
         if (error)
         {
-            self->thrown_ = std::make_exception_ptr(system_error{error});
+            self->thrown_ = lock_failure(error, std::move(self->words_));
             finish(std::move(self));
             return;
         }
@@ -253,7 +259,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         // What came between the acquire's end and now: too late for the acquire, too soon for the body.
         if (self->cancellation_->requested)
         {
-            self->thrown_ = std::make_exception_ptr(system_error{asio::error::operation_aborted});
+            self->thrown_ = lock_failure(asio::error::operation_aborted);
             self->give_back();
             return;
         }
@@ -372,7 +378,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         // An exception of the body's own is worth more than the news of the loss.
         if (lost_ && (!thrown_ || is_cancellation(thrown_)))
         {
-            thrown_ = std::make_exception_ptr(system_error{lost_});
+            thrown_ = lock_failure(lost_);
         }
         if constexpr (has_result)
         {
@@ -437,6 +443,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     stage stage_ = stage::acquiring;
     int pending_ = 0; // Operations on the lease.
     error_code lost_{};
+    std::string words_{}; // Of an acquire that failed.
     std::exception_ptr thrown_{};
     [[no_unique_address]] stored_result result_{};
 };

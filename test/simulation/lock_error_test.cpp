@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of what an exception of async_with_lock says, and of how it is told from one of the body's.
+#include "simulation.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <exception>
+#include <optional>
+#include <string>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// What a `lock_error` says; empty for any other exception.
+std::optional<std::string> words_of(const std::exception_ptr& thrown)
+{
+    try
+    {
+        std::rethrow_exception(thrown);
+    }
+    catch (const lock_error& error)
+    {
+        return error.what();
+    }
+    catch (...)
+    {
+        return std::nullopt;
+    }
+}
+
+bool contains(const std::optional<std::string>& text, std::string_view part)
+{
+    return text && text->find(part) != std::string::npos;
+}
+
+} // namespace
+
+TEST_CASE("a refused lock throws the votes, the masters and the limits", "[with_lock]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    all.master(0).set("lock:r", "another");
+    all.master(1).set("lock:r", "another");
+    all.master(2).refuse("SET", "-OOM no memory\r\n");
+    job body;
+    const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 10s, .max_hold = no_limit, .wait = 0ms}, body);
+    REQUIRE(all.finish(work));
+    CHECK(work->error == errc::held_by_other);
+    const std::optional<std::string> said = words_of(work->thrown);
+    REQUIRE(said);
+    CHECK(*said == work->report.to_string());
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        CHECK(contains(said, work->report.name(index)));
+    }
+    CHECK(contains(said, "2 held of 3; 2 needed; node timeout 50 ms"));
+    CHECK(contains(said, "-OOM no memory") == contains(work->report.to_string(), "-OOM no memory"));
+    CHECK(body.starts == 0);
+}
+
+TEST_CASE("a refused argument throws its value and its range", "[with_lock]")
+{
+    simulation all{1};
+    lock_manager locks = all.make_connected_manager();
+    job body;
+    const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 3ms, .max_hold = no_limit}, body);
+    REQUIRE(all.finish(work));
+    CHECK(work->error == errc::invalid_ttl);
+    CHECK(work->error == condition::misuse);
+    CHECK(contains(words_of(work->thrown), "3 ms"));
+    CHECK(contains(words_of(work->thrown), work->report.complaint));
+}
+
+TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    job body;
+    SECTION("a loss")
+    {
+        const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 1s, .max_hold = 2s}, body);
+        REQUIRE(all.finish(work));
+        CHECK(work->error == errc::hold_limit_reached);
+        CHECK(work->error == condition::lost);
+        CHECK(words_of(work->thrown));
+    }
+    SECTION("an exception of the body's, with an error of this library")
+    {
+        body.works = 1ms;
+        body.throws = std::make_exception_ptr(system_error{errc::no_quorum});
+        const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit}, body);
+        REQUIRE(all.finish(work));
+        CHECK(work->error == errc::no_quorum);
+        CHECK_FALSE(words_of(work->thrown));
+    }
+    SECTION("a cancelled acquire")
+    {
+        all.master(0).hang();
+        all.master(1).hang();
+        const outcome_ptr work =
+            all.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit, .wait = no_limit}, body);
+        all.run_for(20ms);
+        work->cancel.emit(asio::cancellation_type::terminal);
+        REQUIRE(all.finish(work));
+        CHECK(work->error == asio::error::operation_aborted);
+        CHECK(words_of(work->thrown));
+    }
+}
+
+} // namespace redlock::test
