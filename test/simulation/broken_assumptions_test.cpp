@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What this library can't promise: a master that forgets a key, or whose clock is set, lets a second holder in. Each test
 // shows the sequence, that two leases are valid at once after it, and all that the library could tell of it.
-// In each, the first holder has the masters 0 and 1, master 1 forgets, and the second one has 1 and 2: one master that
+// In each but the last, the first holder has the masters 0 and 1, master 1 forgets, and the second one has 1 and 2: one master that
 // breaks its word is enough.
 #include "simulation.hpp"
 
@@ -303,6 +303,40 @@ TEST_CASE(
     CHECK(both.both_hold());
     CHECK(both.told.count<master_at_risk>() == 0);
     CHECK(both.told_of("run of the replica"));
+}
+
+TEST_CASE("one master of five that lies lets a second holder in unseen", "[scenario-101]")
+{
+    simulation all{5};
+    told_events told;
+    // The first one gets the resource while a minority is away.
+    all.master(3).door = entrance::refuses;
+    all.master(4).door = entrance::refuses;
+    lock_manager of_first{all.make_connected_manager(told.options(all))};
+    lock_manager of_second{all.make_connected_manager(told.options(all))};
+    const outcome_ptr held_by_first = all.acquire(of_first, "r", half_a_minute);
+    REQUIRE(all.finish(held_by_first));
+    REQUIRE(!held_by_first->error);
+    all.master(3).door = entrance::open;
+    all.master(4).door = entrance::open;
+    REQUIRE(all.run_until([&] { return all.master(3).clients() == 2 && all.master(4).clients() == 2; }, 10s));
+    all.run_until_idle();
+    const outcome_ptr refused = all.try_acquire(of_second, "r", {.ttl = 30s});
+    REQUIRE(all.finish(refused));
+    REQUIRE(refused->error == errc::held_by_other);
+    all.run_until_idle();
+
+    // Master 2 has the first one's key all the while, and says that it has set the second one's.
+    const std::size_t told_before = told.count<master_at_risk>() + told.count<master_down>();
+    all.master(2).answer("SET", {.bytes = "+OK\r\n"});
+    const outcome_ptr held_by_second = all.try_acquire(of_second, "r", {.ttl = 30s});
+    REQUIRE(all.finish(held_by_second));
+    REQUIRE(!held_by_second->error);
+    all.run_for(5s);
+    CHECK(all.master(2).value("lock:r") == held_by_first->lease.owner_id());
+    CHECK(held_by_first->lease.valid());
+    CHECK(held_by_second->lease.valid());
+    CHECK(told.count<master_at_risk>() + told.count<master_down>() == told_before);
 }
 
 } // namespace redlock::test
