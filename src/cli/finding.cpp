@@ -93,7 +93,7 @@ std::optional<finding> about_round_trips(const master_examination& one)
         median};
 }
 
-/// On a network a server that asks for no password is everybody's; on its own machine it usually is meant so.
+/// On a network a server that asks for no password is open to all clients; on its own machine that usually is intended.
 std::optional<finding> about_strangers(const master_facts& one)
 {
     if (!one.is_open)

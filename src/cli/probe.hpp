@@ -71,7 +71,7 @@ inline constexpr std::chrono::milliseconds probe_is_slow{25};
 boost::asio::awaitable<probe> probe_master(config options);
 
 /// Whether the only master of `options` lets this client in and answers it a question about a lock. For options without
-/// user and password: whether it does that for anybody.
+/// user and password: whether it serves clients that don't log in.
 boost::asio::awaitable<bool> answers_inspection(config options);
 
 } // namespace redlock::cli

@@ -100,8 +100,7 @@ finding of_no_answer(severity level)
     return {
         .level = level,
         .kind = "slow",
-        .what = fmt::format(
-            "it answered a lock's command in {} ms neither with yes nor no", probe_timeout.count()),
+        .what = fmt::format("it didn't answer a lock's command within {} ms", probe_timeout.count()),
         .meaning = "Its votes come too late",
         .advice = "See whether it hangs, is far away, or waits for a slow disk (appendfsync)"};
 }

@@ -9,7 +9,7 @@
 namespace redlock::test
 {
 
-/// While it exists, this thread and what it starts are in a network of their own, where the loopback interface has an
+/// While it exists, this thread and what it starts are in a separate network, where the loopback interface has an
 /// address outside of 127.0.0.0/8 as well. Where that isn't allowed, the address is one that the machine has anyway.
 class foreign_address
 {
