@@ -193,10 +193,12 @@ env::task<failure> connection::say_hello()
     }
     if (hello->is_error())
     {
-        // Unknown before Redis 6, and an ACL may forbid it.
+        // Unknown before Redis 6, and an ACL may forbid it. From 9 on Valkey answers NOAUTH to commands that it doesn't
+        // know, but WRONGPASS to a HELLO with a password.
         const std::string_view error = hello->text();
         const bool unknown = error.starts_with("ERR unknown command") || error.starts_with("NOPROTO") ||
-                             error.starts_with("NOPERM");
+                             error.starts_with("NOPERM") ||
+                             (error.starts_with("NOAUTH") && !password.empty());
         failure why = log_in_failure(error, !password.empty());
         if (unknown)
         {

@@ -61,6 +61,21 @@ TEST_CASE("a connection introduces itself and loads the scripts")
     CHECK(other->error == errc::held_by_other);
 }
 
+TEST_CASE("a server that answers NOAUTH to a HELLO that it doesn't know is logged in to with AUTH")
+{
+    // Valkey from 9 on asks for a login before it says that there is no such command.
+    simulation all{1};
+    all.master(0).knows_hello = false;
+    all.master(0).username = "alice";
+    all.master(0).password = "sesame";
+    all.master(0).refuse("HELLO", "-NOAUTH Authentication required.\r\n");
+    lock_manager locks = all.make_connected_manager(with_password(all));
+    CHECK(all.master(0).count("AUTH") == 1);
+    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(all.finish(got));
+    CHECK(!got->error);
+}
+
 TEST_CASE("replies that come in pieces are put together")
 {
     simulation all{3};
