@@ -251,8 +251,8 @@ void supervisor::on_continued()
     {
         return;
     }
-    log_.line("continued");
     child_.signal_all(SIGCONT);
+    log_.line("continued");
 }
 
 void supervisor::on_loss(const error_code& why)
