@@ -158,6 +158,28 @@ TEST_CASE("When the key is gone on a quorum of the masters, that is said")
     CHECK(held.errors().find(masters.any().url() + ": the key is gone\n") != std::string::npos);
 }
 
+TEST_CASE("When masters forbid what an extension needs, that is said")
+{
+    std::vector<server> servers = start_servers(5, server_options::plain());
+    strings options{"--ttl", "3s"};
+    for (const server& each : servers)
+    {
+        options.insert(options.end(), {"--master", each.url()});
+    }
+    named_pipe from;
+    const command held{run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path()), options)};
+    from.line();
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        servers[index].command({"ACL", "SETUSER", "default", "-eval", "-evalsha"});
+    }
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(held.errors().find("SIGTERM to the command") != std::string::npos);
+    CHECK(
+        held.errors().find(servers[0].url() + ": its ACL forbids a command that locking needs (\"NOPERM") !=
+        std::string::npos);
+}
+
 TEST_CASE(
     "At a loss everything that descends from the command is ended, also in other groups and sessions",
     "[scenario-107]")
