@@ -59,7 +59,7 @@ std::string text_of(const master_inspection& master)
     {
         const std::string_view detail = master.detail.view();
         return fmt::format(
-            "no answer: {}{}", what_happened(master.reason),
+            "no answer: {}{}", in_plain_words(master.reason),
             detail.empty() ? std::string{} : fmt::format(" (\"{}\")", detail));
     }
     if (!master.has_key)
@@ -123,7 +123,7 @@ std::string json_of(const inspection& found, std::size_t index)
         R"({{"master":{},"answered":{},"has_key":{},"owner_id":{},"expires_in_ms":{},"error":{},"detail":{}}})",
         json_string(found.name(index)), !master.reason, master.has_key,
         json_string_or_null(master.owner_id.view()), json_or_null(master.expires_in),
-        master.reason ? json_string(what_happened(master.reason)) : "null",
+        master.reason ? json_string(in_plain_words(master.reason)) : "null",
         json_string_or_null(master.detail.view()));
 }
 
@@ -151,7 +151,10 @@ exit_code code_of(const inspection& found)
 {
     if (found.answered() < found.quorum())
     {
-        return exit_code::no_quorum;
+        const auto is_refused = [](const master_inspection& each)
+        { return is_refused_by_system(each.reason); };
+        const bool refused = std::any_of(found.masters().begin(), found.masters().end(), is_refused);
+        return refused ? exit_code::system_error : exit_code::no_quorum;
     }
     return found.holder().empty() ? exit_code::not_held : exit_code::success;
 }
@@ -177,7 +180,7 @@ void status(const status_arguments& asked)
     io.run();
     if (error && error != errc::no_quorum)
     {
-        say(what_happened(error));
+        say(in_plain_words(error));
         leave({number_of(exit_code_of(error)), 0});
     }
     asked.json ? write_json(found, asked.common.resource) : write_text(found, asked.common.resource);

@@ -113,6 +113,10 @@ TEST_CASE("A refusal by the system is told from masters that don't answer, and i
         CHECK(refused.wait() == process_end{.exit_code = 71});
         CHECK(refused.errors().find("Too many open files") != std::string::npos);
     }
+    const command shown{
+        run_shell(fmt::format("ulimit -n 9; exec {} status inner", REDLOCK_COMMAND)), masters.environment()};
+    CHECK(shown.wait() == process_end{.exit_code = 71});
+    CHECK(shown.output().find("no answer: Too many open files") != std::string::npos);
 }
 
 } // namespace redlock::test
