@@ -71,7 +71,7 @@ TEST_CASE("Every option of the help is in the man page and in the completion, an
     all.insert(of_run.begin(), of_run.end());
     all.insert(of_status.begin(), of_status.end());
     all.insert(of_doctor.begin(), of_doctor.end());
-    CHECK(all.size() == 15);
+    CHECK(all.size() == 16);
 
     // The hyphens of a man page are escaped.
     const std::string page = std::regex_replace(text_of(sources + "/redlock.1"), std::regex{R"(\\-)"}, "-");
