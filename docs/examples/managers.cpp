@@ -28,7 +28,7 @@ void show(std::string_view how, const redlock::master_list& masters)
 void make_lists()
 {
     redlock::master_list listed{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
-    redlock::master_list split{"redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3"};
+    redlock::master_list split = "redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3";
     show("listed", listed);
     show("split", split);
 

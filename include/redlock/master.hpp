@@ -105,18 +105,18 @@ class REDLOCK_API master
 ///
 /// ```cpp
 /// redlock::master_list listed{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
-/// redlock::master_list split{"redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3"};
+/// redlock::master_list split = "redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3";
 /// ```
 class master_list : public std::vector<master>
 {
   public:
     using std::vector<master>::vector;
 
-    /// From URLs between which there are commas, as in the command's REDLOCK_MASTERS: `%2c` stands for a comma in a
+    /// From URLs between which there are commas, not in braces (those hold one master each), as in the command's REDLOCK_MASTERS: `%2c` stands for a comma in a
     /// password. Throws `system_error` with `errc::invalid_master`.
     REDLOCK_API master_list(std::string_view urls);
-    master_list(const char* urls) : master_list{std::string_view{urls}} {}
-    master_list(const std::string& urls) : master_list{std::string_view{urls}} {}
+    master_list(const char* urls) : master_list(std::string_view{urls}) {}
+    master_list(const std::string& urls) : master_list(std::string_view{urls}) {}
 
     /// From a range of masters, or of what a master can be made from: a `std::vector<std::string>` for example.
     template <std::ranges::input_range Range>

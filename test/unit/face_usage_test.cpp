@@ -91,7 +91,7 @@ TEST_CASE("a list of masters is made from all that one would take for a list")
          {"", ",", "redis://10.0.0.1,", ",redis://10.0.0.1", "redis://10.0.0.1,,redis://10.0.0.2"})
     {
         CAPTURE(wrong);
-        CHECK_THROWS_AS(master_list{wrong}, redlock::system_error);
+        CHECK_THROWS_AS(master_list(wrong), redlock::system_error);
     }
 }
 
