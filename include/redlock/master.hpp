@@ -112,8 +112,8 @@ class master_list : public std::vector<master>
   public:
     using std::vector<master>::vector;
 
-    /// From URLs between which there are commas, not in braces (those hold one master each), as in the command's REDLOCK_MASTERS: `%2c` stands for a comma in a
-    /// password. Throws `system_error` with `errc::invalid_master`.
+    /// From one text of URLs that are separated by commas, as in the command's REDLOCK_MASTERS; not in braces, which hold
+    /// one master each. `%2c` stands for a comma in a password. Throws `system_error` with `errc::invalid_master`.
     REDLOCK_API master_list(std::string_view urls);
     master_list(const char* urls) : master_list(std::string_view{urls}) {}
     master_list(const std::string& urls) : master_list(std::string_view{urls}) {}
