@@ -42,8 +42,8 @@ class release_pace
     void on_answered() noexcept { --in_flight_; }
     /// A release was refused temporarily, and is to be repeated.
     void on_refused() noexcept { refused_ = true; }
-    /// A release was done, and no other is waiting.
-    void on_all_done() noexcept { refusals_ = 0; }
+    /// A release was done, and no other is waiting. What is in flight may yet be refused again.
+    void on_all_done() noexcept { refusals_ = in_flight_ == 0 ? 0 : refusals_; }
 
     /// Puts the next batch off if something was refused since the last call. False if nothing was, or it is put off already.
     bool put_off(clock::time_point now, std::uint64_t random) noexcept

@@ -97,6 +97,15 @@ TEST_CASE("an unknown error is taken for permanent after some delays in a row", 
         pace.on_all_done();
         CHECK_FALSE(pace.gives_up());
     }
+    SECTION("which those of other operations don't show while the refused one is in flight")
+    {
+        pace.on_sent();
+        pace.on_all_done();
+        CHECK(pace.gives_up());
+        pace.on_answered();
+        pace.on_all_done();
+        CHECK_FALSE(pace.gives_up());
+    }
     SECTION("or until the connection is a new one, on which nothing is in flight")
     {
         pace.on_sent();
