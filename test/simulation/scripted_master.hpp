@@ -160,6 +160,14 @@ class scripted_master
     /// A key of another type, as other lock libraries use.
     void set_hash(const std::string& key) { keys_.put_hash(key); }
     void remove(const std::string& key) { keys_.remove(key); }
+    /// Unless it has become something else since.
+    void remove_hash(const std::string& key)
+    {
+        if (has_other_type(key))
+        {
+            remove(key);
+        }
+    }
     /// Lines aside: nobody has to give them back, they lapse.
     std::size_t key_count();
 

@@ -8,9 +8,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 
 namespace redlock::test
 {
@@ -226,6 +228,45 @@ universe::begin_attempt(process& by, const char* resource, std::optional<std::ui
     by.locks().async_acquire(
         resource, {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, one->told, std::move(done));
     return one;
+}
+
+/// A master that refuses every release permanently: those of the others succeed, and what is outstanding settles.
+void universe::check_refusals()
+{
+    constexpr std::size_t seldom = 4;
+    const auto all = those_up();
+    if (oracle_.found() || all.empty() || masters_.size() < 3 || !answers_in_time(long_ttl) ||
+        !births_.one_in(seldom))
+    {
+        return;
+    }
+    constexpr std::array<const char*, 3> refusals{
+        "-ERR unknown command 'EVALSHA', with args beginning with: \r\n",
+        "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
+        "-ERR nobody has seen this error yet\r\n"};
+    masters_[0]->refuse("release", refusals.at(births_.below(refusals.size())));
+    process& one = *all.front();
+    for (int times = 0; times < 10 && !oracle_.found(); ++times)
+    {
+        auto taken = begin_attempt(one, "refused", 1);
+        run_until(world_->now() + 1s, [&] { return taken->ended; });
+        const auto result = std::make_shared<std::optional<error_code>>();
+        if (taken->has)
+        {
+            taken->has.async_release([result](error_code error) { *result = error; });
+            run_until(world_->now() + 1s, [&] { return result->has_value(); });
+            oracle_.check(
+                *result && !**result, "settles",
+                fmt::format("{} can't release, and one master of {} refuses", one.name(), masters_.size()));
+        }
+    }
+    run_until(world_->now() + 1s + 5 * plan_.reconnect_delay_max);
+    const std::size_t before = oracle_.releases_at(0);
+    run_until(world_->now() + 2s);
+    oracle_.check(
+        oracle_.releases_at(0) == before, "settles",
+        fmt::format("master 0 is sent {} releases in 2 s of rest", oracle_.releases_at(0) - before));
+    masters_[0]->answer_as_usual();
 }
 
 /// Those who stand in line, where nothing else is in their way, and their patience doesn't end before a release.

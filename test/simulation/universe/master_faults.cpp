@@ -5,6 +5,8 @@
 #include "universe.hpp"
 
 #include <array>
+#include <initializer_list>
+#include <string>
 
 namespace redlock::test
 {
@@ -139,6 +141,64 @@ void fail_oddly(universe& all, chance& draws)
     refuse_writes(all, draws, "odd error", said.c_str());
 }
 
+/// Until the end: with every command of a kind.
+void refuse_to_the_end(
+    universe& all, chance& draws, const char* fault, std::initializer_list<const char*> commands,
+    const char* said)
+{
+    all.allow_leftovers();
+    scripted_master& master = any_master(all, draws, fault).master;
+    for (const char* each : commands)
+    {
+        master.refuse(each, said);
+    }
+}
+
+void rename_scripts_away(universe& all, chance& draws)
+{
+    refuse_to_the_end(
+        all, draws, "no scripts", {"turn", "extend", "release"},
+        "-ERR unknown command 'EVALSHA', with args beginning with: '' \r\n");
+}
+
+void forbid_locks(universe& all, chance& draws)
+{
+    const char* const said = "-NOPERM this user has no permissions to run this command\r\n";
+    if (draws.one_in(2))
+    {
+        refuse_to_the_end(all, draws, "forbidden", {"SET"}, said);
+    }
+    else
+    {
+        refuse_to_the_end(all, draws, "forbidden", {"SET", "turn", "extend", "release"}, said);
+    }
+}
+
+void fail_oddly_to_the_end(universe& all, chance& draws)
+{
+    refuse_to_the_end(
+        all, draws, "odd error to the end", {"release"}, "-ERR nobody has seen this error yet\r\n");
+}
+
+void be_busy_to_the_end(universe& all, chance& draws)
+{
+    refuse_to_the_end(
+        all, draws, "BUSY to the end", {"SET", "turn", "extend", "release"},
+        "-BUSY Redis is busy running a script.\r\n");
+}
+
+/// As other libraries use them. Not in the place of a lock: that would be a key that is lost.
+void use_another_type(universe& all, chance& draws)
+{
+    scripted_master& master = any_master(all, draws, "another type").master;
+    const std::string key = all.key_of("r" + std::to_string(draws.below(all.drawn().resources)));
+    if (!master.value(key))
+    {
+        master.set_hash(key);
+        all.at_mending([&master, key] { master.remove_hash(key); });
+    }
+}
+
 void forget_scripts(universe& all, chance& draws)
 {
     any_master(all, draws, "SCRIPT FLUSH").master.flush_scripts();
@@ -245,6 +305,14 @@ std::vector<fault> master_faults()
         {"BUSY", "a master runs a slow script", keeps, be_busy},
         {"NOREPLICAS", "a master has too few replicas to write", keeps, miss_replicas},
         {"odd error", "a master answers writes with an error that nobody knows", keeps, fail_oddly},
+        {"no scripts", "a master knows no scripts, to the end", keeps, rename_scripts_away},
+        {"forbidden", "a master forbids SET, or all that has to do with locks, to the end", keeps,
+         forbid_locks},
+        {"odd error to the end", "a master answers releases with an unknown error, to the end", keeps,
+         fail_oddly_to_the_end},
+        {"BUSY to the end", "a master runs a slow script, to the end", keeps, be_busy_to_the_end},
+        {"another type", "a key of another type is where a lock would be, to the end", keeps,
+         use_another_type},
         {"SCRIPT FLUSH", "a master forgets its scripts", keeps, forget_scripts},
         {"NOPERM", "connections may not be killed", keeps, forbid_kills},
         {"garbled", "a reply isn't RESP, or not what such a command answers", keeps, garble},

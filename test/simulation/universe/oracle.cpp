@@ -40,7 +40,10 @@ std::string shown(const command& words)
 
 } // namespace
 
-oracle::oracle(universe& all) : all_{all}, wire_{quorum_of(all.drawn().masters)} {}
+oracle::oracle(universe& all)
+    : all_{all}, wire_{quorum_of(all.drawn().masters)}, releases_(all.drawn().masters)
+{
+}
 
 std::size_t oracle::won(
     process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
@@ -203,6 +206,7 @@ void oracle::on_command(
                 "client {} ({}) on #{}: {} -> {}", from.origin,
                 by != nullptr ? in_seconds(by->now()) : "gone", from.id, asked, shown(reply)));
     }
+    releases_[master] += what == "release" ? 1U : 0U;
     if (const auto broken = wire_.look(master, all_.masters()[master]->run_id, from, what, words, reply))
     {
         check(false, broken->first, broken->second);

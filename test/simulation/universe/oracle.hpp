@@ -61,6 +61,7 @@ struct violation
 ///   refusal         what can't be done isn't refused, or for the wrong reason
 ///   words           a text isn't printable, or has a password in it
 ///   shutdown        a manager was shut down, and what it held is still there
+///   settles         a master that refuses releases permanently is sent one again, or fails those of others
 /// and those of wire_rules.
 class oracle
 {
@@ -119,6 +120,8 @@ class oracle
     /// It has gone, and its leases with it.
     void forget(const process& gone);
 
+    /// How many releases a master got.
+    std::size_t releases_at(std::size_t master) const { return releases_[master]; }
     /// Whether some master got a SET of it.
     bool was_sent(std::string_view owner_id) const { return owners_.contains(owner_id); }
 
@@ -174,6 +177,7 @@ class oracle
     std::vector<std::pair<std::weak_ptr<virtual_link>, useless>>
         useless_; // Connections that have to be left.
     std::size_t doubles_ = 0;
+    std::vector<std::size_t> releases_; // That each master got.
 };
 
 } // namespace redlock::test

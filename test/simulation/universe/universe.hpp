@@ -86,6 +86,7 @@ class universe
     void check_one_round(const std::vector<std::shared_ptr<process>>& these);
     void check_kept();
     void check_backoff();
+    void check_refusals();
     struct attempt;
     std::shared_ptr<attempt>
     begin_attempt(process& by, const char* resource, std::optional<std::uint32_t> rounds);

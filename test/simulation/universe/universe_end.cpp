@@ -22,6 +22,7 @@ std::optional<violation> universe::run()
         check_availability();
         check_kept();
         check_backoff();
+        check_refusals();
         check_line();
         take_for_shutdown();
         close(processes_);

@@ -25,8 +25,18 @@ std::int64_t number_in(const std::string& word)
 /// Whether a server that answers so hasn't run the command, nor anything of a script.
 bool has_not_run(const std::string& reply)
 {
-    constexpr std::array<std::string_view, 6> refusals{"-LOADING ",  "-BUSY ",       "-OOM ",
-                                                       "-READONLY ", "-NOREPLICAS ", "-ERR unknown command"};
+    constexpr std::array<std::string_view, 8> refusals{
+        "-LOADING ",    "-BUSY ",   "-OOM ",       "-READONLY ",
+        "-NOREPLICAS ", "-NOPERM ", "-WRONGTYPE ", "-ERR unknown command"};
+    return std::any_of(
+        refusals.begin(), refusals.end(), [&](std::string_view each) { return reply.starts_with(each); });
+}
+
+/// Whether it makes no sense to ask again.
+bool is_permanent(const std::string& reply)
+{
+    constexpr std::array<std::string_view, 4> refusals{
+        "-NOREPLICAS ", "-NOPERM ", "-WRONGTYPE ", "-ERR unknown command"};
     return std::any_of(
         refusals.begin(), refusals.end(), [&](std::string_view each) { return reply.starts_with(each); });
 }
@@ -65,13 +75,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     seen_of_owner& seen = owners_[owner_id];
     if (what == "release")
     {
-        seen.sent_to.erase(master);
-        seen.set_at.erase(master);
-        if (reply.starts_with(':'))
-        {
-            seen.released_on.insert(connected->first);
-        }
-        return std::nullopt;
+        return look_at_release(master, connected->first, owner_id, reply);
     }
     if (seen.released_on.contains(here))
     {
@@ -110,6 +114,36 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
             std::string{"rejoin"}, fmt::format(
                                        "master {} gets {} of {} again, which {} masters have extended",
                                        master, what, owner_id, seen.extended_at.size())};
+    }
+    return std::nullopt;
+}
+
+std::optional<std::pair<std::string, std::string>> wire_rules::look_at_release(
+    std::size_t master, const connection& on, const std::string& owner_id, const std::string& reply)
+{
+    constexpr std::size_t most_tries = 6; // The first one, and one after each of five delays.
+    seen_of_owner& seen = owners_[owner_id];
+    seen.sent_to.erase(master);
+    seen.set_at.erase(master);
+    if (seen.released_on.contains(on) || seen.refused_on.contains(on))
+    {
+        return std::pair{
+            std::string{"repeat"},
+            fmt::format("master {} gets a release of {} again, which it has answered", master, owner_id)};
+    }
+    if (reply.starts_with(':'))
+    {
+        seen.released_on.insert(on);
+    }
+    else if (is_permanent(reply))
+    {
+        seen.refused_on.insert(on);
+    }
+    else if (reply.starts_with("-ERR ") && ++seen.unknown_errors[on] > most_tries)
+    {
+        return std::pair{
+            std::string{"repeat"},
+            fmt::format("master {} has refused the release of {} {} times", master, owner_id, most_tries)};
     }
     return std::nullopt;
 }

@@ -22,6 +22,8 @@ namespace redlock::test
 ///   owner id   a master gets the SET of an owner id once, unless the lease was extended
 ///   rejoin     it gets it again only when a quorum has confirmed an extension
 ///   stranger   nobody kills a connection but its own process
+///   repeat     no release follows on a connection that has answered one of the same owner id finally: with a number or a
+///              permanent refusal; nor more than a few that it has answered with an unknown error
 class wire_rules
 {
   public:
@@ -45,7 +47,12 @@ class wire_rules
         std::set<std::size_t> extended_at; // Those that have extended it.
         bool asked_to_extend = false;
         std::set<connection, std::less<>> released_on;
+        std::set<connection, std::less<>> refused_on; // Permanently.
+        std::map<connection, std::size_t, std::less<>> unknown_errors;
     };
+
+    std::optional<std::pair<std::string, std::string>> look_at_release(
+        std::size_t master, const connection& on, const std::string& owner_id, const std::string& reply);
 
     std::size_t quorum_;
     std::map<connection, int, std::less<>> origins_;
