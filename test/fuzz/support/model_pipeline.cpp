@@ -102,7 +102,9 @@ model_pipeline::model_pipeline(fuzz_input& input)
       most_owed_{input.one_of(limits_of_debts)},
       most_bytes_{input.one_of(limits_of_bytes)},
       owed_{std::make_unique<net::ledger>(0, most_owed_)},
-      pipeline_{std::make_unique<net::pipeline>(0, *owed_, 2 * most_owed_, most_bytes_)},
+      pipeline_{std::make_unique<net::pipeline>(
+          0, *owed_, 2 * most_owed_, most_bytes_,
+          core::backoff_policy{std::chrono::milliseconds{10}, std::chrono::milliseconds{500}})},
       parser_{shared_parser()}
 {
     for (std::size_t index = 0; index < most_claims; ++index)
