@@ -58,7 +58,9 @@ vote meaning(asked what, const resp::reply& reply)
     }
     if (kind != resp::kind::integer)
     {
-        return vote::failed;
+        const bool other_type = what != asked::turn && reply.is_error() &&
+                                core::classify(reply.text()) == core::server_error::wrong_type;
+        return other_type ? vote::held : vote::failed;
     }
     const std::int64_t number = reply.integer();
     if (what == asked::turn)
@@ -219,11 +221,12 @@ void model_pipeline::take(const resp::reply& reply)
                      (first.what == asked::extend || first.of->at(0).state == net::debt_state::incurred)));
     const bool repeated =
         wanted && !first.in_full && pipeline_->has_room(first.of->key().size() + script_in_full);
+    const bool ruled_out = reply.is_error() && core::rules_out_a_key(core::classify(reply.text()));
     if (first.what == asked::set)
     {
-        first.of->maybe_there = true;
+        first.of->maybe_there = first.of->maybe_there || !ruled_out;
     }
-    else if (first.what == asked::turn && !unknown)
+    else if (first.what == asked::turn && !unknown && !ruled_out)
     {
         first.of->maybe_there = meaning(asked::turn, reply) != vote::held;
     }
