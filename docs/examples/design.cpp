@@ -11,6 +11,7 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <string_view>
 #include <vector>
 
 namespace asio = boost::asio;
@@ -45,10 +46,31 @@ asio::awaitable<void> report(redlock::lock_manager& locks)
         [&](redlock::lease& lease) -> asio::awaitable<void> { co_await build_report(lease); });
 }
 
+void log(std::string_view error, std::string_view words)
+{
+    std::cerr << error << ": " << words << '\n';
+}
+
+/// An error of the lock is logged, one of the body goes on to the caller.
+asio::awaitable<void> report_or_log(redlock::lock_manager& locks)
+{
+    const redlock::keep_options options{.ttl = 10s, .max_hold = 2h};
+    const auto body = [](redlock::lease& lease) -> asio::awaitable<void> { co_await build_report(lease); };
+    try
+    {
+        co_await locks.async_with_lock("invoice:42", options, body);
+    }
+    catch (const redlock::lock_error& error)
+    {
+        log(redlock::error_name(error.code()), error.what());
+    }
+}
+
 asio::awaitable<void> serve(redlock::lock_manager& locks)
 {
     co_await settle(locks);
     co_await report(locks);
+    co_await report_or_log(locks);
     co_await locks.async_shutdown();
 }
 

@@ -143,7 +143,7 @@ TEST_CASE("With -v it says what happens, each line with the time since the start
     CHECK(matches(errors, time + "released\n"));
 }
 
-TEST_CASE("-v says how rounds go when that changes, not for each of them")
+TEST_CASE("run -v says how rounds go when that changes, not for each of them")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};
