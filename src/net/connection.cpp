@@ -244,7 +244,10 @@ failure connection::take_replies()
         // It has answered: on to the next probe.
         watch(last_read_);
     }
-    look_at_refusals();
+    if (commands_.pace().refused() || commands_.has_refusal())
+    {
+        look_at_refusals();
+    }
     if (owing && owed_.count() == 0)
     {
         owner_.on_nothing_owed();

@@ -131,7 +131,7 @@ void pipeline::push_probe(clock::time_point now)
     probed_ = now;
 }
 
-void pipeline::written() noexcept
+void pipeline::clear_written() noexcept
 {
     if (writing_.capacity() > kept_capacity)
     {
@@ -339,8 +339,9 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     {
         current.votes->on_vote(master_, said, now);
     }
+    const bool is_error = said.error != core::server_error::none;
     const bool unusable = said.reason == master_errc::protocol_error ||
-                          core::after_error(said.error) == core::release_after::reconnect;
+                          (is_error && core::after_error(said.error) == core::release_after::reconnect);
     return unusable ? said.reason : error_code{};
 }
 

@@ -88,7 +88,13 @@ class pipeline
     /// What has piled up becomes the next write, and stays where it is until the next call.
     std::span<const char> take_output();
     /// It is written.
-    void written() noexcept;
+    void written() noexcept
+    {
+        if (!writing_.empty())
+        {
+            clear_written();
+        }
+    }
 
   private:
     enum class verb : std::uint8_t
@@ -117,6 +123,7 @@ class pipeline
     static bool releases(verb what) noexcept { return what == verb::release || what == verb::due_release; }
     static answer read(verb what, const resp::reply& reply) noexcept;
 
+    void clear_written() noexcept;
     void push(slot next, clock::time_point now);
     void push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
