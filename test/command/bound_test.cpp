@@ -63,6 +63,8 @@ TEST_CASE("run --try ends at once where fewer than a quorum of the masters can b
                           "  redis://127.0.0.1:3: Connection refused\n");
 }
 
+// UndefinedBehaviorSanitizer opens a pipe to look at an object, so it can't go on without descriptors.
+#ifndef REDLOCK_SANITIZED
 TEST_CASE("A refusal by the system is told from masters that don't answer, and isn't waited out")
 {
     five_masters masters;
@@ -82,5 +84,6 @@ TEST_CASE("A refusal by the system is told from masters that don't answer, and i
     CHECK(shown.wait() == process_end{.exit_code = 71});
     CHECK(shown.output().find("no answer: Too many open files") != std::string::npos);
 }
+#endif
 
 } // namespace redlock::test

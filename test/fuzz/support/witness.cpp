@@ -85,6 +85,24 @@ written read(const command& words)
     return result;
 }
 
+/// Whether a SET, or a turn, was answered in a way that rules out that it has written its key.
+bool has_not_run(const written& to, const resp::reply& reply)
+{
+    if (to.what != purpose::set && to.what != purpose::turn)
+    {
+        return false;
+    }
+    if (reply.is_error())
+    {
+        const core::server_error error = core::classify(reply.text());
+        // A script may have been refused what follows its SET.
+        const bool in_script = to.what == purpose::turn && error == core::server_error::no_permission;
+        return core::rules_out_a_key(error) && !in_script;
+    }
+    return to.what == purpose::turn && reply.root().kind == resp::kind::integer && reply.integer() > 0 &&
+           reply.integer() <= hour;
+}
+
 } // namespace
 
 void witness::check_kill(std::size_t master, const command& words) const
@@ -117,7 +135,7 @@ written witness::on_command(std::size_t master, const command& words, clock::tim
         return result;
     }
     require(!here.release, "something is asked for behind the release");
-    here.set = here.set || result.what == purpose::set || result.what == purpose::turn;
+    here.sets += result.what == purpose::set || result.what == purpose::turn ? 1 : 0;
     result.rejoins = result.what == purpose::set && about.handed_out;
     return result;
 }
@@ -153,10 +171,7 @@ void witness::on_answer(std::size_t master, const written& to, const resp::reply
     {
         here.extended = std::max(here.extended, to.at);
     }
-    if (to.what == purpose::turn && number && reply.integer() > 0 && reply.integer() <= hour)
-    {
-        here.set = false;
-    }
+    here.sets -= has_not_run(to, reply) ? 1 : 0;
     here.gone = here.gone || (to.what == purpose::release && number);
 }
 
@@ -205,7 +220,7 @@ std::size_t witness::still_owed() const
     {
         for (std::size_t master = 0; master < masters_; ++master)
         {
-            if (about.at[master].set && !about.at[master].release)
+            if (about.at[master].sets > 0 && !about.at[master].release)
             {
                 return master;
             }

@@ -79,7 +79,7 @@ class witness
     /// Of one owner id at one master.
     struct share
     {
-        bool set = false;             // A SET was written, or a turn that wasn't refused.
+        int sets = 0;                 // SETs and turns that were written, without those that can't have run.
         bool release = false;         // A release was written.
         bool gone = false;            // A release was answered with a number.
         clock::time_point good{};     // Until when its answers carry the lease.
