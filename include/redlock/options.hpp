@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,9 +57,17 @@ class resource_name
 {
   public:
     resource_name(std::string name) noexcept : value_{std::move(name)} {}
+    resource_name(std::nullptr_t) = delete;
     template <class Text>
         requires std::convertible_to<const Text&, std::string_view> && (!std::same_as<Text, std::string>)
     resource_name(const Text& name) : value_{std::string_view{name}}
+    {
+    }
+    /// From what is a string only, as a `std::filesystem::path` is.
+    template <class Text>
+        requires(!std::convertible_to<const Text&, std::string_view>) &&
+                std::convertible_to<const Text&, std::string> && (!std::same_as<Text, resource_name>)
+    resource_name(const Text& name) : value_(static_cast<std::string>(name))
     {
     }
 

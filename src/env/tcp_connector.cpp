@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <unistd.h>
 #include <utility>
 
 namespace redlock::env
@@ -54,6 +55,10 @@ void tcp_connector::resolve()
     if (!why)
     {
         resolved_.assign(descriptor, why);
+        if (why)
+        {
+            ::close(descriptor);
+        }
     }
     if (why)
     {

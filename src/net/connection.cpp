@@ -262,8 +262,9 @@ failure connection::take_replies()
 /// Releases that were refused: temporarily, then the next batch is put off; or permanently, which is reported.
 void connection::look_at_refusals()
 {
-    if (commands_.pace().refused() && commands_.pace().put_off(last_read_, random_number()))
+    if (commands_.pace().refused())
     {
+        commands_.pace().put_off(last_read_, random_number());
         watch(last_read_);
     }
     if (commands_.has_refusal())
@@ -309,6 +310,10 @@ void connection::break_off(const failure& why)
 {
     state_ = state::broken;
     disarm();
+    if (commands_.has_refusal())
+    {
+        owner_.on_risk(index_, risk::release_refused, commands_.take_refusal());
+    }
     if (commands_.break_off(why.reason, strand_.now()))
     {
         fence_.leave_ghosts();

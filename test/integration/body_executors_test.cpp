@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -56,6 +57,36 @@ asio::awaitable<void> busy_body(redlock::lease& lease)
         ++*steps;
     }
 }
+
+/// Allocates from the heap, and counts the blocks that are in use.
+template <class T>
+struct block_allocator
+{
+    using value_type = T;
+    explicit block_allocator(std::atomic<int>& of) : blocks{&of} {}
+    template <class Other>
+    block_allocator(const block_allocator<Other>& other) : blocks{other.blocks}
+    {
+    }
+
+    T* allocate(std::size_t count)
+    {
+        ++*blocks;
+        return std::allocator<T>{}.allocate(count);
+    }
+    void deallocate(T* pointer, std::size_t count)
+    {
+        std::allocator<T>{}.deallocate(pointer, count);
+        --*blocks;
+    }
+    template <class Other>
+    bool operator==(const block_allocator<Other>& other) const
+    {
+        return blocks == other.blocks;
+    }
+
+    std::atomic<int>* blocks;
+};
 
 /// What an operation that ends with an exception_ptr ended with; empty for success.
 error_code error_of(const std::exception_ptr& thrown)
@@ -218,6 +249,31 @@ TEST_CASE(
     std::promise<std::thread::id> loops_thread;
     asio::post(own.loop().context(), [&] { loops_thread.set_value(std::this_thread::get_id()); });
     CHECK(ran_on == loops_thread.get_future().get());
+}
+
+TEST_CASE(
+    "an operation that is begun outside of its pool has returned its memory when its handler is called",
+    "[threads]")
+{
+    asio::thread_pool pool{1};
+    redlock::lock_manager locks{pool, "redis://127.0.0.1:1"};
+    const keep_options refused{.ttl = 0ms, .max_hold = 1s};
+    const auto body = []() -> asio::awaitable<void> { co_return; };
+    int late = 0;
+    for (int time = 0; time < 1000; ++time)
+    {
+        std::atomic<int> blocks = 0;
+        std::promise<int> left;
+        auto handler = [&](const std::exception_ptr&) { left.set_value(blocks); };
+        locks.async_with_lock(
+            "r", refused, body, asio::bind_allocator(block_allocator<void*>{blocks}, handler));
+        late += left.get_future().get() == 0 ? 0 : 1;
+        while (blocks != 0)
+        {
+            std::this_thread::yield();
+        }
+    }
+    CHECK(late == 0);
 }
 
 TEST_CASE("a body of a handler on a strand runs inside of that strand, and so does the handler", "[threads]")

@@ -365,6 +365,50 @@ TEST_CASE("a body that gives the lease back by itself goes on undisturbed")
     CHECK(!thrown);
 }
 
+TEST_CASE("a body may move its lease away, which ends the operation and not the lease")
+{
+    simulation all{3};
+    lock_manager locks = all.make_connected_manager();
+    const keep_options with{.ttl = 10s, .max_hold = no_limit};
+    lease stored;
+    const auto storing = [&](lease& held) -> asio::awaitable<void>
+    {
+        const int nothing = 0;
+        stored = std::move(held);
+        co_return static_cast<void>(nothing);
+    };
+    bool done = false;
+    std::exception_ptr problem;
+    auto ended = [&](std::exception_ptr thrown)
+    {
+        done = true;
+        problem = std::move(thrown);
+    };
+    SECTION("into an object of the caller")
+    {
+        locks.async_with_lock("r", with, storing, ended);
+    }
+    SECTION("as the result")
+    {
+        const auto returning = [](lease& held) -> asio::awaitable<lease>
+        {
+            lease mine = std::move(held);
+            co_return mine;
+        };
+        auto ended_with = [&](std::exception_ptr thrown, lease result)
+        {
+            stored = std::move(result);
+            ended(std::move(thrown));
+        };
+        locks.async_with_lock("r", with, returning, std::move(ended_with));
+    }
+    REQUIRE(all.run_until([&] { return done; }, 1s));
+    CHECK(!problem);
+    // It is kept as before.
+    all.run_for(1min);
+    CHECK(stored.valid());
+}
+
 TEST_CASE("a body that throws before it waits for anything has thrown, and holds nothing")
 {
     simulation all{3};

@@ -13,7 +13,9 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
+#include <cstddef>
 #include <exception>
+#include <filesystem>
 #include <future>
 #include <list>
 #include <memory>
@@ -132,6 +134,8 @@ TEST_CASE("a manager is made from masters and options, on an executor or a conte
     pool.stop();
 }
 
+static_assert(!std::is_constructible_v<redlock::resource_name, std::nullptr_t>);
+
 TEST_CASE("a resource is named by any text, and options by their names")
 {
     boost::asio::io_context io;
@@ -146,6 +150,7 @@ TEST_CASE("a resource is named by any text, and options by their names")
         locks.async_acquire(literal, {.ttl = 10s, .wait = 1s}, report),
         locks.async_acquire("invoice:42", {.ttl = 10s}),
         locks.async_acquire(std::string{"invoice:42"}, 10s, report),
+        locks.async_acquire(std::filesystem::path{"/srv/shared/invoice"}, 10s),
         locks.async_try_acquire(view, 10s),
         locks.async_try_acquire(view, {.ttl = 10s}),
         locks.async_try_acquire(view, {.ttl = 10s}, report),

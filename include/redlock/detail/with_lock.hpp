@@ -202,13 +202,14 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     {
     }
 
-    void start(std::string resource, keep_options options, report* out)
+    static void start(pointer self, std::string resource, keep_options options, report* out)
     {
-        auto slot = asio::get_associated_cancellation_slot(handler_);
+        with_lock_operation& op = *self;
+        auto slot = asio::get_associated_cancellation_slot(op.handler_);
         if (slot.is_connected())
         {
             slot.assign(
-                [weak = std::weak_ptr{cancellation_}](asio::cancellation_type type)
+                [weak = std::weak_ptr{op.cancellation_}](asio::cancellation_type type)
                 {
                     const auto way = weak.lock();
                     if (way && type != asio::cancellation_type::none)
@@ -218,10 +219,12 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
                     }
                 });
         }
-        auto acquired = [self = this->shared_from_this()](error_code error, lease held) mutable
+        // This thread keeps nothing of it: it may have ended on another one before the next call returns.
+        const gate_ptr gate = op.gate_;
+        auto acquired = [self = std::move(self)](error_code error, lease held) mutable
         { on_acquired(std::move(self), error, std::move(held)); };
-        auto done = erase<void(error_code, lease)>(listening(std::move(acquired)), executor_);
-        start_acquire_kept(gate_, std::move(resource), options, out, std::move(done), &words_);
+        auto done = erase<void(error_code, lease)>(op.listening(std::move(acquired)), op.executor_);
+        start_acquire_kept(gate, std::move(resource), options, out, std::move(done), &op.words_);
     }
 
   private:
@@ -283,7 +286,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
             self->on_watch_ended(no_loss ? no_loss : why);
             on_one_ended(std::move(self));
         };
-        lease_.async_wait_lost(own(std::move(ended)));
+        lease_.async_wait_lost(asio::bind_cancellation_slot(watching_.slot(), own(std::move(ended))));
     }
 
     void on_watch_ended(error_code why)
@@ -363,8 +366,13 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     void on_body_ended(std::exception_ptr thrown)
     {
         thrown_ = std::move(thrown);
+        if (lease_.owner_id().empty())
+        {
+            // The body has moved it away: its end isn't waited for.
+            watching_.emit(asio::cancellation_type::terminal);
+        }
         // The body may have seen the end of its lease before the news of it came.
-        if (pending_ > 0 && !lease_.valid())
+        else if (pending_ > 0 && !lease_.valid())
         {
             stage_ = stage::over;
             return;
@@ -440,6 +448,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     Body body_;
     Handler handler_;
     lease lease_{};
+    asio::cancellation_signal watching_{}; // Ends the wait for the loss.
     stage stage_ = stage::acquiring;
     int pending_ = 0; // Operations on the lease.
     error_code lost_{};
@@ -466,7 +475,7 @@ struct with_lock_initiation
         auto self = std::allocate_shared<operation>(
             typename std::allocator_traits<decltype(allocator)>::template rebind_alloc<operation>{allocator},
             gate, std::move(body), std::forward<Handler>(handler));
-        self->start(std::move(resource), options, out);
+        operation::start(std::move(self), std::move(resource), options, out);
     }
 };
 
