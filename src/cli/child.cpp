@@ -177,6 +177,11 @@ void child::pass_on(int number) noexcept
     }
 }
 
+bool child::in_our_group() const noexcept
+{
+    return started() && ::getpgid(pid_) == ::getpgrp();
+}
+
 void child::signal_all(int number)
 {
     if (!started())

@@ -56,6 +56,8 @@ class child
     /// Whether neither it nor anything that descends from it is left. `killed` says that all were sent SIGKILL: then
     /// dead members of its group that others have to reap count as gone.
     bool all_gone(bool killed);
+    /// Whether it is in our process group at this moment, so that the terminal's keys reach both or neither.
+    bool in_our_group() const noexcept;
     /// The signal by which it is stopped, 0 if it isn't.
     int stopped_by() const noexcept { return stopped_by_; }
     /// That it is stopped was dealt with.

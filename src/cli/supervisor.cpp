@@ -155,6 +155,8 @@ ending supervisor::ending_of_command() const
 
 void supervisor::on_signal(int number, bool from_terminal)
 {
+    // The terminal sent it to the foreground group, which the command may have left, as timeout(1) does.
+    const bool command_has_it = from_terminal && terminal_.is_there() && child_.in_our_group();
     if (number == SIGCHLD)
     {
         on_child_changed();
@@ -166,20 +168,20 @@ void supervisor::on_signal(int number, bool from_terminal)
     else if (number == SIGTSTP)
     {
         stop_asked_ = true;
-        if (!from_terminal || !terminal_.is_there())
+        if (!command_has_it)
         {
             child_.pass_on(SIGTSTP);
         }
         // It may be stopped already, and then nothing changes any more.
         on_child_changed();
     }
-    else if (is_passed_on(number) && !(from_terminal && terminal_.is_there()))
+    else if (is_passed_on(number) && !command_has_it)
     {
         log_.line(fmt::format("signal {} is passed on", number));
         last_passed_on_ = number;
         child_.pass_on(number);
     }
-    // The terminal sent all others to the command as well.
+    // All others the command has from the terminal.
 }
 
 void supervisor::on_child_changed()

@@ -65,6 +65,28 @@ TEST_CASE("Ctrl-C ends the script that runs redlock: its next step isn't run, an
     CHECK(masters.keys() == 0);
 }
 
+TEST_CASE("Ctrl-C ends a command that has left the foreground group, as timeout and setsid do")
+{
+    five_masters masters;
+    for (const std::string& leaves : {std::string{"timeout 1000"}, std::string{"setsid"}})
+    {
+        INFO(leaves);
+        pseudo_terminal screen;
+        named_pipe from;
+        const program_at_terminal run{
+            script(fmt::format(
+                "\"$REDLOCK\" run --max-hold 1h job -- {} sh -c 'echo $$ >{}; exec sleep 1000'; echo next step",
+                leaves, from.path())),
+            masters.environment(), screen};
+        const pid_t worker = std::stoi(from.line());
+        screen.type(control_c);
+        CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGINT});
+        CHECK(has_ended(worker));
+        CHECK(screen.rest().find("next step") == std::string::npos);
+        CHECK(masters.keys() == 0);
+    }
+}
+
 TEST_CASE("Ctrl-C while a script waits for the lock ends the script as well")
 {
     five_masters masters;
