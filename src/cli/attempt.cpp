@@ -2,6 +2,7 @@
 // Reaching the masters, rounds by the library, and an end in time.
 #include "cli/attempt.hpp"
 
+#include "cli/descendants.hpp"
 #include "cli/duration.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/explain.hpp"
@@ -201,6 +202,10 @@ void attempt::on_signal(int number, ending& result)
         log_.line(fmt::format("signal {} ends the attempt", number));
         result.signal = number;
         cancel_.emit(asio::cancellation_type::terminal);
+    }
+    else if (is_stop_of_terminal(number) && !can_be_continued())
+    {
+        log_.line(fmt::format("signal {} stops nothing: no shell could continue redlock", number));
     }
     else if (is_stop_of_terminal(number))
     {

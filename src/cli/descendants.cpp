@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstddef>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 
 #include <dirent.h>
@@ -74,6 +75,21 @@ process read_process(int proc, const char* name) noexcept
     return length > 0 ? parse({text, static_cast<std::size_t>(length)}) : process{};
 }
 
+/// 0 if it can't be found out.
+pid_t parent_of(pid_t id) noexcept
+{
+    const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+    {
+        return 0;
+    }
+    char name[16] = {};
+    std::to_chars(name, name + sizeof name - 1, id);
+    const pid_t parent = read_process(proc, name).parent;
+    ::close(proc);
+    return parent;
+}
+
 std::unordered_multimap<pid_t, process> children_by_parent()
 {
     std::unordered_multimap<pid_t, process> all;
@@ -117,6 +133,23 @@ std::vector<pid_t> descendants(const std::vector<pid_t>& excluded)
         }
     }
     return found;
+}
+
+bool can_be_continued() noexcept
+{
+    // An ancestor that ends meanwhile, and whose number is used again, could make a ring of them.
+    constexpr int max_ancestors = 1000;
+    const pid_t session = ::getsid(0);
+    pid_t ancestor = ::getppid();
+    for (int seen = 0; seen < max_ancestors && ancestor > 0 && ::getsid(ancestor) == session; ++seen)
+    {
+        if (::getpgid(ancestor) != ::getpgrp())
+        {
+            return true;
+        }
+        ancestor = parent_of(ancestor);
+    }
+    return false;
 }
 
 } // namespace redlock::cli

@@ -2,6 +2,7 @@
 // What becomes of the child, event by event.
 #include "cli/supervisor.hpp"
 
+#include "cli/descendants.hpp"
 #include "cli/exit_code.hpp"
 #include "cli/message.hpp"
 #include "cli/signals.hpp"
@@ -165,6 +166,10 @@ void supervisor::on_signal(int number, bool from_terminal)
     {
         on_continued();
     }
+    else if (number == SIGTSTP && !can_be_continued())
+    {
+        log_.line(fmt::format("signal {} stops nothing: no shell could continue redlock", number));
+    }
     else if (number == SIGTSTP)
     {
         stop_asked_ = true;
@@ -205,6 +210,12 @@ void supervisor::on_child_changed()
     {
         // It has to end: if we stopped, the validity would pass with it still there.
         child_.signal_all(SIGCONT);
+    }
+    else if (!can_be_continued())
+    {
+        say(fmt::format(
+            "{}: the command is stopped; the lock is still held (kill -CONT {} continues the command)",
+            in_quotes(asked_.common.resource), child_.pid()));
     }
     else
     {

@@ -14,6 +14,59 @@ namespace redlock::test
 
 using namespace std::chrono_literals;
 
+namespace
+{
+
+/// redlock as a job of a shell without a terminal, which could continue it. Ends as redlock does.
+class command_in_job
+{
+  public:
+    command_in_job(five_masters& masters, const strings& arguments)
+        : masters_{masters},
+          shell_{words(arguments), directory_.path() + "/output"},
+          pid_{std::stoi(from_.line())}
+    {
+    }
+
+    void signal(int number) const { ::kill(pid_, number); }
+    bool stops()
+    {
+        return comes_true(masters_.any(), [this] { return state_of(pid_) == "T"; });
+    }
+    bool goes_on()
+    {
+        return comes_true(masters_.any(), [this] { return state_of(pid_) != "T"; });
+    }
+    int exit_code()
+    {
+        REQUIRE(shell_.wait_for_end(patience));
+        return std::stoi(from_.line());
+    }
+    std::string output() const { return text_of(directory_.path() + "/output"); }
+    std::string errors() const { return text_of(directory_.path() + "/errors"); }
+
+  private:
+    strings words(const strings& arguments) const
+    {
+        const std::string script = fmt::format(
+            "exec 2>>{}; set -m; setpriv --pdeathsig KILL \"$@\" & echo $! >{}; wait -f $!; echo $? >{}",
+            directory_.path() + "/errors", from_.path(), from_.path());
+        strings all{"env", "REDLOCK_MASTERS=" + masters_.urls(), "setsid", "bash", "--norc", "-c", script,
+                    "job"};
+        all.emplace_back(REDLOCK_COMMAND);
+        all.insert(all.end(), arguments.begin(), arguments.end());
+        return all;
+    }
+
+    five_masters& masters_;
+    temporary_directory directory_;
+    named_pipe from_;
+    child_process shell_;
+    pid_t pid_;
+};
+
+} // namespace
+
 TEST_CASE("Signals are passed on to the command")
 {
     five_masters masters;
@@ -58,31 +111,92 @@ TEST_CASE("SIGTSTP stops the command and redlock, and SIGCONT lets both go on wh
     five_masters masters;
     named_pipe from;
     named_pipe to;
-    const command held{
+    command_in_job held{
+        masters,
         run_shell(
-            fmt::format("echo $$ >{}; read line <{}; exit 8", from.path(), to.path()), {"--ttl", "60s"}),
-        masters.environment()};
+            fmt::format("echo $$ >{}; read line <{}; exit 8", from.path(), to.path()), {"--ttl", "60s"})};
     const pid_t child = std::stoi(from.line());
     for (int time = 0; time < 3; ++time)
     {
         held.signal(SIGTSTP);
-        held.wait_for_stop();
+        REQUIRE(held.stops());
         CHECK(state_of(child) == "T");
         held.signal(SIGCONT);
-        held.wait_for_continue();
+        REQUIRE(held.goes_on());
         REQUIRE(comes_true(masters.any(), [&] { return state_of(child) != "T"; }));
     }
     to.write("end");
-    CHECK(held.wait() == process_end{.exit_code = 8});
+    CHECK(held.exit_code() == 8);
 }
 
 TEST_CASE("A command that stops itself as at a terminal stops redlock, too")
 {
     five_masters masters;
-    const command held{run_shell("kill -TSTP $$; exit 8", {"--ttl", "60s"}), masters.environment()};
-    held.wait_for_stop();
+    command_in_job held{masters, run_shell("kill -TSTP $$; exit 8", {"--ttl", "60s"})};
+    REQUIRE(held.stops());
     held.signal(SIGCONT);
+    CHECK(held.exit_code() == 8);
+}
+
+TEST_CASE("SIGTSTP stops nothing where no shell could continue redlock")
+{
+    five_masters masters;
+    named_pipe to;
+    // It leads a session, as under cron and systemd.
+    const command held{
+        run_shell(fmt::format("read line <{}; exit 8", to.path()), {"-v"}), masters.environment()};
+    held.wait_for_error_line(masters.any(), "the command runs as process");
+    held.signal(SIGTSTP);
+    held.wait_for_error_line(masters.any(), "stops nothing: no shell could continue redlock");
+    to.write("end");
     CHECK(held.wait() == process_end{.exit_code = 8});
+
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    redlock::lease theirs = rival.win("job");
+    const command waits{run_shell("exit 8", {"--wait", "unlimited", "-v"}), masters.environment()};
+    waits.wait_for_error_line(masters.any(), "acquire: held by another");
+    waits.signal(SIGTSTP);
+    waits.wait_for_error_line(masters.any(), "stops nothing: no shell could continue redlock");
+    CHECK_FALSE(release(theirs).error);
+    CHECK(waits.wait() == process_end{.exit_code = 8});
+}
+
+TEST_CASE(
+    "A command that stops itself where no shell could continue redlock is kept, with a line that says so")
+{
+    five_masters masters;
+    named_pipe from;
+    const command held{
+        run_shell(fmt::format("echo $$ >{}; kill -TSTP $$; exit 8", from.path())), masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    held.wait_for_error_line(
+        masters.any(), fmt::format(
+                           "redlock: 'job': the command is stopped; the lock is still held (kill -CONT {} "
+                           "continues the command)\n",
+                           child));
+    CHECK(masters.keys() >= 3);
+    ::kill(child, SIGCONT);
+    CHECK(held.wait() == process_end{.exit_code = 8});
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("As the first process of a container redlock doesn't stop, and says that its command does")
+{
+    five_masters masters;
+    pseudo_terminal screen;
+    named_pipe to;
+    const std::string stops =
+        fmt::format("sh -c 'read line <{}; kill -CONT $PPID' & kill -STOP $$; wait; exit 8", to.path());
+    const program_at_terminal run{
+        {"unshare", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc", REDLOCK_COMMAND,
+         "run", "--max-hold", "1h", "job", "--", "sh", "-c", stops},
+        masters.environment(),
+        screen};
+    screen.wait_for("'job': the command is stopped; the lock is still held");
+    to.write("go on");
+    CHECK(run.wait() == process_end{.exit_code = 8});
+    CHECK(masters.keys() == 0);
 }
 
 TEST_CASE(
@@ -92,21 +206,20 @@ TEST_CASE(
     five_masters masters;
     named_pipe from;
     named_pipe to;
-    const command held{
-        run_shell(
-            fmt::format("echo $$ >{}; read line <{}; echo worked", from.path(), to.path()),
-            {"--ttl", "2s", "-v"}),
-        masters.environment()};
+    command_in_job held{
+        masters, run_shell(
+                     fmt::format("echo $$ >{}; read line <{}; echo worked", from.path(), to.path()),
+                     {"--ttl", "2s", "-v"})};
     const pid_t child = std::stoi(from.line());
     held.signal(SIGTSTP);
-    held.wait_for_stop();
+    REQUIRE(held.stops());
     to.write("work");
     client rival{unhurried(masters.servers)};
     rival.wait_for_masters();
     const acquired won = rival.acquire("job", {.ttl = long_ttl, .wait = no_limit});
     REQUIRE_FALSE(won.error);
     held.signal(SIGCONT);
-    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(held.exit_code() == 76);
     CHECK(has_ended(child, 0ms));
     CHECK(held.output().empty());
     CHECK(held.errors().find("stopped together with the command; in ") != std::string::npos);
@@ -151,11 +264,12 @@ TEST_CASE("Stopped and killed, redlock takes its command along")
 {
     five_masters masters;
     named_pipe from;
-    command held{run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path())), masters.environment()};
+    command_in_job held{masters, run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path()))};
     const pid_t child = std::stoi(from.line());
     held.signal(SIGTSTP);
-    held.wait_for_stop();
-    held.kill();
+    REQUIRE(held.stops());
+    held.signal(SIGKILL);
+    CHECK(held.exit_code() == 128 + SIGKILL);
     CHECK(has_ended(child));
 }
 

@@ -75,7 +75,8 @@ TEST_CASE("Ctrl-C ends a command that has left the foreground group, as timeout 
         named_pipe from;
         const program_at_terminal run{
             script(fmt::format(
-                "\"$REDLOCK\" run --max-hold 1h job -- {} sh -c 'echo $$ >{}; exec sleep 1000'; echo next step",
+                "\"$REDLOCK\" run --max-hold 1h job -- {} sh -c 'echo $$ >{}; exec sleep 1000'; echo next "
+                "step",
                 leaves, from.path())),
             masters.environment(), screen};
         const pid_t worker = std::stoi(from.line());
@@ -161,6 +162,41 @@ TEST_CASE("Ctrl-Z stops the command and redlock with a line that says for how lo
     shell.line("exit 3");
     CHECK(shell.wait() == process_end{.exit_code = 3});
     CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("Ctrl-Z has no effect where no shell could continue redlock: as the first program of a terminal it "
+          "goes on")
+{
+    five_masters masters;
+    client rival{unhurried(masters.servers)};
+    rival.wait_for_masters();
+    redlock::lease theirs = rival.win("job");
+    // As by ssh -t host redlock run, xterm -e, and script -c.
+    for (const strings& words :
+         {strings{REDLOCK_COMMAND}, strings{"sh", "-c", "\"$@\"; exit $?", "sh", REDLOCK_COMMAND}})
+    {
+        strings all = words;
+        all.insert(
+            all.end(), {"run", "-v", "--wait", "unlimited", "--max-hold", "1h", "job", "--", "sh", "-c",
+                        "echo has it; read a; echo got $a"});
+        if (!theirs)
+        {
+            theirs = rival.win("job");
+        }
+        pseudo_terminal screen;
+        const program_at_terminal run{all, masters.environment(), screen};
+        screen.wait_for("redlock: waiting for 'job'");
+        screen.type(control_z);
+        screen.wait_for("stops nothing");
+        CHECK_FALSE(release(theirs).error);
+        theirs = {};
+        screen.wait_for("has it\r\n");
+        screen.type(control_z);
+        screen.wait_for("stops nothing");
+        screen.type("hello\n");
+        screen.wait_for("got hello");
+        CHECK(run.wait() == process_end{.exit_code = 0});
+    }
 }
 
 TEST_CASE(
