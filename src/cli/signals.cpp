@@ -20,6 +20,8 @@ constexpr std::array of_jobs{SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
 constexpr std::array stops{SIGTSTP, SIGTTIN, SIGTTOU};
 constexpr std::array keys_of_terminal{SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 
+bool sigpipe_was_ignored = false; // When we were started.
+
 template <class Numbers>
 bool contains(const Numbers& numbers, int number) noexcept
 {
@@ -44,7 +46,7 @@ int open_source()
 {
     // Ignored, it would take the child's exit status away.
     std::signal(SIGCHLD, SIG_DFL);
-    std::signal(SIGPIPE, SIG_IGN);
+    sigpipe_was_ignored = std::signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     sigset_t read;
     ::sigfillset(&read);
     ::sigdelset(&read, SIGURG); // Does nothing to a program.
@@ -133,7 +135,10 @@ bool ends_both(int number) noexcept
 
 void restore_signals_of_child() noexcept
 {
-    ::signal(SIGPIPE, SIG_DFL);
+    if (!sigpipe_was_ignored)
+    {
+        ::signal(SIGPIPE, SIG_DFL);
+    }
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);

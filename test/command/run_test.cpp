@@ -113,6 +113,19 @@ TEST_CASE("A signal that was ignored when redlock was started stays ignored, as 
     CHECK(masters.all_free("inner"));
 }
 
+TEST_CASE("SIGPIPE that was ignored when redlock was started stays ignored for the command")
+{
+    five_masters masters;
+    const command held{
+        {"run", "--max-hold", "1h", "job", "--", "sh", "-c",
+         fmt::format(
+             "trap '' PIPE; exec {} run --max-hold 1h inner -- grep SigIgn /proc/self/status",
+             REDLOCK_COMMAND)},
+        masters.environment()};
+    CHECK(held.wait() == process_end{.exit_code = 0});
+    CHECK(held.output() == "SigIgn:\t0000000000001000\n");
+}
+
 TEST_CASE("A signal that was ignored when redlock was started doesn't end its waiting")
 {
     five_masters masters;
