@@ -175,7 +175,8 @@ class session
         static_cast<void>(ignored);
     }
 
-    /// Waits for the end of something, until a time at most, or until a signal asks to end without it.
+    /// Waits for the end of something, until a time at most, or until a signal asks to end without it, which leaves it
+    /// unconfirmed.
     asio::awaitable<error_code> ended(event_kind which, clock::time_point at_most)
     {
         error_code result;
@@ -191,6 +192,7 @@ class session
             else if (what.kind == event_kind::signal && asks_to_end(what.signal))
             {
                 log_.line(fmt::format("signal {}: not waiting for the masters any longer", what.signal));
+                result = errc::unconfirmed;
                 waiting = false;
             }
             else if (what.kind == event_kind::time_is_up && clock::now() >= at_most)

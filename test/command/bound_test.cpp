@@ -27,6 +27,29 @@ TEST_CASE(
     silent.resume();
 }
 
+TEST_CASE("A signal ends the wait for a release that hangs, with a warning that it isn't confirmed")
+{
+    five_masters masters;
+    std::string script;
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        script += fmt::format("kill -STOP {}; ", masters.servers[index].pid());
+    }
+    const command run{run_shell(script + "exit 8", {"-v", "--ttl", "60s"}), masters.environment()};
+    run.wait_for_error_line(masters.servers.back(), "the command has ended with 8");
+    run.signal(SIGTERM);
+    CHECK(run.wait() == process_end{.exit_code = 8});
+    CHECK(
+        run.errors().find("redlock: warning: no quorum confirmed that 'job' was released") !=
+        std::string::npos);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        // The script stopped it: stop() only takes note of that.
+        masters.servers[index].stop();
+        masters.servers[index].resume();
+    }
+}
+
 TEST_CASE("Masters that hang don't keep redlock for longer than --wait and the time that a round has")
 {
     five_masters masters;
