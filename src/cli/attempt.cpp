@@ -287,13 +287,15 @@ ending attempt::fail(error_code why)
 
 std::string attempt::votes() const
 {
+    // Of a round that we cut off the votes say less than those of the one before it.
+    const bool cut_off = report_.result == asio::error::operation_aborted;
+    if (record_.last_round() && (cut_off || report_.masters().empty()))
+    {
+        return votes_of(*record_.last_round());
+    }
     if (!report_.masters().empty())
     {
         return votes_of(report_);
-    }
-    if (record_.last_round())
-    {
-        return votes_of(*record_.last_round());
     }
     return found_ ? holders_of(*found_) : std::string{};
 }

@@ -4,6 +4,8 @@
 
 #include "cli/message.hpp"
 
+#include <boost/asio/error.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,7 +47,9 @@ std::string vote_of(const report& round, const master_report& one)
     case vote::held:
         return what == operation::extend ? "not ours any more" : "held by another";
     case vote::pending:
-        return "no answer by then";
+        return round.result == boost::asio::error::operation_aborted
+                   ? "no answer by then"
+                   : "not waited for: the others had decided it";
     default:
         return std::string{to_string(one.vote)};
     }
@@ -100,7 +104,7 @@ std::string summary_of(const inspection& found, std::string_view ours)
     if (masters - all.silent < found.quorum())
     {
         return fmt::format(
-            "only {} of {} masters answer, and a quorum is {}", masters - all.silent, masters,
+            "only {} of {} masters say who has the key, and a quorum is {}", masters - all.silent, masters,
             found.quorum());
     }
     return fmt::format("a quorum of {} masters answers now", found.quorum());
@@ -134,8 +138,8 @@ std::string holder_of(const inspection& found)
     if (found.answered() < found.quorum())
     {
         return fmt::format(
-            "{} of {} masters answer, and a quorum is {}:{}", found.answered(), masters, found.quorum(),
-            holders_of(found));
+            "{} of {} masters say who has the key, and a quorum is {}:{}", found.answered(), masters,
+            found.quorum(), holders_of(found));
     }
     const std::string_view owner = found.holder();
     if (owner.empty())

@@ -18,7 +18,7 @@ std::string votes_of(const report& round);
 /// What each master says of the resource, likewise. `ours` is the owner id of our own lease; empty if there is none.
 std::string holders_of(const inspection& found, std::string_view ours = {});
 
-/// In one sentence: who holds the resource, and for how long, or how many masters answer.
+/// In one sentence: who holds the resource, and for how long, or how many masters say so.
 std::string holder_of(const inspection& found);
 
 /// Why a lease was lost: the votes of the last extension that failed, if one is known, and what the masters say now.

@@ -69,7 +69,9 @@ TEST_CASE(
     CHECK(
         held.errors().find("'job': the lock is lost, since no quorum of the masters confirmed it in time: "
                            "SIGTERM to the command, SIGKILL follows in ") != std::string::npos);
-    CHECK(held.errors().find("only 2 of 5 masters answer, and a quorum is 3:\n  ") != std::string::npos);
+    CHECK(
+        held.errors().find("only 2 of 5 masters say who has the key, and a quorum is 3:\n  ") !=
+        std::string::npos);
     CHECK(margin_of(held) > 0.0);
     for (std::size_t index = 0; index < 3; ++index)
     {
