@@ -251,8 +251,20 @@ master_arguments complete(master_arguments servers)
     return servers;
 }
 
+/// The library would refuse it too, in a programmer's words.
+const std::string& read_prefix(const std::string& text)
+{
+    constexpr std::size_t longest = 1024;
+    if (text.size() > longest)
+    {
+        refuse(fmt::format("--prefix: it has {} bytes: give {} at most", text.size(), longest));
+    }
+    return text;
+}
+
 resource_arguments complete(resource_arguments common)
 {
+    common.prefix = read_prefix(common.prefix);
     common.servers = complete(std::move(common.servers));
     if (common.resource.empty())
     {
@@ -292,6 +304,12 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     if (!command || command->empty())
     {
         refuse("there is no command: behind RESOURCE stands -- and then the command and its arguments");
+    }
+    if (raw.common.resource.empty() && command->front().starts_with('-'))
+    {
+        refuse("-- is missing between RESOURCE and COMMAND: behind the first -- stand RESOURCE, another -- "
+               "and then "
+               "the command");
     }
     run_arguments all;
     all.common = complete(raw.common);
@@ -337,7 +355,8 @@ request read_arguments(int count, const char* const* words)
         }
         if (!run.parsed())
         {
-            return doctor_arguments{complete(raw.common.servers), raw.common.prefix, !raw.no_probe, raw.json};
+            return doctor_arguments{
+                complete(raw.common.servers), read_prefix(raw.common.prefix), !raw.no_probe, raw.json};
         }
         if (raw.common.resource.empty() && command)
         {
