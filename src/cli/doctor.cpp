@@ -80,7 +80,7 @@ std::vector<master_facts> examine(asio::io_context& io, const config& options)
         {
             if (error)
             {
-                say(what_happened(error));
+                say(in_plain_words(error));
                 leave({number_of(exit_code_of(error)), 0});
             }
             for (master_examination& each : examined)

@@ -32,7 +32,7 @@ std::string advice_in(const error_code& reason)
 
 std::string seen(const master_examination& one)
 {
-    const std::string happened = what_happened(one.reason);
+    const std::string happened = in_plain_words(one.reason);
     return one.detail.empty() ? happened : fmt::format("{} (\"{}\")", happened, one.detail);
 }
 
