@@ -29,7 +29,7 @@ void leave(const ending& how)
 
 void leave_with_output(exit_code code)
 {
-    if (std::fflush(stdout) != 0)
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     {
         say("stdout can't be written to");
         code = exit_code::system_error;

@@ -3,6 +3,7 @@
 #include "cli/arguments.hpp"
 #include "cli/doctor.hpp"
 #include "cli/exit_code.hpp"
+#include "cli/leave.hpp"
 #include "cli/manager_config.hpp"
 #include "cli/message.hpp"
 #include "cli/run.hpp"
@@ -41,7 +42,14 @@ void open_standard_descriptors()
 /// What is done about each of the things that may be asked for.
 struct carry_out
 {
-    int operator()(const answered& done) const { return done.exit_code; }
+    int operator()(const answered& done) const
+    {
+        if (done.exit_code == number_of(exit_code::success))
+        {
+            leave_with_output(exit_code::success); // Help, or the version.
+        }
+        return done.exit_code;
+    }
     int operator()(const run_arguments& asked) const { run(asked); }
     int operator()(const status_arguments& asked) const { status(asked); }
     int operator()(const doctor_arguments& asked) const { doctor(asked); }

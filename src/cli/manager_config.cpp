@@ -5,6 +5,8 @@
 #include "cli/exit_code.hpp"
 #include "cli/message.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -47,6 +49,12 @@ int refuse(const system_error& error)
     if (error.code().category() == error_category() && sentence != std::string::npos)
     {
         text.resize(sentence);
+    }
+    else if (error.code().category() == boost::system::system_category())
+    {
+        // With what was refused, without a number and the place in our code.
+        text = fmt::format("the system refuses: {}", text.substr(0, sentence));
+        text += sentence == std::string::npos ? "" : ": " + error.code().message();
     }
     say(text);
     return number_of(exit_code_of(error.code()));

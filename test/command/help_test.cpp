@@ -39,6 +39,19 @@ std::set<std::string> long_options_in(const std::string& text)
     return found;
 }
 
+/// What a script of bash writes, on stderr as well.
+std::string written_by(const std::string& script)
+{
+    const temporary_directory directory;
+    const std::string output = directory.path() + "/output";
+    const child_process shell{{"bash", "--norc", "-u", "-c", script}, output};
+    if (!shell.wait_for_end(patience))
+    {
+        throw stuck{"bash doesn't end"};
+    }
+    return text_of(output);
+}
+
 /// What bash offers for the last of the words, one in a line.
 std::string completions(const strings& words)
 {
@@ -49,14 +62,7 @@ std::string completions(const strings& words)
     }
     script +=
         fmt::format("); COMP_CWORD={}; _redlock; printf '%s\\n' \"${{COMPREPLY[@]}}\"", words.size() - 1);
-    const temporary_directory directory;
-    const std::string output = directory.path() + "/output";
-    const child_process shell{{"bash", "--norc", "-u", "-c", script}, output};
-    if (!shell.wait_for_end(patience))
-    {
-        throw stuck{"bash doesn't end"};
-    }
-    return text_of(output);
+    return written_by(script);
 }
 
 } // namespace
@@ -94,6 +100,16 @@ TEST_CASE("Completion offers subcommands, values, and behind -- commands")
     CHECK(completions({"redlock", "run", "--ma"}) == "--master\n--max-hold\n");
     CHECK(completions({"redlock", "run", "job", "--", "mkfif"}).starts_with("mkfifo\n"));
     CHECK(completions({"redlock", "run", "job", "--", "ls", "/dev/nul"}) == "/dev/null\n");
+}
+
+TEST_CASE("Help or a version that can't be written is said, and ends with 71")
+{
+    for (const std::string words : {"--version", "--help", "run --help"})
+    {
+        CHECK(
+            written_by(fmt::format("{} {} >/dev/full; echo $?", REDLOCK_COMMAND, words)) ==
+            "redlock: stdout can't be written to\n71\n");
+    }
 }
 
 TEST_CASE("The version is the project's")
