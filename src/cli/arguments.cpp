@@ -307,9 +307,7 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     }
     if (raw.common.resource.empty() && command->front().starts_with('-'))
     {
-        refuse("-- is missing between RESOURCE and COMMAND: behind the first -- stand RESOURCE, another -- "
-               "and then "
-               "the command");
+        refuse("-- is missing between RESOURCE and COMMAND: give -- RESOURCE -- COMMAND");
     }
     run_arguments all;
     all.common = complete(raw.common);
