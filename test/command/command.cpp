@@ -299,14 +299,6 @@ void command::wait_for_stop() const
     }
 }
 
-void command::wait_for_continue() const
-{
-    if (!changes(pid(), WCONTINUED))
-    {
-        throw stuck{"the command doesn't go on within a minute:\n" + errors()};
-    }
-}
-
 process_end command::wait() const
 {
     return end_of(process_, [this] { return "the command, which wrote:\n" + output() + errors(); });

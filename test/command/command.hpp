@@ -89,9 +89,8 @@ class command
     /// Waits for a line on stderr that has this in it. Throws `stuck` with all that is there.
     void wait_for_error_line(server& pacemaker, std::string_view part) const;
     void signal(int number) const;
-    /// Waits until it is stopped, or goes on. Throws `stuck`.
+    /// Waits until it is stopped. Throws `stuck`.
     void wait_for_stop() const;
-    void wait_for_continue() const;
     /// Waits for its end. Throws `stuck` with what it wrote.
     process_end wait() const;
     /// SIGKILL.

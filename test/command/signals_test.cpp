@@ -269,7 +269,6 @@ TEST_CASE("Stopped and killed, redlock takes its command along")
     held.signal(SIGTSTP);
     REQUIRE(held.stops());
     held.signal(SIGKILL);
-    CHECK(held.exit_code() == 128 + SIGKILL);
     CHECK(has_ended(child));
 }
 
