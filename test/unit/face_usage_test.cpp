@@ -156,7 +156,7 @@ TEST_CASE("a resource is named by any text, and options by their names")
         locks.async_try_acquire(view, {.ttl = 10s}, report),
         locks.async_acquire_kept(view, {.ttl = 10s, .max_hold = 1h}),
         locks.async_inspect(view)};
-    CHECK(std::tuple_size_v<std::remove_const_t<decltype(later)>> == 10);
+    CHECK(std::tuple_size_v<std::remove_const_t<decltype(later)>> == 11);
 }
 
 TEST_CASE("a body is given with every token that doesn't await, as a temporary that owns something")
