@@ -48,9 +48,12 @@ class command_in_job
   private:
     strings words(const strings& arguments) const
     {
+        // The inner shell, of the same job, has no job control: its wait ends with redlock, and not when that is stopped.
+        const std::string inner = fmt::format(
+            R"(setpriv --pdeathsig KILL "$@" & echo $! >{0}; wait $!; echo $? >{0})", from_.path());
         const std::string script = fmt::format(
-            "exec 2>>{}; set -m; setpriv --pdeathsig KILL \"$@\" & echo $! >{}; wait -f $!; echo $? >{}",
-            directory_.path() + "/errors", from_.path(), from_.path());
+            R"(exec 2>>{}; set -m; setpriv --pdeathsig KILL bash --norc -c '{}' job "$@" & wait)",
+            directory_.path() + "/errors", inner);
         strings all{"env", "REDLOCK_MASTERS=" + masters_.urls(), "setsid", "bash", "--norc", "-c", script,
                     "job"};
         all.emplace_back(REDLOCK_COMMAND);
