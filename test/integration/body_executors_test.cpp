@@ -263,11 +263,12 @@ TEST_CASE(
     for (int time = 0; time < 1000; ++time)
     {
         std::atomic<int> blocks = 0;
-        std::promise<int> left;
-        auto handler = [&](const std::exception_ptr&) { left.set_value(blocks); };
+        // Kept by both threads: one may still be in set_value when the other has the value.
+        const auto left = std::make_shared<std::promise<int>>();
+        auto handler = [&blocks, left](const std::exception_ptr&) { left->set_value(blocks); };
         locks.async_with_lock(
             "r", refused, body, asio::bind_allocator(block_allocator<void*>{blocks}, handler));
-        late += left.get_future().get() == 0 ? 0 : 1;
+        late += left->get_future().get() == 0 ? 0 : 1;
         while (blocks != 0)
         {
             std::this_thread::yield();
