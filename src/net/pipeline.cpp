@@ -234,9 +234,7 @@ void pipeline::book_release(claim& of, const answer& said, const resp::reply& re
     if (outstanding && is_repeated(said))
     {
         owed_.ask_again(of);
-        pace_.on_refused(
-            said.error != core::server_error::none &&
-            core::after_error(said.error) == core::release_after::again_at_first);
+        pace_.on_refused();
         return;
     }
     if (outstanding)

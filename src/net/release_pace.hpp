@@ -33,27 +33,17 @@ class release_pace
     bool may_send(clock::time_point now) const noexcept { return in_flight_ == 0 && not_before_ <= now; }
     /// Until when nothing is sent after a refusal.
     clock::time_point not_before() const noexcept { return not_before_; }
-    /// The master has answered with an unknown error in so many delays in a row that it won't pass.
-    bool gives_up() const noexcept { return unknown_refusals_ >= patience; }
+    /// The master has refused so often in a row that an unknown error won't pass.
+    bool gives_up() const noexcept { return refusals_ >= patience; }
 
     /// One of a batch was sent.
     void on_sent() noexcept { ++in_flight_; }
     /// One of a batch was answered, whatever the answer.
     void on_answered() noexcept { --in_flight_; }
-    /// A release was refused, and is to be repeated: temporarily, or with an `unknown` error.
-    void on_refused(bool unknown) noexcept
-    {
-        refused_ = true;
-        refused_unknown_ = refused_unknown_ || unknown;
-    }
+    /// A release was refused temporarily, and is to be repeated.
+    void on_refused() noexcept { refused_ = true; }
     /// A release was done, and no other is waiting. What is in flight may yet be refused again.
-    void on_all_done() noexcept
-    {
-        if (in_flight_ == 0)
-        {
-            refusals_ = unknown_refusals_ = 0;
-        }
-    }
+    void on_all_done() noexcept { refusals_ = in_flight_ == 0 ? 0 : refusals_; }
 
     /// Puts the next batch off if something was refused since the last call. False if nothing was, or it is put off already.
     bool put_off(clock::time_point now, std::uint64_t random) noexcept
@@ -62,9 +52,6 @@ class release_pace
         {
             return false;
         }
-        unknown_refusals_ = std::exchange(refused_unknown_, false)
-                                ? std::min<std::uint32_t>(unknown_refusals_ + 1, most_refusals)
-                                : 0;
         // The exponent needs no more, and a counter that wraps would start again.
         refusals_ = std::min<std::uint32_t>(refusals_ + 1, most_refusals);
         not_before_ = now + core::backoff_delay(policy_, refusals_, clock::duration::zero(), random);
@@ -78,10 +65,8 @@ class release_pace
 
     core::backoff_policy policy_;
     std::size_t in_flight_ = 0;
-    std::uint32_t refusals_ = 0;         // Delays in a row.
-    std::uint32_t unknown_refusals_ = 0; // Of these, the last ones in which an error was unknown.
-    bool refused_ = false;               // Since the last delay was drawn.
-    bool refused_unknown_ = false;
+    std::uint32_t refusals_ = 0; // Delays in a row.
+    bool refused_ = false;       // Since the last delay was drawn.
     clock::time_point not_before_{};
 };
 

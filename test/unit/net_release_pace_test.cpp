@@ -25,7 +25,7 @@ constexpr std::uint64_t shortest_delay = 0; // The random number that draws the 
 /// One refusal, and the delay after it; the random number draws the longest one.
 clock::duration delay_of_refusal(release_pace& pace, clock::time_point now, clock::duration bound)
 {
-    pace.on_refused(false);
+    pace.on_refused();
     const auto longest = static_cast<std::uint64_t>((bound - core::backoff_floor).count());
     return pace.put_off(now, longest) ? pace.not_before() - now : clock::duration{0};
 }
@@ -87,7 +87,7 @@ TEST_CASE("an unknown error is taken for permanent after some delays in a row", 
     for (std::uint32_t delays = 0; delays < release_pace::patience; ++delays)
     {
         CHECK_FALSE(pace.gives_up());
-        pace.on_refused(true);
+        pace.on_refused();
         REQUIRE(pace.put_off(now, shortest_delay));
         now = pace.not_before();
     }
@@ -115,46 +115,13 @@ TEST_CASE("an unknown error is taken for permanent after some delays in a row", 
     }
 }
 
-TEST_CASE("temporary refusals, however many, leave an unknown error its delays", "[release]")
-{
-    release_pace pace{policy};
-    clock::time_point now = start;
-    const auto refuse = [&](bool unknown)
-    {
-        pace.on_refused(unknown);
-        REQUIRE(pace.put_off(now, shortest_delay));
-        now = pace.not_before();
-    };
-    for (std::uint32_t delays = 0; delays < 3 * release_pace::patience; ++delays)
-    {
-        refuse(false);
-        CHECK_FALSE(pace.gives_up());
-    }
-    for (std::uint32_t delays = 1; delays < release_pace::patience; ++delays)
-    {
-        refuse(true);
-        CHECK_FALSE(pace.gives_up());
-    }
-    SECTION("which are counted again after a temporary one")
-    {
-        refuse(false);
-        refuse(true);
-        CHECK_FALSE(pace.gives_up());
-    }
-    SECTION("and no more")
-    {
-        refuse(true);
-        CHECK(pace.gives_up());
-    }
-}
-
 TEST_CASE("a master that refuses for ever doesn't make the counter start again", "[release]")
 {
     release_pace pace{policy};
     clock::time_point now = start;
     for (int delays = 0; delays < 1000; ++delays)
     {
-        pace.on_refused(true);
+        pace.on_refused();
         REQUIRE(pace.put_off(now, shortest_delay));
         now = pace.not_before();
         CHECK(pace.gives_up() == (delays + 1 >= static_cast<int>(release_pace::patience)));
