@@ -30,7 +30,7 @@ struct tls_options
     std::string private_key_file{};
     tls_verification verification = tls_verification::peer_and_host_name;
     /// The ciphers for TLS 1.2, as OpenSSL lists them (`openssl ciphers`). Empty for the system's, without those that
-    /// exchange keys by RSA: with these, whoever gets the server's key can read what was recorded before.
+    /// exchange keys by RSA: with these, an attacker who gets the server's key can read what was recorded before.
     std::string ciphers{};
 
     friend bool operator==(const tls_options&, const tls_options&) = default;

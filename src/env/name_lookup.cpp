@@ -211,7 +211,7 @@ void name_lookup::resolve() noexcept
 void name_lookup::finish(int failed, int system_error, addresses found) noexcept
 {
     {
-        // First, so that whoever is notified finds no lookup of this name that has ended.
+        // First, so that a connector that is notified finds no lookup of this name that has ended.
         registry& all = registry::instance();
         const std::lock_guard lock{all.mutex};
         all.in_progress.remove_if([this](const auto& each) { return each.get() == this; });

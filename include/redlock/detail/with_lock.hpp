@@ -295,7 +295,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         switch (stage_)
         {
         case stage::too_late:
-            // Nobody but a shutdown releases a lease that nobody has got yet.
+            // Only a shutdown releases a lease that its body has not received.
             lost_ = released ? errc::closed : why;
             give_back();
             break;
