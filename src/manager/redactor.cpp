@@ -25,7 +25,7 @@ constexpr std::size_t telling_bytes = 8;
 constexpr std::size_t min_cut_bytes = 3;
 
 /// As Redis quotes arguments in errors and logs (sdscatrepr).
-std::string quoted(std::string_view text)
+std::string in_quotes(std::string_view text)
 {
     constexpr std::string_view digits = "0123456789abcdef";
     constexpr std::string_view special = "\\\"\n\r\t\a\b";
@@ -96,7 +96,7 @@ redactor::redactor(std::span<const master> masters)
     for (const master& each : masters)
     {
         const std::string& password = each.password().reveal();
-        for (std::string form : {password, quoted(password), in_one_line(password)})
+        for (std::string form : {password, in_quotes(password), in_one_line(password)})
         {
             if (!form.empty() && std::find(secrets_.begin(), secrets_.end(), form) == secrets_.end())
             {
