@@ -9,7 +9,7 @@
 #include <boost/system/error_condition.hpp>
 #include <boost/system/system_error.hpp>
 
-#include <stdexcept>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -119,25 +119,27 @@ inline boost::system::error_condition make_error_condition(condition value) noex
     return {static_cast<int>(value), condition_category()};
 }
 
-/// What `async_with_lock` throws of its own: no lease, or the lease was lost. A body's exception is never one unless the body
-/// took it from elsewhere, so that a handler for it tells the two apart.
+/// The exception of a failed acquire (`with_report`), and of an `async_with_lock` that got no lease or lost it.
 ///
-/// `code()` is the error; `what()` says what the report of the acquire says: the result, each master's vote with its reason,
-/// the limits, and of a refused argument its value and range. May be thrown by the caller as well:
-/// `throw redlock::lock_error{error, report.to_string()}`.
+/// `code()` is the error. `what()` names the resource, then says what the report says: the result, each master's vote with its
+/// reason, the limits, and the value and range of a refused argument. `resource()` tells the lock of an `async_with_lock` from
+/// another one that its body acquires.
 class REDLOCK_API lock_error : public system_error
 {
   public:
-    /// Without `text`, `what()` is the error's message.
-    explicit lock_error(const error_code& error, std::string text = {});
-    lock_error(const lock_error&) = default;
-    lock_error& operator=(const lock_error&) = default;
+    /// Without a `text`, `what()` has the error's message.
+    explicit lock_error(const error_code& error, std::string resource = {}, std::string_view text = {});
+    lock_error(const lock_error&) noexcept = default;
+    lock_error& operator=(const lock_error&) noexcept = default;
     ~lock_error() override;
 
+    /// The name that was to be locked, without the key prefix. Valid as long as a copy of the exception exists.
+    const std::string& resource() const noexcept;
     const char* what() const noexcept override;
 
   private:
-    std::runtime_error text_; // Copied without throwing.
+    struct contents;
+    std::shared_ptr<const contents> contents_; // Shared, so that copying doesn't throw.
 };
 
 } // namespace redlock

@@ -12,6 +12,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
 #include <redlock/report.hpp>
+#include <redlock/with_report.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -20,9 +21,11 @@
 
 #include <chrono>
 #include <concepts>
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace redlock
@@ -31,7 +34,9 @@ namespace redlock
 namespace detail
 {
 
-using lease_completion = completion<void(error_code, lease)>;
+/// An acquire completes with an error code, or with an exception that has the report as its text.
+using lease_completion =
+    std::variant<completion<void(error_code, lease)>, completion<void(std::exception_ptr, lease)>>;
 using inspection_completion = completion<void(error_code, inspection)>;
 using examination_completion = completion<void(error_code, std::vector<master_examination>)>;
 
@@ -74,26 +79,30 @@ struct manager_initiation
     executor_type get_executor() const noexcept { return executor_of(gate); }
 };
 
+/// `Failure` is an `error_code` or a `std::exception_ptr`.
+template <class Failure>
 struct acquire_initiation : manager_initiation
 {
+    acquire_initiation<std::exception_ptr> throwing() const { return {{gate}}; }
+
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, acquire_options options, report* out)
     {
-        auto done = erase<void(error_code, lease)>(std::forward<Handler>(handler), get_executor());
+        auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
         start_acquire(gate, std::move(resource), options, out, std::move(done));
     }
 
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, try_options options, report* out)
     {
-        auto done = erase<void(error_code, lease)>(std::forward<Handler>(handler), get_executor());
+        auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
         start_try_acquire(gate, std::move(resource), options, out, std::move(done));
     }
 
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, keep_options options, report* out)
     {
-        auto done = erase<void(error_code, lease)>(std::forward<Handler>(handler), get_executor());
+        auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
         start_acquire_kept(gate, std::move(resource), options, out, std::move(done));
     }
 };
@@ -129,6 +138,9 @@ struct shutdown_initiation : manager_initiation
 };
 
 } // namespace detail
+
+/// The token of an acquire that is given none: deferred, and `co_await` throws a `lock_error`.
+using default_acquire_token = with_report_t<boost::asio::deferred_t>;
 
 /// A distributed lock manager over N independent masters (Redlock; Redis documentation, "Distributed locks").
 ///
@@ -174,7 +186,9 @@ class REDLOCK_API lock_manager
 
     /// Takes the resource: one round after the other, with a random delay between them, until one holds.
     ///
-    /// - Handler signature: `void(redlock::error_code, redlock::lease)`.
+    /// - Handler signature: `void(redlock::error_code, redlock::lease)`. With the default token it is
+    ///   `void(std::exception_ptr, redlock::lease)`: `co_await` throws a `lock_error` that names masters, votes and limits
+    ///   (`with_report`).
     /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
     /// - Cancellation: all three types. Nothing is left behind: what was sent is released in the background.
     /// - Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (what the last round said), `closed`,
@@ -184,26 +198,26 @@ class REDLOCK_API lock_manager
     ///
     /// `resource` is 1 to 1024 bytes, of any kind. The lease's validity is ttl − elapsed − drift, counted
     /// from before the first byte was sent, with drift = ttl × drift_factor + 2 ms.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, acquire_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
     /// With default options but the ttl.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return acquire_into(
             std::move(resource), acquire_options{.ttl = ttl}, nullptr, std::forward<Token>(token));
     }
     /// The same; `out` is written just before completion and must live until then.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, acquire_options options, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
     /// With default options but the ttl; `out` is written just before completion and must live until then.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto
     async_acquire(resource_name resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
     {
@@ -212,26 +226,26 @@ class REDLOCK_API lock_manager
     }
 
     /// Takes the resource in one round, or says why not. Everything else is as in `async_acquire`.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, try_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
     /// With default options but the ttl.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return acquire_into(
             std::move(resource), try_options{.ttl = ttl}, nullptr, std::forward<Token>(token));
     }
     /// The same; `out` is written just before completion and must live until then.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, try_options options, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
     /// With default options but the ttl; `out` is written just before completion and must live until then.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(
         resource_name resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
     {
@@ -244,13 +258,13 @@ class REDLOCK_API lock_manager
     /// Whoever works under it has to be told of its loss: `lease::async_wait_lost`. Where the work is one
     /// coroutine, `async_with_lock` sees to that. A shutdown waits until the lease is released, or until its
     /// validity ends: nobody else may come in beside work that is still stopping.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire_kept(resource_name resource, keep_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
     /// The same; `out` is written just before completion and must live until then.
-    template <boost::asio::completion_token_for<void(error_code, lease)> Token = boost::asio::deferred_t>
+    template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto
     async_acquire_kept(resource_name resource, keep_options options, report& out, Token&& token = Token{})
     {
@@ -266,8 +280,6 @@ class REDLOCK_API lock_manager
     ///
     /// - Handler signature: `void(std::exception_ptr)`, or `void(std::exception_ptr, T)`. A T that can't be
     ///   default-constructed comes as a `std::optional<T>`, which is empty if there is an exception.
-    /// - Default token: `boost::asio::deferred`; for a body with a result `boost::asio::use_awaitable`, because before
-    ///   Boost 1.82 `co_await` doesn't compile with the other (chriskohlhoff/asio#1172).
     /// - Executor: the handler's associated executor, else the manager's; never inside of this call. The body runs on a
     ///   strand that is made from the same executor. If that is the system executor, as with `boost::asio::use_future`,
     ///   the strand is made from the manager's executor, so that the body stays in the context that you run.
@@ -284,7 +296,7 @@ class REDLOCK_API lock_manager
     ///
     /// Nothing is released before the body has ended, however long it takes to stop: a rival must not come in
     /// beside it.
-    template <class Body, class Token = detail::default_body_token_t<Body>>
+    template <class Body, class Token = boost::asio::deferred_t>
     auto async_with_lock(resource_name resource, keep_options options, Body&& body, Token&& token = Token{})
     {
         return with_lock(
@@ -292,7 +304,7 @@ class REDLOCK_API lock_manager
     }
     /// The same; `out` tells how the acquire went. It is written when that has ended and must live until
     /// then.
-    template <class Body, class Token = detail::default_body_token_t<Body>>
+    template <class Body, class Token = boost::asio::deferred_t>
     auto async_with_lock(
         resource_name resource, keep_options options, report& out, Body&& body, Token&& token = Token{})
     {
@@ -400,7 +412,8 @@ class REDLOCK_API lock_manager
     auto acquire_into(resource_name resource, Options options, report* out, Token&& token)
     {
         return boost::asio::async_initiate<Token, void(error_code, lease)>(
-            detail::acquire_initiation{{gate_}}, token, std::move(resource).value(), options, out);
+            detail::acquire_initiation<error_code>{{gate_}}, token, std::move(resource).value(), options,
+            out);
     }
 
     detail::gate_ptr gate_;

@@ -15,3 +15,4 @@
 #include <redlock/report.hpp>
 #include <redlock/tls.hpp>
 #include <redlock/vote.hpp>
+#include <redlock/with_report.hpp>

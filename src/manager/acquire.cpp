@@ -7,9 +7,11 @@
 #include "manager/operations.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <variant>
 
 namespace redlock::manager
 {
@@ -318,15 +320,23 @@ class acquisition
         {
             describe(*call_.out, result, validity);
         }
-        if (call_.words != nullptr && result)
+        lease won = result ? lease{} : lease{std::move(held_)};
+        if (auto* const plain = std::get_if<detail::completion<void(error_code, lease)>>(&call_.done))
+        {
+            service_.complete(*plain, result, std::move(won));
+            return;
+        }
+        std::exception_ptr thrown;
+        if (result)
         {
             const auto said = std::make_unique<report>();
             said->complaint = std::move(complaint);
             describe(*said, result, validity);
-            *call_.words = said->to_string();
+            thrown = std::make_exception_ptr(lock_error{result, call_.resource, said->to_string()});
         }
-        lease won = result ? lease{} : lease{std::move(held_)};
-        service_.complete(call_.done, result, std::move(won));
+        service_.complete(
+            std::get<detail::completion<void(std::exception_ptr, lease)>>(call_.done), std::move(thrown),
+            std::move(won));
     }
 
     lock_service& service_;

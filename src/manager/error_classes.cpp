@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // The names of the errors, and the conditions that they are sorted into.
 #include <redlock/error.hpp>
+#include <redlock/report.hpp>
 
 #include <boost/asio/error.hpp>
 #include <boost/system/errc.hpp>
+#include <fmt/format.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace redlock
 {
@@ -265,16 +269,33 @@ const boost::system::error_category& condition_category() noexcept
     return instance;
 }
 
-lock_error::lock_error(const error_code& error, std::string text)
-    : system_error{error}, text_{text.empty() ? error.message() : text}
+struct lock_error::contents
 {
+    std::string resource;
+    std::string text;
+};
+
+lock_error::lock_error(const error_code& error, std::string resource, std::string_view text)
+    : system_error{error}
+{
+    std::string all = text.empty() ? error.message() : std::string{text};
+    if (!resource.empty())
+    {
+        all = fmt::format("{}: {}", short_text{resource}.view(), all);
+    }
+    contents_ = std::make_shared<const contents>(std::move(resource), std::move(all));
 }
 
 lock_error::~lock_error() = default;
 
+const std::string& lock_error::resource() const noexcept
+{
+    return contents_->resource;
+}
+
 const char* lock_error::what() const noexcept
 {
-    return text_.what();
+    return contents_->text.c_str();
 }
 
 } // namespace redlock

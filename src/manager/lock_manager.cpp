@@ -14,7 +14,10 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <exception>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace redlock
 {
@@ -50,10 +53,11 @@ void watch_cancellation(
 }
 
 /// There is no manager any more: the operation ends on the executor that is left.
-template <class Signature, class... Arguments>
+template <class Failure, class... Arguments>
 void complete_closed(
-    const std::shared_ptr<gate>& way, report* out, operation what, detail::completion<Signature> done,
-    error_code why, Arguments... arguments)
+    const std::shared_ptr<gate>& way, report* out, operation what,
+    detail::completion<void(Failure, Arguments...)> done, error_code why,
+    std::type_identity_t<Arguments>... arguments)
 {
     if (out != nullptr)
     {
@@ -61,11 +65,21 @@ void complete_closed(
         out->operation = what;
         out->result = why;
     }
+    Failure failure;
+    if constexpr (std::is_same_v<Failure, std::exception_ptr>)
+    {
+        failure = std::make_exception_ptr(lock_error{why});
+    }
+    else
+    {
+        failure = why;
+    }
     const asio::any_io_executor executor =
         way ? way->executor() : asio::any_io_executor{asio::system_executor{}};
     asio::post(
-        executor, [done = std::move(done), why, ... arguments = std::move(arguments)]() mutable
-        { manager::deliver(std::move(done), why, std::move(arguments)...); });
+        executor,
+        [done = std::move(done), failure = std::move(failure), ... arguments = std::move(arguments)]() mutable
+        { manager::deliver(std::move(done), std::move(failure), std::move(arguments)...); });
 }
 
 void begin_acquire(const std::shared_ptr<gate>& way, manager::acquire_call call)
@@ -73,11 +87,13 @@ void begin_acquire(const std::shared_ptr<gate>& way, manager::acquire_call call)
     const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
     if (!service)
     {
-        complete_closed(way, call.out, operation::acquire, std::move(call.done), errc::closed, lease{});
+        const auto complete = [&](auto& done)
+        { complete_closed(way, call.out, operation::acquire, std::move(done), errc::closed, lease{}); };
+        std::visit(complete, call.done);
         return;
     }
     call.id = way->next_operation();
-    watch_cancellation(way, call.done, call.id);
+    std::visit([&](auto& done) { watch_cancellation(way, done, call.id); }, call.done);
     service->enter(manager::acquire, std::move(call));
 }
 
@@ -100,8 +116,7 @@ void start_try_acquire(
 }
 
 void start_acquire_kept(
-    const gate_ptr& way, std::string resource, keep_options options, report* out, lease_completion done,
-    std::string* words)
+    const gate_ptr& way, std::string resource, keep_options options, report* out, lease_completion done)
 {
     const acquire_options plain{options.ttl, options.wait, options.min_validity, options.max_rounds};
     const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
@@ -111,7 +126,7 @@ void start_acquire_kept(
         keep = manager::keep_order{
             options.max_hold, service->schedule(options.ttl, options.extend_every, options.stop_margin)};
     }
-    begin_acquire(way, {std::move(resource), plain, false, keep, out, std::move(done), 0, words});
+    begin_acquire(way, {std::move(resource), plain, false, keep, out, std::move(done), 0});
 }
 
 void start_wait_lost(holding_ptr held, loss_completion done)

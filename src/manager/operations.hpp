@@ -46,7 +46,6 @@ struct acquire_call
     report* out; // Null if nobody wants it.
     detail::lease_completion done;
     std::uint64_t id;
-    std::string* words = nullptr; // Where the report of a failure goes as text; null if it isn't wanted.
 };
 
 struct extend_call

@@ -4,6 +4,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -18,10 +20,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <future>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -57,16 +61,24 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
     redlock::lease lease = co_await locks.async_acquire("r", long_ttl);
     found.expect(lease.valid(), "deferred");
     redlock::error_code code;
+    std::string text;
     try
     {
         redlock::lease second = co_await locks.async_try_acquire("r", long_ttl);
         found.expect(false, "a second lease");
     }
-    catch (const redlock::system_error& error)
+    catch (const redlock::lock_error& error)
     {
         code = error.code();
+        text = error.what();
+        found.expect(error.resource() == "r", "the resource of an exception");
     }
     found.expect(code == errc::held_by_other, "the error of a deferred operation, thrown");
+    found.expect(text.starts_with("r: acquire: held_by_other"), "the result in: " + text);
+    for (const std::string_view part : {"redis://127.0.0.1:", "0 granted, 3 held of 3", "node timeout"})
+    {
+        found.expect(text.find(part) != std::string::npos, std::string{part} + " in: " + text);
+    }
 
     // Errors as values.
     std::tuple<redlock::error_code, redlock::lease> refused =
@@ -142,6 +154,56 @@ TEST_CASE("a future throws the error that its operation ended with")
         code = error.code();
     }
     CHECK(code == errc::held_by_other);
+}
+
+// Without [threads] for the same reason.
+TEST_CASE("with_report makes every token complete with an exception that has the report as its text")
+{
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    const redlock::lease lease = own.win("r");
+    redlock::report report;
+    // Of the caller's own, filled as well.
+    std::future<redlock::lease> refused = own.locks().async_try_acquire(
+        "r", long_ttl, report, redlock::with_report(asio::use_future));
+    std::string text;
+    try
+    {
+        take(std::move(refused), "a try_acquire");
+    }
+    catch (const redlock::lock_error& error)
+    {
+        text = error.what();
+        CHECK(error.code() == errc::held_by_other);
+    }
+    CHECK(text == "r: " + report.to_string());
+
+    const auto invalid = std::make_shared<std::promise<std::exception_ptr>>();
+    own.locks().async_acquire(
+        "r", redlock::acquire_options{.ttl = std::chrono::milliseconds{3}},
+        redlock::with_report([invalid](std::exception_ptr thrown, const redlock::lease&)
+                             { invalid->set_value(std::move(thrown)); }));
+    const std::exception_ptr thrown = take(invalid->get_future(), "an acquire with an invalid ttl");
+    REQUIRE(thrown);
+    CHECK_THROWS_WITH(std::rethrow_exception(thrown), Catch::Matchers::ContainsSubstring("3 ms"));
+
+    redlock::lease won = take(
+        own.locks().async_acquire_kept(
+            "s", {.ttl = long_ttl, .max_hold = long_ttl}, redlock::with_report(asio::use_future)),
+        "a kept lease");
+    CHECK(won.valid());
+    CHECK_FALSE(shut_down(own.locks()));
+    try
+    {
+        take(own.locks().async_acquire("t", long_ttl, redlock::with_report(asio::use_future)), "closed");
+    }
+    catch (const redlock::lock_error& error)
+    {
+        CHECK(error.code() == errc::closed);
+        text.clear();
+    }
+    CHECK(text.empty());
 }
 
 TEST_CASE("an operation that nobody waits for is done all the same")

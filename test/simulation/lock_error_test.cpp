@@ -51,7 +51,7 @@ TEST_CASE("a refused lock throws the votes, the masters and the limits", "[with_
     CHECK(work->error == errc::held_by_other);
     const std::optional<std::string> said = words_of(work->thrown);
     REQUIRE(said);
-    CHECK(*said == work->report.to_string());
+    CHECK(*said == "r: " + work->report.to_string());
     for (std::size_t index = 0; index < 3; ++index)
     {
         CHECK(contains(said, work->report.name(index)));

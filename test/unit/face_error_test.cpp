@@ -245,20 +245,23 @@ TEST_CASE("the errors compare as codes of the standard library too", "[errors]")
     CHECK(made == errc::closed);
 }
 
-TEST_CASE("a lock_error says what it was given, and is a system_error", "[errors]")
+TEST_CASE("a lock_error is a system_error that names the resource and the report", "[errors]")
 {
     const lock_error plain{errc::no_quorum};
     CHECK(std::string{plain.what()} == error_code{errc::no_quorum}.message());
-    const lock_error told{errc::held_by_other, "acquire: held"};
+    CHECK(plain.resource().empty());
+    const lock_error detailed{errc::held_by_other, "orders\n42", "acquire: held"};
     try
     {
-        throw told;
+        throw detailed;
     }
     catch (const system_error& caught)
     {
         CHECK(caught.code() == errc::held_by_other);
-        CHECK(std::string{caught.what()} == "acquire: held");
+        CHECK(std::string{caught.what()} == "orders\\n42: acquire: held");
+        CHECK(dynamic_cast<const lock_error&>(caught).resource() == "orders\n42");
     }
+    STATIC_REQUIRE(std::is_nothrow_copy_constructible_v<lock_error>);
 }
 
 } // namespace redlock::test

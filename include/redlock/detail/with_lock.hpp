@@ -2,6 +2,7 @@
 // A body of work that runs while a resource is held: acquire, keep, run, release, as one operation.
 #pragma once
 
+#include <redlock/detail/asio_1172.hpp>
 #include <redlock/detail/completion.hpp>
 #include <redlock/detail/gate_ptr.hpp>
 #include <redlock/error.hpp>
@@ -20,7 +21,6 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/deferred.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution/blocking.hpp>
@@ -32,7 +32,6 @@
 #include <boost/asio/recycling_allocator.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/system_executor.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <atomic>
 #include <concepts>
@@ -51,7 +50,7 @@ namespace redlock::detail
 
 REDLOCK_API void start_acquire_kept(
     const gate_ptr& gate, std::string resource, keep_options options, report* out,
-    completion<void(error_code, lease)> done, std::string* words = nullptr);
+    std::variant<completion<void(error_code, lease)>, completion<void(std::exception_ptr, lease)>> done);
 
 /// The T of an asio::awaitable<T>; no member for anything else.
 template <class Awaitable>
@@ -97,22 +96,6 @@ struct with_lock_signature<void>
     using type = void(std::exception_ptr);
 };
 
-template <class Body>
-struct default_body_token
-{
-    using type = asio::deferred_t;
-};
-/// Before Boost 1.82 a deferred operation that may throw and has a result can't be awaited (asio#1172).
-template <class Body>
-    requires(usable_body<Body> && !std::is_void_v<body_result<std::decay_t<Body>>>)
-struct default_body_token<Body>
-{
-    using type = asio::use_awaitable_t<>;
-};
-
-template <class Body>
-using default_body_token_t = typename default_body_token<Body>::type;
-
 /// Whether what an initiating function returns is for a co_await expression.
 template <class Returned>
 concept is_for_co_await =
@@ -121,12 +104,6 @@ concept is_for_co_await =
         asio::is_async_operation<Returned>::value || requires(Returned& it) { it.await_ready(); } ||
         requires(Returned& it) { it.operator co_await(); } ||
         requires(Returned& it) { operator co_await(it); });
-
-/// An error of `async_with_lock` itself, with what the acquire says of it.
-inline std::exception_ptr lock_failure(const error_code& error, std::string words = {})
-{
-    return std::make_exception_ptr(lock_error{error, std::move(words)});
-}
 
 /// Whether an exception is that of a cancelled operation.
 inline bool is_cancellation(const std::exception_ptr& thrown)
@@ -221,10 +198,11 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
         // This thread keeps nothing of it: it may have ended on another one before the next call returns.
         const gate_ptr gate = op.gate_;
-        auto acquired = [self = std::move(self)](error_code error, lease held) mutable
-        { on_acquired(std::move(self), error, std::move(held)); };
-        auto done = erase<void(error_code, lease)>(op.listening(std::move(acquired)), op.executor_);
-        start_acquire_kept(gate, std::move(resource), options, out, std::move(done), &op.words_);
+        op.resource_ = resource;
+        auto acquired = [self = std::move(self)](std::exception_ptr thrown, lease held) mutable
+        { on_acquired(std::move(self), std::move(thrown), std::move(held)); };
+        auto done = erase<void(std::exception_ptr, lease)>(op.listening(std::move(acquired)), op.executor_);
+        start_acquire_kept(gate, std::move(resource), options, out, std::move(done));
     }
 
   private:
@@ -236,6 +214,11 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         over,    // The body has ended under a lease that was over. The reason is waited for.
         ending   // The lease is given back.
     };
+
+    std::exception_ptr failure(const error_code& error) const
+    {
+        return std::make_exception_ptr(lock_error{error, resource_});
+    }
 
     /// A handler of the operation's own.
     template <class Function>
@@ -250,11 +233,11 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         return asio::bind_cancellation_slot(cancellation_->signal.slot(), own(std::move(function)));
     }
 
-    static void on_acquired(pointer self, error_code error, lease held)
+    static void on_acquired(pointer self, std::exception_ptr thrown, lease held)
     {
-        if (error)
+        if (thrown)
         {
-            self->thrown_ = lock_failure(error, std::move(self->words_));
+            self->thrown_ = std::move(thrown);
             finish(std::move(self));
             return;
         }
@@ -262,7 +245,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         // What came between the acquire's end and now: too late for the acquire, too soon for the body.
         if (self->cancellation_->requested)
         {
-            self->thrown_ = lock_failure(asio::error::operation_aborted);
+            self->thrown_ = self->failure(asio::error::operation_aborted);
             self->give_back();
             return;
         }
@@ -386,7 +369,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         // An exception of the body's own is worth more than the news of the loss.
         if (lost_ && (!thrown_ || is_cancellation(thrown_)))
         {
-            thrown_ = lock_failure(lost_);
+            thrown_ = failure(lost_);
         }
         if constexpr (has_result)
         {
@@ -452,7 +435,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     stage stage_ = stage::acquiring;
     int pending_ = 0; // Operations on the lease.
     error_code lost_{};
-    std::string words_{}; // Of an acquire that failed.
+    std::string resource_{};
     std::exception_ptr thrown_{};
     [[no_unique_address]] stored_result result_{};
 };

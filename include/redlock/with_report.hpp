@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSL-1.0
+// The completion token adapter that turns a failed acquire into an exception with the report as its text.
+#pragma once
+
+#include <redlock/detail/asio_1172.hpp>
+#include <redlock/error.hpp>
+
+#include <boost/asio/async_result.hpp>
+#include <boost/asio/deferred.hpp>
+
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+namespace redlock
+{
+
+/// The type of `with_report(token)`.
+template <class Token>
+struct with_report_t
+{
+    Token token{};
+};
+
+/// Adapts a token so that the acquire completes with `void(std::exception_ptr, redlock::lease)` instead of
+/// `void(redlock::error_code, redlock::lease)`. The exception is a `lock_error`: its text has each master's vote and reason,
+/// the limits, and the value and range of a refused argument. It is null for success; the text is made only for a failure.
+///
+/// `with_report(boost::asio::deferred)` is the default token of `lock_manager::async_acquire`, `async_try_acquire` and
+/// `async_acquire_kept`, so that `co_await` throws it. With other tokens the adapter is spelled out:
+///
+/// ```cpp
+/// auto held = locks.async_acquire("report", 30s, redlock::with_report(boost::asio::use_future));
+/// ```
+///
+/// Any other token gets the `error_code`, with and without the `report` of the call.
+template <class Token>
+[[nodiscard]] constexpr with_report_t<std::decay_t<Token>> with_report(Token&& token)
+{
+    return {std::forward<Token>(token)};
+}
+
+namespace detail
+{
+
+/// An initiation of this library that has a variant for exceptions.
+template <class Initiation>
+concept throwing_initiation = requires(const Initiation& it) { it.throwing(); };
+
+} // namespace detail
+
+} // namespace redlock
+
+/// How an acquire is initiated with `redlock::with_report(token)`.
+template <class Token, class Result>
+class boost::asio::async_result<redlock::with_report_t<Token>, void(redlock::error_code, Result)>
+{
+  public:
+    template <redlock::detail::throwing_initiation Initiation, class Adapter, class... Arguments>
+    static auto initiate(const Initiation& initiation, Adapter&& adapter, Arguments&&... arguments)
+    {
+        return async_initiate<Token, void(std::exception_ptr, Result)>(
+            initiation.throwing(), adapter.token, std::forward<Arguments>(arguments)...);
+    }
+
+    template <class Initiation, class Adapter, class... Arguments>
+    static void initiate(const Initiation&, Adapter&&, Arguments&&...)
+    {
+        static_assert(
+            redlock::detail::throwing_initiation<Initiation>,
+            "redlock::with_report adapts a token of async_acquire, async_try_acquire and async_acquire_kept "
+            "only");
+    }
+};
