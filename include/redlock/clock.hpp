@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The clock on which leases are measured.
+// The clock of lease validities and deadlines.
 #pragma once
 
 #include <redlock/detail/export.hpp>
@@ -9,10 +9,11 @@
 namespace redlock
 {
 
-/// The clock of every deadline and validity in this library: `CLOCK_BOOTTIME`.
+/// The clock of all deadlines and lease validities in this library: `CLOCK_BOOTTIME`.
 ///
-/// It goes on counting while the machine sleeps, and nobody can set it. `std::chrono::steady_clock` stops
-/// with the machine on Linux, so a lease measured on it would look young after a sleep; the wall clock jumps.
+/// It is monotonic, can't be set, and keeps counting while the machine is suspended. `std::chrono::steady_clock`
+/// (`CLOCK_MONOTONIC` on Linux) stops during suspend, so a lease measured with it would still appear valid after its
+/// keys have expired.
 struct clock
 {
     using duration = std::chrono::nanoseconds;
@@ -21,7 +22,7 @@ struct clock
     using time_point = std::chrono::time_point<clock>;
     static constexpr bool is_steady = true;
 
-    /// The time since the machine was started, sleep included. Thread-safe.
+    /// Returns the time since boot, including time spent in suspend. Thread-safe.
     REDLOCK_API static time_point now() noexcept;
 };
 

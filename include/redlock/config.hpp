@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The options of a manager.
+// The options of a lock manager.
 #pragma once
 
 #include <redlock/master.hpp>
@@ -18,7 +18,7 @@ namespace redlock
 namespace detail
 {
 
-/// As the first member of an aggregate: its members are initialised by name only.
+/// As the first member of an aggregate, this prevents initialisation by position.
 struct by_name
 {
     explicit by_name() = default;
@@ -26,61 +26,65 @@ struct by_name
 
 } // namespace detail
 
-/// The options of a manager, which are given by name: `{.masters = urls, .node_timeout = 20ms}`. Durations are whole
-/// milliseconds, from 1 ms to an hour.
+/// The options of a `lock_manager`, given by name: `{.masters = urls, .node_timeout = 20ms}`.
+///
+/// Durations are whole milliseconds from 1 ms to 1 h. The constructor of the manager checks all options, and throws
+/// `system_error` with `errc::invalid_config` or `errc::invalid_master` for a value out of range.
 struct config
 {
     [[no_unique_address]] detail::by_name by_name = detail::by_name{};
 
-    /// The N independent masters: 1 to 31, each once.
+    /// The N independent masters: 1 to 31, without duplicates.
     master_list masters{};
-    /// Put in front of the resource to make the key. At most 1 KiB; may be empty.
+    /// The prefix of all keys: a resource's key is `key_prefix` followed by its name. 0 to 1024 bytes.
     std::string key_prefix = "lock:";
-    /// The connections' name in the servers' CLIENT LIST: at most 64 bytes, printable, no spaces; or empty.
+    /// The name of the connections in the servers' CLIENT LIST: 0 to 64 printable bytes without spaces.
     std::string client_name = "redlock";
 
-    /// For masters over TLS (`rediss://`). Not allowed without any.
+    /// TLS options for `rediss://` masters. Must be left empty if there are none.
     tls_options tls{};
 
-    /// How long each master has to answer in a round. Below the ttl. Empty for min(50 ms, ttl / 10), at least
-    /// 1 ms.
+    /// The time that each master has to answer in a round. Must be shorter than the ttl. Empty: min(50 ms, ttl / 10),
+    /// and at least 1 ms.
     std::optional<std::chrono::milliseconds> node_timeout{};
-    /// The part of the ttl by which clocks may drift apart in its time. 0 to 0.5.
+    /// The rate at which clocks may drift apart, 0 to 0.5. A ttl is shortened by drift = ttl × `drift_factor` + 2 ms.
     double drift_factor = 0.01;
 
-    /// For connecting with handshake, and for how long at most a first round waits for a quorum of masters to be
-    /// ready. It doesn't wait for masters that have refused or failed their first attempt.
+    /// The time limit for a connection attempt, including name resolution and handshake. Also the maximum time that a
+    /// manager's first round waits for a quorum of masters; it doesn't wait for masters whose first attempt has failed.
     std::chrono::milliseconds connect_timeout{1000};
-    /// The bound of the first delay before a reconnect; it doubles with each failure. The delay itself is
-    /// drawn at random below it.
+    /// The upper bound of the first delay before a reconnect. The delay is random; its bound doubles with each failure,
+    /// up to `reconnect_delay_max`.
     std::chrono::milliseconds reconnect_delay_min{10};
-    std::chrono::milliseconds reconnect_delay_max{500}; ///< What it doubles up to.
-    /// A connection on which nothing was read for so long is asked for a PING.
+    std::chrono::milliseconds reconnect_delay_max{500}; ///< The maximum of that bound.
+    /// The interval at which each connected master is sent TIME, with or without other traffic. The reply shows that
+    /// the connection is alive, and whether the server's clock was set.
     std::chrono::milliseconds ping_interval{1000};
-    /// A connection that owes an answer, and gave none for so long, is closed.
+    /// The time without any reply after which a connection with a pending command is closed.
     std::chrono::milliseconds dead_after{1000};
 
-    /// The same for the delay between two rounds of an acquire. While the master that leads for the resource answers, the
-    /// acquire stands in line there meanwhile, and its next round begins with its turn: it pauses for
-    /// `retry_delay_max` at most, and for half of that at least unless its turn comes.
+    /// The upper bound of the first delay between two rounds of an acquire. The delay is random; its bound doubles with
+    /// each lost round, up to `retry_delay_max`. If the resource's queue can be reached, the acquire waits for its slot
+    /// there instead: for `retry_delay_max` at most, and for at least half of it unless its slot comes earlier.
     std::chrono::milliseconds retry_delay_min{10};
-    std::chrono::milliseconds retry_delay_max{500}; ///< What it doubles up to.
+    std::chrono::milliseconds retry_delay_max{500}; ///< The maximum of that bound.
 
-    /// For each master: the most owner ids whose SET was sent and whose release isn't answered yet, held
-    /// leases included. It bounds every queue of a connection. At the limit a SET is refused: a vote
-    /// `unsent`, with the reason `master_errc::too_many_owed`. 1 or more.
+    /// The maximum number of outstanding keys per master, 1 or more: owner ids whose SET was sent and whose release
+    /// isn't confirmed, held leases included. It bounds all queues of a connection. At the limit no SET is sent: the
+    /// master's vote is `unsent`, with `master_errc::too_many_owed`.
     std::size_t max_owed = 131'072;
-    /// For each master: the most bytes of commands that wait to be written to it, 64 KiB or more. At the limit it isn't
-    /// asked (a vote `unsent`, with the reason `master_errc::too_many_waiting`), and releases wait for their turn.
+    /// The maximum size of the write queue per master, 64 KiB or more. At the limit commands aren't sent: the
+    /// master's vote is `unsent`, with `master_errc::too_many_waiting`, and releases are deferred.
     std::size_t max_waiting_bytes = std::size_t{16} << 20;
-    /// The most operations at once. A further one that acquires, extends, inspects or examines ends with
-    /// `errc::too_many_operations`, unsent; releases and waits for a loss are never refused. 1 or more.
+    /// The maximum number of concurrent operations, 1 or more. At the limit `async_acquire` and its variants,
+    /// `async_extend`, `async_inspect` and `async_examine` fail with `errc::too_many_operations` and send nothing.
+    /// Releases and waits for a loss are always accepted.
     std::size_t max_operations = 262'144;
-    /// Of those, the most acquires that pause between two rounds, since others hold what they want. A further one ends
-    /// with `errc::too_many_operations` instead of pausing. 1 or more.
+    /// The maximum number of acquires that wait between two rounds, 1 or more. At the limit an acquire whose round
+    /// was lost fails with `errc::too_many_operations` instead of waiting.
     std::size_t max_waiting_acquires = 65'536;
 
-    /// Where events go.
+    /// Receives the events of the manager.
     redlock::observer observer{};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The errors: one category for what an operation ended with, one for why a master gave no vote.
+// Errors: one category for the result of an operation, one for the reason why a master gave no vote.
 #pragma once
 
 #include <redlock/detail/export.hpp>
@@ -21,87 +21,87 @@ namespace redlock
 using boost::system::error_code;
 using boost::system::system_error;
 
-/// What an operation on a lock ended with. A cancelled one ends with `asio::error::operation_aborted`
-/// instead.
+/// The result of an operation. A cancelled operation ends with `asio::error::operation_aborted` instead.
 enum class errc
 {
-    held_by_other = 1,    ///< A quorum answered, and too many masters hold the resource for another owner.
-    no_quorum,            ///< Fewer than a quorum of the masters answered granted or held.
-    validity_exhausted,   ///< A quorum granted, but no more than `min_validity` of the ttl was left.
-    lease_lost,           ///< The lease can no longer be shown to be valid, or not for long enough.
-    hold_limit_reached,   ///< The lease was kept for as long as `max_hold` allows.
-    not_held,             ///< The lease is empty, or was released before.
-    unconfirmed,          ///< A release wasn't confirmed by a quorum in time. The ttl frees what is left.
-    too_many_operations,  ///< As many run or wait as `max_operations` or `max_waiting_acquires` allow.
-    closed,               ///< The manager is shut down or has gone.
-    invalid_resource,     ///< The name of the resource is empty or too long.
-    invalid_ttl,          ///< The ttl leaves no validity, or is larger than a server takes.
-    invalid_wait,         ///< The wait is negative.
-    invalid_min_validity, ///< The min_validity is negative, or above what the ttl can leave.
-    invalid_max_rounds,   ///< The number of rounds is zero.
-    invalid_max_hold,     ///< The max_hold is zero or negative.
-    invalid_schedule,     ///< extend_every and stop_margin leave no time for an extension that has to be
-                          ///< repeated.
-    invalid_master,       ///< The address or URL of a master can't be used.
-    invalid_config        ///< Another option of the manager can't be used.
+    held_by_other = 1,    ///< A quorum answered, and too many masters hold the key for another client.
+    no_quorum,            ///< Fewer than a quorum of the masters answered.
+    validity_exhausted,   ///< A quorum granted, but too late: `min_validity` or less was left.
+    lease_lost,           ///< The lease isn't known to be valid any more, or not for long enough.
+    hold_limit_reached,   ///< The lease was held for `max_hold`.
+    not_held,             ///< The lease is empty or was released.
+    unconfirmed,          ///< No quorum confirmed the release in time. The ttl frees the remaining keys.
+    too_many_operations,  ///< `max_operations` or `max_waiting_acquires` was reached.
+    closed,               ///< The manager is being shut down, was shut down or was destroyed.
+    invalid_resource,     ///< The name of the resource is empty or longer than 1024 bytes.
+    invalid_ttl,          ///< The ttl leaves no validity, or is longer than 100 years.
+    invalid_wait,         ///< `wait` is negative.
+    invalid_min_validity, ///< `min_validity` is negative, or more than the ttl can leave.
+    invalid_max_rounds,   ///< `max_rounds` is zero.
+    invalid_max_hold,     ///< `max_hold` is zero or negative.
+    invalid_schedule,     ///< The schedule leaves no time to repeat a failed extension.
+    invalid_master,       ///< The address of a master is malformed, or two addresses are the same server.
+    invalid_config        ///< Another option of the manager is out of range.
 };
 
-/// Why a master gave no vote, where the system's own error codes don't say it.
+/// The reason why a master gave no vote or isn't connected. System errors, such as a refused connection, are reported
+/// as they are.
 enum class master_errc
 {
-    not_connected = 1, ///< No connection to it was ready.
-    timed_out,         ///< It didn't answer within the node timeout.
-    unresponsive,      ///< Its oldest command went unanswered for `dead_after`; the connection was closed.
-    connect_timed_out, ///< It didn't finish the connection's handshake within `connect_timeout`.
-    connection_lost,   ///< It closed the connection.
-    too_many_waiting,  ///< So many bytes wait to be written to it as `max_waiting_bytes` allows.
-    too_many_owed,     ///< It owes as many answers to releases as `max_owed` allows.
-    tls_failed,        ///< TLS didn't come about, or broke: it may want a client certificate, or speaks none.
-    certificate_untrusted,  ///< Its certificate leads to no authority that is trusted.
-    certificate_expired,    ///< Its certificate is expired, or not valid yet.
-    certificate_wrong_name, ///< Its certificate is made out to another host.
-    protocol_error,         ///< It sent what isn't RESP, or what no server answers to that command.
-    authentication_failed,  ///< It refused the user or password, or wants one.
-    no_permission,          ///< Its ACL doesn't allow the user a command that locking needs.
-    loading,                ///< It is loading its data.
-    busy,                   ///< It is running a slow script.
-    read_only,              ///< It is a replica, or lost its master.
-    no_replicas,            ///< It refuses writes because too few replicas follow it.
-    misconfigured,          ///< It refuses writes because it can't save its data.
-    out_of_memory,          ///< It refuses writes because its memory is full.
-    too_many_clients,       ///< It has as many clients as it allows.
-    cluster_node,           ///< It belongs to a Redis Cluster, whose nodes aren't independent masters.
-    same_server,            ///< It is the same server as another master of this manager.
-    command_failed          ///< It answered with another error.
+    not_connected = 1,      ///< The first connection attempt hasn't finished.
+    timed_out,              ///< The master didn't answer within the node timeout.
+    unresponsive,           ///< A command had no reply for `dead_after`; the connection was closed.
+    connect_timed_out,      ///< Connecting and the handshake took longer than `connect_timeout`.
+    connection_lost,        ///< The master closed the connection.
+    too_many_waiting,       ///< The master's write queue has reached `max_waiting_bytes`.
+    too_many_owed,          ///< The master's outstanding keys have reached `max_owed`.
+    tls_failed,             ///< TLS couldn't be established, or failed later.
+    certificate_untrusted,  ///< No trusted authority has signed the master's certificate.
+    certificate_expired,    ///< The master's certificate has expired or isn't valid yet.
+    certificate_wrong_name, ///< The master's certificate is for another host.
+    protocol_error,         ///< The reply isn't RESP, or isn't one that a server gives to that command.
+    authentication_failed,  ///< The master refused the user name or password, or requires one.
+    no_permission,          ///< The user's ACL forbids a command or key that locking needs.
+    loading,                ///< The master is loading its data.
+    busy,                   ///< The master is running a slow script.
+    read_only,              ///< The server is a replica, or a replica without its master.
+    no_replicas,            ///< The master refuses writes: too few replicas are connected.
+    misconfigured,          ///< The master refuses writes: it can't persist its data.
+    out_of_memory,          ///< The master refuses writes: its memory is full.
+    too_many_clients,       ///< The master has reached its limit of clients.
+    cluster_node,           ///< The server is a node of a Redis Cluster, not an independent master.
+    same_server,            ///< The server is already connected as another master of this manager.
+    command_failed          ///< The master replied with an error that has no code here.
 };
 
-/// What to do about an error, whatever it is in detail: `if (error == redlock::condition::retryable)`. Compares with `errc`,
-/// `master_errc` and the system's errors of a connection; an error may be in several, or in none (`closed`, a cancelled
-/// operation).
+/// A class of errors that are handled in the same way: `if (error == redlock::condition::retryable)`.
+///
+/// Can be compared with `errc`, `master_errc` and the system's connection errors. An error may meet several
+/// conditions, or none: `closed` and a cancelled operation meet none.
 enum class condition
 {
-    contended = 1, ///< Others hold the resource, and that is normal.
-    unavailable, ///< Too few masters answered, or not in time: the servers or the network have to be looked at.
-    lost,        ///< A lease that was held no longer is: the work has to stop.
-    misuse,      ///< An argument or a setting is wrong: trying again changes nothing.
-    retryable    ///< The same call may well succeed later.
+    contended = 1, ///< Another client holds the resource, which is normal.
+    unavailable,   ///< Too few masters answered, or too late: check the servers and the network.
+    lost,          ///< The lease is no longer held: stop the work.
+    misuse,        ///< An argument or a setting is wrong: a retry fails in the same way.
+    retryable      ///< The same call may succeed later.
 };
 
-/// The name of the enumerator, for logs and metrics: "held_by_other". It never changes. "unknown" for a value that none
-/// has. Thread-safe.
+/// Returns the name of the enumerator for logs and metrics, such as "held_by_other", or "unknown" for any other
+/// value. Names never change. Thread-safe.
 REDLOCK_API std::string_view to_string(errc value) noexcept;
 REDLOCK_API std::string_view to_string(master_errc value) noexcept;
 REDLOCK_API std::string_view to_string(condition value) noexcept;
-/// The same of any error: "success" for none, "operation_aborted" for a cancelled operation, "other" for an error that isn't
-/// of this library. Thread-safe.
+/// Returns the name of any error: that of the enumerator, "success" for no error, "operation_aborted" for a cancelled
+/// operation, and "other" for errors of other categories. Thread-safe.
 REDLOCK_API std::string_view error_name(const error_code& error) noexcept;
 
-/// The category of `errc`. Thread-safe.
+/// Returns the category of `errc`. Thread-safe.
 REDLOCK_API const boost::system::error_category& error_category() noexcept;
-/// The category of `master_errc`. Thread-safe.
+/// Returns the category of `master_errc`. Thread-safe.
 REDLOCK_API const boost::system::error_category& master_category() noexcept;
 
-/// The category of `condition`. Thread-safe.
+/// Returns the category of `condition`. Thread-safe.
 REDLOCK_API const boost::system::error_category& condition_category() noexcept;
 
 inline error_code make_error_code(errc value) noexcept
@@ -147,19 +147,19 @@ class REDLOCK_API lock_error : public system_error
 namespace boost::system
 {
 
-/// Lets an `error_code` be made from it, and be compared with it.
+/// Enables implicit conversion to `error_code`, and comparison with it.
 template <>
 struct is_error_code_enum<redlock::errc> : std::true_type
 {
 };
 
-/// Lets an `error_code` be made from it, and be compared with it.
+/// Enables implicit conversion to `error_code`, and comparison with it.
 template <>
 struct is_error_code_enum<redlock::master_errc> : std::true_type
 {
 };
 
-/// Lets an `error_code` be compared with it.
+/// Enables comparison with `error_code`.
 template <>
 struct is_error_condition_enum<redlock::condition> : std::true_type
 {
@@ -170,19 +170,19 @@ struct is_error_condition_enum<redlock::condition> : std::true_type
 namespace std
 {
 
-/// Lets a `std::error_code` be made from it, and be compared with it.
+/// Enables implicit conversion to `std::error_code`, and comparison with it.
 template <>
 struct is_error_code_enum<redlock::errc> : true_type
 {
 };
 
-/// Lets a `std::error_code` be made from it, and be compared with it.
+/// Enables implicit conversion to `std::error_code`, and comparison with it.
 template <>
 struct is_error_code_enum<redlock::master_errc> : true_type
 {
 };
 
-/// Lets a `std::error_code` be compared with it.
+/// Enables comparison with `std::error_code`.
 template <>
 struct is_error_condition_enum<redlock::condition> : true_type
 {

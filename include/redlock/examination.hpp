@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How fit a master is to keep locks: what it says of itself, and how fast it answers.
+// The result of an examination: whether a master is suited to keep locks, by its settings, its clock and its speed.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -13,34 +13,34 @@
 namespace redlock
 {
 
-/// Something about a master that is less than it should be.
+/// A configuration or clock problem of a master that weakens locking.
 struct found_risk
 {
     risk what;
-    std::string detail; ///< What was seen, escaped.
+    std::string detail; ///< What was observed, escaped.
 };
 
-/// One master, examined. A plain value.
+/// The examination of one master. A plain value.
 struct master_examination
 {
-    /// Its address, without credentials.
+    /// The address, without credentials.
     std::string name;
-    /// Why it can't be used; empty if it can.
+    /// The reason why the master isn't connected; empty if it is.
     error_code reason;
-    /// What it said to that, escaped; often empty. Never holds a password.
+    /// The server's message for that reason, escaped; often empty. Never contains a password.
     std::string detail;
 
-    // Of one that can be used:
+    // If it is connected:
 
-    /// "redis 7.0.15"; empty if it forbids INFO.
+    /// Name and version, as in "redis 7.0.15"; empty if INFO is forbidden.
     std::string server;
-    /// Its run id; empty likewise.
+    /// The run id; empty if INFO is forbidden.
     std::string run_id;
     std::vector<found_risk> risks;
-    /// The shortest and the median of its round trips, as this process sees them; 0 if none was answered.
+    /// The minimum and the median round trip time, as measured by this process; 0 if there was no reply.
     std::chrono::nanoseconds fastest_round_trip{0};
     std::chrono::nanoseconds median_round_trip{0};
-    /// What it keeps when it is restarted: the values of the settings with these names; empty if it doesn't tell.
+    /// The persistence settings of these names; empty if CONFIG GET is forbidden or went unanswered.
     std::optional<std::string> appendonly;
     std::optional<std::string> appendfsync;
     std::optional<std::string> save;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Who holds a resource, as each master sees it.
+// The result of an inspection: the holder of a resource, as seen by each master.
 #pragma once
 
 #include <redlock/detail/export.hpp>
@@ -20,48 +20,49 @@
 namespace redlock
 {
 
-/// What one master says of a resource.
+/// The state of a resource on one master.
 struct master_inspection
 {
-    /// Why there is no answer; empty if there is one.
+    /// The reason why the master gave no answer; empty if it did.
     error_code reason;
-    /// What the server said to it, also where its key is of another type: "WRONGTYPE ..."; often empty. Never holds a
+    /// The server's message, escaped; often empty. If the key has another type: "WRONGTYPE ...". Never contains a
     /// password.
     short_text detail;
-    /// Whether it has a key for the resource. A key of any type and value keeps the resource from being locked there.
+    /// True if the key exists. A key of any type and value prevents the resource from being acquired there.
     bool has_key = false;
-    /// The owner id that its key has, escaped and cut off if it is none of this library's. Empty without a key, with an
-    /// empty one, and with one of another type (a hash, a list).
+    /// The value of the key, escaped, and truncated if it isn't an owner id of this library. Empty if there is no
+    /// key, the value is empty, or the key has another type (such as a hash or list).
     short_text owner_id;
-    /// For how long yet, by the master's own clock. Empty without a key, and for one that never expires.
+    /// The remaining time to live, by the master's clock. Empty if there is no key, or one that never expires.
     std::optional<std::chrono::milliseconds> expires_in;
 };
 
-/// Who holds a resource, as each master sees it. A plain value.
+/// The state of a resource on all masters, as returned by `lock_manager::async_inspect`. A plain value.
 class REDLOCK_API inspection
 {
   public:
     inspection() = default;
-    /// Called by the manager.
+    /// For internal use by the manager.
     inspection(std::shared_ptr<const report::master_names> names, std::vector<master_inspection> masters)
         : names_{std::move(names)}, masters_{std::move(masters)}
     {
     }
 
-    /// In the order in which the masters were configured.
+    /// Returns the state on each master, in the order of `config::masters`.
     std::span<const master_inspection> masters() const noexcept { return masters_; }
-    /// The master's address without credentials: "redis://10.0.0.1:6379". `index` is below `masters().size()`.
+    /// Returns the master's address without credentials, such as "redis://10.0.0.1:6379". `index` must be less than
+    /// `masters().size()`.
     std::string_view name(std::size_t index) const;
-    /// How many masters make a quorum.
+    /// Returns the number of masters that make a quorum.
     std::size_t quorum() const noexcept { return quorum_of(masters_.size()); }
-    /// How many masters gave an answer.
+    /// Returns the number of masters that answered.
     std::size_t answered() const noexcept;
-    /// How many masters have a key, of whatever owner and type.
+    /// Returns the number of masters on which the key exists, with any owner and type.
     std::size_t taken() const noexcept;
-    /// How many masters have a key of this owner.
+    /// Returns the number of masters on which the key has this owner id.
     std::size_t count(std::string_view owner_id) const noexcept;
-    /// The owner id that a quorum of the masters has: who holds the resource. Empty if nobody does. Good as long as
-    /// this is.
+    /// Returns the owner id that is the value of the key on a quorum of masters, or an empty string if there is none.
+    /// The view is valid for the lifetime of this object.
     std::string_view holder() const noexcept;
 
   private:

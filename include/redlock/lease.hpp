@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A resource that is held.
+// The handle of a held resource.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -33,7 +33,7 @@ start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, statu
 REDLOCK_API void start_release(holding_ptr held, report* out, status_completion done);
 REDLOCK_API void start_wait_lost(holding_ptr held, loss_completion done);
 
-/// What the operations of a lease begin with.
+/// The common part of the initiations of a lease's operations.
 struct lease_initiation
 {
     using executor_type = asio::any_io_executor;
@@ -42,7 +42,7 @@ struct lease_initiation
 
     executor_type get_executor() const noexcept { return executor_of(held); }
 
-    /// An empty lease has no manager to lead this through: it ends on the handler's own executor.
+    /// Completes with `errc::not_held` on the handler's executor: an empty lease has no manager.
     template <class Handler, class... Nothing>
     void refuse_empty(Handler&& handler, Nothing... nothing) const
     {
@@ -111,112 +111,129 @@ struct wait_lost_initiation : lease_initiation
 
 } // namespace detail
 
-/// A resource that is held, until it is released, its validity ends, or its masters lose it.
+/// A handle to a resource that was acquired. Releases it on destruction.
 ///
-/// Move-only; empty when default-constructed or moved from. It stays usable, and does nothing, after its
-/// manager or the execution context has gone.
+/// The lease is valid until it is released, its validity ends, or too many masters report it lost. Leases are
+/// move-only; a default-constructed or moved-from lease is empty. A lease may outlive its manager and the execution
+/// context: it can then still be read, and its operations fail.
 ///
-/// Thread safety: the functions that say something are safe on one lease from several threads at once, the
-/// others need the care that any object needs.
+/// Thread safety: the const member functions may be called concurrently on the same lease, and the asynchronous
+/// operations may be started on any thread. Moves and destruction require external synchronisation.
 class REDLOCK_API lease
 {
   public:
-    /// Empty.
+    /// Constructs an empty lease.
     lease() noexcept = default;
     lease(lease&& other) noexcept = default;
-    /// Gives back what this one held, like the destructor.
+    /// Releases the current resource as the destructor does, and takes over that of `other`.
     lease& operator=(lease&& other) noexcept;
-    /// Gives the resource back if that hasn't been done: in the background, at best. `async_release` is the
-    /// one that tells how it went. Never throws, never blocks, on any thread.
+    /// Releases the resource in the background if it hasn't been released. Never blocks or throws. Use
+    /// `async_release` to learn the result. Thread safety: a lease may be destroyed on any thread.
     ~lease();
 
-    /// Whether it was acquired and not released since. It may have lapsed meanwhile: `valid()`.
+    /// Returns true if the lease was acquired and hasn't been released. Its validity may have ended: see `valid()`.
     explicit operator bool() const noexcept;
-    /// The name that is locked, without the key prefix; empty for an empty lease. Good as long as this lease
-    /// is.
+    /// Returns the name of the resource without the key prefix, or an empty string for an empty lease. The view is
+    /// valid for the lifetime of this lease.
     std::string_view resource() const noexcept;
-    /// The random value of the key on the masters; empty for an empty lease. Good as long as this lease is.
+    /// Returns the owner id, the random value of the key on the masters (32 hexadecimal digits), or an empty string
+    /// for an empty lease. The view is valid for the lifetime of this lease.
     std::string_view owner_id() const noexcept;
-    /// Until when the masters let nobody else in, by `redlock::clock`. It stands after a loss that was declared
-    /// ahead of it: by then whatever still works on the resource must have stopped. The beginning of time once
-    /// the lease is released, or once its masters said that the key isn't ours.
+    /// Returns the end of the validity, before which no other client can acquire the resource.
+    ///
+    /// A kept lease is declared lost `stop_margin` earlier; the value is unchanged then, and is the time by which the
+    /// work must have stopped. Returns the epoch of the clock if the lease is empty or was released, or if too many
+    /// masters reported that the key is missing or has another owner.
     clock::time_point valid_until() const noexcept;
-    /// What is left of the validity, read anew from the clock; never negative, and none once it is lost.
+    /// Returns the remaining validity, read from the clock at each call. Zero if the lease is lost; never negative.
     std::chrono::nanoseconds remaining() const noexcept;
-    /// Whether any validity is left, read anew from the clock. True means: as long as clocks drift apart by
-    /// no more than `drift_factor` and this process isn't paused between this look and the use of its result,
-    /// nobody else holds the resource. For protection beyond that the resource itself must check something.
+    /// Returns `remaining() > 0`, read from the clock at each call.
+    ///
+    /// If true, no other client holds the resource, provided that clocks drift apart by at most
+    /// `config::drift_factor` and that this process isn't paused between the call and the use of its result. Only a
+    /// check in the resource itself protects against such pauses.
     bool valid() const noexcept;
 
-    /// Asks all masters to keep the key for a new ttl from now on; one round, no retries.
+    /// Extends the lease by a new ttl, counted from now. One round, no retries.
     ///
     /// - Handler signature: `void(redlock::error_code)`.
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
-    /// - Cancellation: all three types; the lease then keeps the validity that it has, or the new one.
-    /// - Errors: `lease_lost` (too many masters say that the key isn't ours: the lease is no longer valid),
-    ///   `no_quorum` (too many gave no answer: what was valid stays so), `validity_exhausted` (the answers
-    ///   came after the validity that they'd have given, or that it had), `not_held`, `invalid_ttl`,
-    ///   `closed`, `operation_aborted`.
-    /// - Lifetimes: the lease may be moved while this runs; if it goes, this ends with `not_held`.
-    /// - Thread safety: may be called on any thread. Extensions of one lease happen one after the other.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function.
+    /// - Cancellation: all types. The lease keeps its validity, or gets the new one.
+    /// - Errors: `lease_lost` (the validity has ended, or too many masters report that the key is missing or has
+    ///   another owner: the lease is lost), `hold_limit_reached` (a kept lease was lost before), `no_quorum` (too few
+    ///   masters answered: the validity is unchanged), `validity_exhausted` (confirmed too late to be of use: the
+    ///   validity is unchanged), `not_held`, `invalid_ttl`, `too_many_operations`, `closed`, `operation_aborted`.
+    /// - Lifetimes: the lease may be moved during the operation. If it is destroyed, the operation ends with
+    ///   `not_held`.
+    /// - Thread safety: may be called on any thread. Extensions of one lease run one after the other.
     ///
-    /// `ttl` is in whole milliseconds, in the same range as for an acquire. `valid_until` becomes the later
-    /// of what it was and what the extension gave, counted from before its own sending: ttl − elapsed − drift
-    /// (Redis documentation, "Distributed locks"). The ttl of a key is never shortened. A master that lost
-    /// the key, or never had it, gets it again once a quorum has confirmed this same extension. A kept lease is
-    /// extended without this; its next extension asks for the ttl that it is kept with.
+    /// `ttl` is in whole milliseconds, with the same range as `acquire_options::ttl`. `valid_until()` becomes the
+    /// later of its old value and T1 + ttl − drift, where T1 is the time before the first byte was sent (Redis
+    /// documentation, "Distributed locks"). An extension never shortens the ttl of a key. A master without the key is
+    /// sent it again once a quorum has confirmed the extension. A kept lease is extended automatically; its next
+    /// extension uses `keep_options::ttl` again.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_extend(std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return extend_into(ttl, nullptr, std::forward<Token>(token));
     }
 
-    /// The same; `out` is written just before completion and must live until then.
+    /// \overload
+    ///
+    /// `out` receives the report immediately before completion, and must live until then.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_extend(std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
     {
         return extend_into(ttl, &out, std::forward<Token>(token));
     }
 
-    /// Gives the resource back on all masters, each of which deletes the key if it is ours.
+    /// Releases the resource: each master deletes the key if its value is this lease's owner id.
     ///
     /// - Handler signature: `void(redlock::error_code)`.
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
-    /// - Cancellation: all three types; it only stops waiting, the release goes on in the background.
-    /// - Errors: `unconfirmed` (no quorum confirmed it within the node timeout; what is left is released when
-    ///   its master is back, or lapses with its ttl), `not_held` (empty, or released before), `closed`,
-    ///   `operation_aborted`. A key that was gone already is a success; `report::already_gone` tells.
-    /// - Lifetimes: the lease may be moved, or go, while this runs.
-    /// - Thread safety: may be called on any thread. `valid()` is false before the first byte is sent.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function.
+    /// - Cancellation: all types. Cancels the wait only; the release continues in the background.
+    /// - Errors: `unconfirmed` (no quorum confirmed the release within the node timeout; the remaining keys are
+    ///   released when their masters are connected again, or expire), `not_held` (empty, or released before),
+    ///   `closed`, `operation_aborted`. A key that was already missing counts as released: see
+    ///   `report::already_gone()`.
+    /// - Lifetimes: the lease may be moved or destroyed during the operation.
+    /// - Thread safety: may be called on any thread. `valid()` returns false before the first byte is sent.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_release(Token&& token = Token{})
     {
         return release_into(nullptr, std::forward<Token>(token));
     }
 
-    /// The same; `out` is written just before completion and must live until then.
+    /// \overload
+    ///
+    /// `out` receives the report immediately before completion, and must live until then.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_release(report& out, Token&& token = Token{})
     {
         return release_into(&out, std::forward<Token>(token));
     }
 
-    /// Waits until the lease is lost: until it can't be shown to be valid any more, for good. A kept lease is lost
-    /// `stop_margin` before its validity ends, at the end of `max_hold`, and when a quorum says that the key
-    /// isn't ours; one that nobody keeps when its validity ends.
+    /// Waits until the lease is lost, which is final.
     ///
-    /// - Handler signature: `void(redlock::error_code, redlock::error_code why)`. A loss is what was waited for, so
-    ///   there is no error then, and `why` says what for: `lease_lost`, `hold_limit_reached`, or `closed` when the
-    ///   manager is shut down. Beside other work this therefore ends with whichever comes first, by the operators of
+    /// A kept lease is lost `stop_margin` before its validity ends, when `max_hold` is over, or as soon as too many
+    /// masters report that the key is missing or has another owner. Any other lease is lost when its validity ends.
+    ///
+    /// - Handler signature: `void(redlock::error_code, redlock::error_code why)`. A loss completes without an
+    ///   error, and `why` is its reason: `lease_lost`, `hold_limit_reached`, or `closed` if the manager is shut down.
+    ///   The operation can therefore be combined with the work by the operators of
     ///   `boost/asio/experimental/awaitable_operators.hpp`:
     ///   ```cpp
     ///   auto first = co_await (work() || lease.async_wait_lost(asio::use_awaitable));
     ///   ```
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
-    /// - Cancellation: all three types.
-    /// - Errors: `not_held` (it was released, or is empty: no loss), `operation_aborted` (the manager has gone, or
-    ///   this was cancelled), `closed`.
-    /// - Lifetimes: the lease may be moved while this runs; if it goes, this ends with `not_held`.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function.
+    /// - Cancellation: all types.
+    /// - Errors: `not_held` (empty or released, which isn't a loss), `closed` (the manager was shut down, and the
+    ///   lease isn't kept), `operation_aborted` (cancelled, or the manager was destroyed).
+    /// - Lifetimes: the lease may be moved during the operation. If it is destroyed, the operation ends with
+    ///   `not_held`.
     /// - Thread safety: may be called on any thread, any number of times.
     template <boost::asio::completion_token_for<void(error_code, error_code)> Token = boost::asio::deferred_t>
     auto async_wait_lost(Token&& token = Token{})
@@ -225,7 +242,7 @@ class REDLOCK_API lease
             detail::wait_lost_initiation{{held_}}, token);
     }
 
-    /// For the manager.
+    /// For internal use by the manager.
     explicit lease(detail::holding_ptr held) noexcept : held_{std::move(held)} {}
 
   private:

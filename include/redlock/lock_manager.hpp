@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The distributed lock manager: acquires leases on a majority of N independent masters.
+// The lock manager: acquires leases on a majority of N independent masters.
 #pragma once
 
 #include <redlock/config.hpp>
@@ -48,7 +48,7 @@ REDLOCK_API void start_inspect(const gate_ptr& gate, std::string resource, inspe
 REDLOCK_API void start_examine(const gate_ptr& gate, examination_completion done);
 REDLOCK_API void start_shutdown(const gate_ptr& gate, status_completion done);
 
-/// An executor, given as such or by the execution context that it belongs to.
+/// An executor, given directly or by its execution context.
 class executor_source
 {
   public:
@@ -69,7 +69,7 @@ class executor_source
     asio::any_io_executor executor_;
 };
 
-/// What the operations of a manager begin with.
+/// The common part of the initiations of a manager's operations.
 struct manager_initiation
 {
     using executor_type = asio::any_io_executor;
@@ -139,84 +139,102 @@ struct shutdown_initiation : manager_initiation
 
 } // namespace detail
 
-/// The token of an acquire that is given none: deferred, and `co_await` throws a `lock_error`.
+/// The default completion token of an acquire. A failed acquire that is awaited throws a `lock_error`.
 using default_acquire_token = with_report_t<boost::asio::deferred_t>;
 
-/// A distributed lock manager over N independent masters (Redlock; Redis documentation, "Distributed locks").
+/// A distributed lock manager over N independent masters, by the Redlock algorithm (Redis documentation, "Distributed
+/// locks").
 ///
-/// It connects as soon as its executor runs, and keeps one connection to each master. Everything that it does
-/// runs on a strand of its own, no user code ever does.
+/// The manager keeps one connection to each master, and connects as soon as its executor runs. All its work is
+/// serialised on an internal strand, on which no user code runs.
 ///
-/// Thread safety: all functions may be called on any thread at any time but the destructor.
+/// Thread safety: all member functions may be called concurrently on any thread, except for moves and destruction.
 class REDLOCK_API lock_manager
 {
   public:
     using executor_type = boost::asio::any_io_executor;
 
-    /// On an executor, or on that of an `io_context`, a `thread_pool` and the like.
+    /// Constructs a manager that runs on an executor, or on the executor of an execution context such as `io_context`
+    /// or `thread_pool`.
     ///
-    /// Throws `system_error` for options that can't be used (`invalid_config`, `invalid_master`), with the
-    /// value and the allowed range in its message, and when the system gives no more file descriptors.
+    /// Throws `system_error` with `errc::invalid_config` or `errc::invalid_master` if an option can't be used; the
+    /// message contains the value and the allowed range. Throws `system_error` if the system has no more file
+    /// descriptors.
     ///
     /// ```cpp
     /// redlock::lock_manager locks{io, {.masters = urls, .key_prefix = "billing:"}};
     /// ```
     lock_manager(detail::executor_source on, config options);
-    /// With default options but the masters.
+    /// \overload
+    ///
+    /// Uses the default options with the given masters.
     ///
     /// ```cpp
     /// redlock::lock_manager listed{io, {"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"}};
     /// redlock::lock_manager split{io, "redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3"};
     /// ```
-    // A template, since g++ 12 takes `{.masters = urls}` for a list as well: what is no template comes first.
+    // A template, because g++ 12 considers `{.masters = urls}` a list as well, and prefers a non-template.
     template <class Masters = master_list>
     lock_manager(detail::executor_source on, std::type_identity_t<Masters> masters)
         : lock_manager{std::move(on), config{.masters = std::move(masters)}}
     {
     }
 
-    /// Moved from, it can only be assigned to or go.
+    /// Move-constructs a manager. A moved-from manager may only be assigned to or destroyed.
     lock_manager(lock_manager&& other) noexcept = default;
     lock_manager& operator=(lock_manager&& other) noexcept;
-    /// Never blocks: what runs ends with `operation_aborted`, connections are closed, and what is held is
-    /// left to its ttl. The orderly end is `async_shutdown`.
+    /// Destroys the manager without blocking. Pending operations end with `operation_aborted`, connections are
+    /// closed, and held leases are left to their ttl. Use `async_shutdown` to release them.
     ~lock_manager();
 
     executor_type get_executor() const noexcept { return detail::executor_of(gate_); }
 
-    /// Takes the resource: one round after the other, with a random delay between them, until one holds.
+    /// Acquires a lease. Rounds are repeated until one succeeds or a limit in `options` is reached.
     ///
     /// - Handler signature: `void(redlock::error_code, redlock::lease)`. With the default token it is
-    ///   `void(std::exception_ptr, redlock::lease)`: `co_await` throws a `lock_error` that names masters, votes and limits
-    ///   (`with_report`).
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
-    /// - Cancellation: all three types. Nothing is left behind: what was sent is released in the background.
-    /// - Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (what the last round said), `closed`,
-    ///   `operation_aborted`; `invalid_resource`, `_ttl`, `_wait`, `_min_validity`, `_max_rounds`: unsent.
-    /// - Lifetimes: the manager may go while this runs; it ends with `operation_aborted` then.
+    ///   `void(std::exception_ptr, redlock::lease)`, and `co_await` throws a `lock_error` with the report as its text:
+    ///   see `with_report`.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function.
+    /// - Cancellation: all types. Keys that may have been set are released in the background.
+    /// - Errors: `held_by_other`, `no_quorum`, `validity_exhausted` (the result of the last round),
+    ///   `too_many_operations`, `closed`, `operation_aborted`. Refused before anything is sent: `invalid_resource`,
+    ///   `invalid_ttl`, `invalid_wait`, `invalid_min_validity`, `invalid_max_rounds`.
+    /// - Lifetimes: if the manager is destroyed during the operation, it ends with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
     ///
-    /// `resource` is 1 to 1024 bytes, of any kind. The lease's validity is ttl − elapsed − drift, counted
-    /// from before the first byte was sent, with drift = ttl × drift_factor + 2 ms.
+    /// `resource` is 1 to 1024 arbitrary bytes. The validity of the lease is ttl − elapsed − drift, where the elapsed
+    /// time counts from before the first byte was sent, and drift = ttl × `config::drift_factor` + 2 ms.
+    ///
+    /// The first round of a manager waits until a quorum of masters is connected. Between rounds, the operation waits
+    /// for its slot in the queue of the resource, or for a random delay. It ends early if too many masters refuse
+    /// permanently, for example because of a wrong password.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, acquire_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
-    /// With default options but the ttl.
+    /// \overload
+    ///
+    /// Uses the default options with the given ttl.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return acquire_into(
             std::move(resource), acquire_options{.ttl = ttl}, nullptr, std::forward<Token>(token));
     }
-    /// The same; `out` is written just before completion and must live until then.
+    /// \overload
+    ///
+    /// `out` receives the report immediately before completion, and must live until then.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, acquire_options options, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
-    /// With default options but the ttl; `out` is written just before completion and must live until then.
+    /// \overload
+    ///
+    /// Uses the default options with the given ttl. `out` receives the report immediately before completion, and must
+    /// live until then.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto
     async_acquire(resource_name resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
@@ -225,26 +243,37 @@ class REDLOCK_API lock_manager
             std::move(resource), acquire_options{.ttl = ttl}, &out, std::forward<Token>(token));
     }
 
-    /// Takes the resource in one round, or says why not. Everything else is as in `async_acquire`.
+    /// Acquires a lease if one round succeeds. Otherwise like `async_acquire`.
+    ///
+    /// The first round of a manager waits until a quorum of masters is connected. It starts without one as soon as
+    /// too many masters have failed their first connection attempt, and after `config::connect_timeout` at the
+    /// latest.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, try_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
-    /// With default options but the ttl.
+    /// \overload
+    ///
+    /// Uses the default options with the given ttl.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, std::chrono::milliseconds ttl, Token&& token = Token{})
     {
         return acquire_into(
             std::move(resource), try_options{.ttl = ttl}, nullptr, std::forward<Token>(token));
     }
-    /// The same; `out` is written just before completion and must live until then.
+    /// \overload
+    ///
+    /// `out` receives the report immediately before completion, and must live until then.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, try_options options, report& out, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
-    /// With default options but the ttl; `out` is written just before completion and must live until then.
+    /// \overload
+    ///
+    /// Uses the default options with the given ttl. `out` receives the report immediately before completion, and must
+    /// live until then.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(
         resource_name resource, std::chrono::milliseconds ttl, report& out, Token&& token = Token{})
@@ -252,18 +281,20 @@ class REDLOCK_API lock_manager
         return acquire_into(std::move(resource), try_options{.ttl = ttl}, &out, std::forward<Token>(token));
     }
 
-    /// Acquires a lease that is extended in the background until it is released, or goes. Everything else is as in
-    /// `async_acquire`, and `invalid_schedule` and `invalid_max_hold` are refused, unsent.
+    /// Acquires a lease that is extended in the background until it is released, destroyed or lost. Otherwise like
+    /// `async_acquire`; also refuses `invalid_schedule` and `invalid_max_hold`.
     ///
-    /// Whoever works under it has to be told of its loss: `lease::async_wait_lost`. Where the work is one
-    /// coroutine, `async_with_lock` sees to that. A shutdown waits until the lease is released, or until its
-    /// validity ends: nobody else may come in beside work that is still stopping.
+    /// The work must watch for the loss with `lease::async_wait_lost`; for a single coroutine, `async_with_lock` does
+    /// so. A shutdown waits until the lease is released or its validity ends, so that no other client acquires the
+    /// resource while the work is still stopping.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire_kept(resource_name resource, keep_options options, Token&& token = Token{})
     {
         return acquire_into(std::move(resource), options, nullptr, std::forward<Token>(token));
     }
-    /// The same; `out` is written just before completion and must live until then.
+    /// \overload
+    ///
+    /// `out` receives the report immediately before completion, and must live until then.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto
     async_acquire_kept(resource_name resource, keep_options options, report& out, Token&& token = Token{})
@@ -271,39 +302,40 @@ class REDLOCK_API lock_manager
         return acquire_into(std::move(resource), options, &out, std::forward<Token>(token));
     }
 
-    /// Runs `body` while the resource is held: acquires it, extends it in the background, and gives it back
-    /// when the body has ended. Before the lease can lapse, the body is cancelled.
+    /// Runs a coroutine under a lease: acquires the lease, extends it while `body` runs, and releases it when `body`
+    /// has ended. If the lease is lost, the body is cancelled `stop_margin` before the validity ends.
     ///
-    /// `body` is called with a `redlock::lease&`, or without arguments if it takes none, and returns a
-    /// `boost::asio::awaitable<T>`. It is copied or moved once, and kept until the operation ends; `std::ref(body)` does
-    /// neither.
+    /// `body` is called with a `redlock::lease&` or without arguments, and returns a `boost::asio::awaitable<T>`. It is
+    /// copied or moved once and kept until the operation ends. Pass `std::ref(body)` to avoid both.
     ///
-    /// - Handler signature: `void(std::exception_ptr)`, or `void(std::exception_ptr, T)`. A T that can't be
-    ///   default-constructed comes as a `std::optional<T>`, which is empty if there is an exception.
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call. The body runs on a
-    ///   strand that is made from the same executor. If that is the system executor, as with `boost::asio::use_future`,
-    ///   the strand is made from the manager's executor, so that the body stays in the context that you run.
-    /// - Allocator: the handler's associated allocator. All of its memory is returned before the handler is called.
-    /// - Cancellation: all three types, for the acquire; then each is passed on to the body. As with every operation,
-    ///   the signal is emitted on the handler's executor.
-    /// - Errors: what the body throws, unchanged; else `lock_error` with `lease_lost` or `hold_limit_reached`
-    ///   if the lease was lost before the body had ended (which then gets `terminal` cancellation, stop_margin
-    ///   before the validity ends, or at once if a quorum says that the key isn't ours), `closed` for a
-    ///   shutdown, any error of `async_acquire`, `invalid_schedule`, `invalid_max_hold`. A release that fails
-    ///   hides none of them.
-    /// - Lifetimes: the manager may go while this runs; the body is cancelled then.
+    /// - Handler signature: `void(std::exception_ptr)` or `void(std::exception_ptr, T)`. A T without a default
+    ///   constructor is passed as `std::optional<T>`, empty if there is an exception.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function. The body runs on a strand of that executor. If it is the system executor, as with
+    ///   `boost::asio::use_future`, the body runs on a strand of the manager's executor instead.
+    /// - Allocator: the handler's associated allocator. All memory is returned before the handler is called.
+    /// - Cancellation: all types. Cancels the acquire; later it is forwarded to the body. The signal must be
+    ///   emitted on the handler's executor, as for any operation.
+    /// - Errors: exceptions of the body are passed on unchanged. Otherwise a `lock_error` with `lease_lost` or
+    ///   `hold_limit_reached` if the lease was lost before the body had ended, `closed` after a shutdown,
+    ///   `invalid_schedule`, `invalid_max_hold`, or any error of `async_acquire`. The result of the release isn't
+    ///   reported.
+    /// - Lifetimes: if the manager is destroyed during the operation, the body is cancelled.
     /// - Thread safety: may be called on any thread.
     ///
-    /// Nothing is released before the body has ended, however long it takes to stop: a rival must not come in
-    /// beside it.
+    /// When the lease is lost, the body gets `terminal` cancellation: `stop_margin` before the validity ends, or at
+    /// once if too many masters report that the key is missing or has another owner. The lease isn't released before
+    /// the body has ended, however long that takes, so that no other client acquires the resource while the body is
+    /// still stopping.
     template <class Body, class Token = boost::asio::deferred_t>
     auto async_with_lock(resource_name resource, keep_options options, Body&& body, Token&& token = Token{})
     {
         return with_lock(
             std::move(resource), options, nullptr, std::forward<Body>(body), std::forward<Token>(token));
     }
-    /// The same; `out` tells how the acquire went. It is written when that has ended and must live until
-    /// then.
+    /// \overload
+    ///
+    /// `out` receives the report of the acquire when that has ended, and must live until then.
     template <class Body, class Token = boost::asio::deferred_t>
     auto async_with_lock(
         resource_name resource, keep_options options, report& out, Body&& body, Token&& token = Token{})
@@ -312,19 +344,20 @@ class REDLOCK_API lock_manager
             std::move(resource), options, &out, std::forward<Body>(body), std::forward<Token>(token));
     }
 
-    /// Asks every master who holds the resource, and for how long yet. For people and monitoring: by the time the
-    /// answer is here it may be different.
+    /// Queries each master for the holder of a resource and the remaining time to live. For operators and monitoring:
+    /// the result may be outdated when it arrives.
     ///
     /// - Handler signature: `void(redlock::error_code, redlock::inspection)`.
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
-    /// - Cancellation: all three types.
-    /// - Errors: `no_quorum` (fewer than a quorum answered; what the others said is there), `invalid_resource`,
-    ///   `closed`, `operation_aborted`.
-    /// - Lifetimes: the manager may go while this runs; it ends with `operation_aborted` then.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function.
+    /// - Cancellation: all types. The inspection contains the answers received until then.
+    /// - Errors: `no_quorum` (fewer than a quorum answered; the inspection contains their answers), `invalid_resource`,
+    ///   `too_many_operations`, `closed`, `operation_aborted`.
+    /// - Lifetimes: if the manager is destroyed during the operation, it ends with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
     ///
-    /// It waits for all masters: until each has answered, can't be reached, or its node timeout is over; in a
-    /// manager that has only just been made also until each is connected, for `connect_timeout` at most.
+    /// Completes when each master has answered or failed, after `config::dead_after` at the latest. A new manager
+    /// first waits until each master is connected or has failed, for `config::connect_timeout` at most.
     template <boost::asio::completion_token_for<void(error_code, inspection)> Token = boost::asio::deferred_t>
     auto async_inspect(resource_name resource, Token&& token = Token{})
     {
@@ -332,14 +365,17 @@ class REDLOCK_API lock_manager
             detail::inspect_initiation{{gate_}}, token, std::move(resource).value());
     }
 
-    /// Examines whether the masters are fit to keep locks, for a second: what they say of themselves, how their clocks
-    /// go, how fast they answer. For people and monitoring.
+    /// Examines for about a second whether the masters are suited to keep locks: their settings, clocks and round trip
+    /// times. For operators and monitoring.
     ///
-    /// - Handler signature: `void(redlock::error_code, std::vector<redlock::master_examination>)`, one for each master.
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
-    /// - Cancellation: all three types; what is known by then is there.
-    /// - Errors: `closed`, `operation_aborted`. Why a master can't be used is told with it.
-    /// - Lifetimes: the manager may go while this runs; it ends with `operation_aborted` then.
+    /// - Handler signature: `void(redlock::error_code, std::vector<redlock::master_examination>)`, with one element per
+    ///   master in the order of `config::masters`.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function.
+    /// - Cancellation: all types. The vector contains the findings until then.
+    /// - Errors: `too_many_operations`, `closed`, `operation_aborted`. A master that isn't connected is no error;
+    ///   its element contains the reason.
+    /// - Lifetimes: if the manager is destroyed during the operation, it ends with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
     template <
         boost::asio::completion_token_for<void(error_code, std::vector<master_examination>)> Token =
@@ -350,18 +386,21 @@ class REDLOCK_API lock_manager
             detail::examine_initiation{{gate_}}, token);
     }
 
-    /// The orderly end: operations that run end with `closed`, leases are given back, and what is owed to
-    /// masters that are up is waited for; then connections are closed. New operations are refused with
-    /// `closed` from the call on.
+    /// Shuts the manager down: ends all operations but releases with `closed`, releases all leases, waits for
+    /// outstanding keys on connected masters, and closes the connections. New operations fail with `closed` from this
+    /// call on.
     ///
     /// - Handler signature: `void(redlock::error_code)`.
-    /// - Executor: the handler's associated executor, else the manager's; never inside of this call.
-    /// - Cancellation: all three types; it only stops waiting.
-    /// - Errors: `unconfirmed` (of a lease no quorum confirmed the release; its ttl frees it), `closed` (it
-    ///   was shut down before), `operation_aborted`. Masters that hang are given up after ten times
-    ///   `dead_after` at most.
-    /// - Lifetimes: a manager that goes meanwhile ends this with `operation_aborted`.
+    /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
+    ///   initiating function.
+    /// - Cancellation: all types. Cancels the wait only; the shutdown continues.
+    /// - Errors: `unconfirmed` (no quorum confirmed the release of some lease; its ttl frees it), `closed` (already
+    ///   shut down or shutting down), `operation_aborted`.
+    /// - Lifetimes: if the manager is destroyed during the operation, it ends with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
+    ///
+    /// Kept leases are lost first, and the shutdown waits for their release until their validity ends. Then it waits
+    /// at most ten times `config::dead_after` for the masters.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_shutdown(Token&& token = Token{})
     {
@@ -369,7 +408,7 @@ class REDLOCK_API lock_manager
             detail::shutdown_initiation{{gate_}}, token);
     }
 
-    /// For the library's own tests: a manager in an environment of theirs.
+    /// Constructs a manager from an existing implementation. For internal use and tests.
     explicit lock_manager(detail::gate_ptr gate) noexcept : gate_{std::move(gate)} {}
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where a master is and how to log in to it: from a URL, or field by field.
+// Addresses and credentials of masters, given as URLs or field by field.
 #pragma once
 
 #include <redlock/detail/export.hpp>
@@ -15,7 +15,7 @@
 namespace redlock
 {
 
-/// A password. It can't be printed or compared by accident: there is no operator for it, and no formatter.
+/// A password. It has no operators and no formatter, so it can't be printed or compared by accident.
 class secret
 {
   public:
@@ -24,66 +24,65 @@ class secret
     secret(const char* value) : value_{value} {}
 
     bool empty() const noexcept { return value_.empty(); }
-    /// The password itself. Every call of this is a place where a reviewer looks.
+    /// Returns the password.
     const std::string& reveal() const noexcept { return value_; }
 
   private:
     std::string value_;
 };
 
-/// A master over TCP, field by field.
+/// The address of a master over TCP.
 struct tcp_address
 {
-    /// A name, which is resolved anew at each connect, or an IPv4 or IPv6 address (without brackets and zone). Not
-    /// empty.
+    /// A host name, or an IPv4 or IPv6 address without brackets and zone. Names are resolved again at each connect.
+    /// Must not be empty.
     std::string host;
     std::uint16_t port = 6379;
-    /// For servers with ACLs; empty for the default user.
+    /// The ACL user. Empty: the default user.
     std::string username{};
-    /// Empty for none.
+    /// The password. Empty: none.
     secret password{};
-    /// The database that is selected. 0 or more.
+    /// The index of the database, 0 or more.
     int database = 0;
-    /// Over TLS, as `config::tls` says.
+    /// True: connect over TLS, with the options in `config::tls`.
     bool tls = false;
 };
 
-/// A master over a unix socket, field by field.
+/// The address of a master over a Unix domain socket.
 struct unix_address
 {
-    /// An absolute path of at most 107 bytes.
+    /// The absolute path of the socket, at most 107 bytes.
     std::string path;
-    /// As in `tcp_address`.
+    /// See `tcp_address::username`.
     std::string username{};
-    /// As in `tcp_address`.
+    /// See `tcp_address::password`.
     secret password{};
-    /// As in `tcp_address`.
+    /// See `tcp_address::database`.
     int database = 0;
 };
 
-/// One of the N independent servers.
+/// The address and credentials of one of the N independent servers.
 ///
-/// Every constructor throws `system_error` with `errc::invalid_master` for what can't be an address; its
-/// message says what is wrong with which part, and never shows the password.
+/// All constructors throw `system_error` with `errc::invalid_master` if the address is malformed. The message names the
+/// offending part, and never contains the password.
 class REDLOCK_API master
 {
   public:
-    /// From `redis://[user[:password]@]host[:port][/db]`, `rediss://…` for the same over TLS, or
-    /// `unix:///path[?db=n]`.
-    /// User, password and path are percent-decoded.
+    /// Parses a URL of the form `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
+    /// `unix:///path[?db=n]`. User, password and path are percent-decoded.
     master(std::string_view url);
     master(const char* url) : master{std::string_view{url}} {}
     master(const std::string& url) : master{std::string_view{url}} {}
     master(tcp_address address);
     master(unix_address address);
 
-    /// The address without user and password: "redis://10.0.0.1:6379", "unix:///run/redis.sock".
+    /// Returns the address without credentials, such as "redis://10.0.0.1:6379" or "unix:///run/redis.sock".
     const std::string& name() const noexcept { return name_; }
     bool is_unix() const noexcept { return port_ == 0; }
     bool is_tls() const noexcept { return tls_; }
-    /// The host, or the path of a unix socket.
+    /// Returns the host, or the path of a Unix domain socket.
     const std::string& host() const noexcept { return host_; }
-    /// 0 for a unix socket.
+    /// Returns the port, or 0 for a Unix domain socket.
     std::uint16_t port() const noexcept { return port_; }
     const std::string& username() const noexcept { return username_; }
     const secret& password() const noexcept { return password_; }
@@ -101,7 +100,7 @@ class REDLOCK_API master
     std::string name_;
 };
 
-/// The masters of a manager, as a vector: from a list, from any range, or from one text with commas.
+/// A vector of masters that can be made from a list, from a range, or from a comma-separated string.
 ///
 /// ```cpp
 /// redlock::master_list listed{"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"};
@@ -112,13 +111,13 @@ class master_list : public std::vector<master>
   public:
     using std::vector<master>::vector;
 
-    /// From one text of URLs that are separated by commas, as in the command's REDLOCK_MASTERS; not in braces, which hold
-    /// one master each. `%2c` stands for a comma in a password. Throws `system_error` with `errc::invalid_master`.
+    /// Parses comma-separated URLs, the format of the command's REDLOCK_MASTERS variable. A comma in a password is
+    /// written as `%2c`. A string in braces is one master instead. Throws `system_error` with `errc::invalid_master`.
     REDLOCK_API master_list(std::string_view urls);
     master_list(const char* urls) : master_list(std::string_view{urls}) {}
     master_list(const std::string& urls) : master_list(std::string_view{urls}) {}
 
-    /// From a range of masters, or of what a master can be made from: a `std::vector<std::string>` for example.
+    /// Copies a range of masters, or of anything that a master can be made from, such as a `std::vector<std::string>`.
     template <std::ranges::input_range Range>
         requires std::constructible_from<master, std::ranges::range_reference_t<Range>> &&
                  (!std::convertible_to<Range, std::string_view>) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a manager tells of itself while it works: for a log, or for metrics.
+// The events of a manager, for logs and metrics.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -17,63 +17,65 @@
 namespace redlock
 {
 
-/// A master can be asked from now on.
+/// A master was connected and is ready for commands.
 struct master_up
 {
-    std::size_t index;  ///< Its place in `config::masters`.
+    std::size_t index;  ///< Its index in `config::masters`.
     std::string name;   ///< Its address, without credentials.
-    std::string server; ///< Its run id, escaped and cut off if it is none; empty if it doesn't tell.
+    std::string server; ///< Its run id, escaped; empty if INFO is forbidden.
 };
 
-/// A master can't be asked any more, or couldn't be connected to. Said once per outage and reason.
+/// A master was disconnected or couldn't be connected. Reported once per outage and reason.
 struct master_down
 {
-    std::size_t index;  ///< Its place in `config::masters`.
+    std::size_t index;  ///< Its index in `config::masters`.
     std::string name;   ///< Its address, without credentials.
-    error_code reason;  ///< Why.
-    std::string detail; ///< What the server said, escaped; often empty.
+    error_code reason;  ///< The reason.
+    std::string detail; ///< The server's message, escaped; often empty.
 };
 
-/// What makes a master less than it should be, though it may vote.
+/// A configuration or clock problem of a master that weakens locking. The master votes nevertheless.
 enum class risk : std::uint8_t
 {
-    eviction, ///< Its eviction policy lets it throw locks away when its memory is full.
-    /// Its clock was set, or runs at another speed than `drift_factor` allows: keys lapse early or late. Or it forbids
-    /// TIME, so that nobody knows.
+    eviction, ///< The eviction policy may delete locks when the memory is full.
+    /// The clock was set, or its drift exceeds `config::drift_factor`, so that keys expire too early or too late. Also
+    /// reported if TIME is forbidden.
     clock,
-    no_identity, ///< It forbids INFO: whether it is given twice, or was restarted, can't be known.
-    no_fence, ///< It forbids CLIENT KILL or CLIENT ID: a SET in a connection that broke can leave a key for a ttl.
-    outdated, ///< Its version gets no corrections any more, and was never tried with this library.
-    /// It refuses releases permanently: keys stay there until their ttl ends. Or a key is not a lock, but of another type.
+    no_identity, ///< INFO is forbidden: duplicate servers and restarts aren't detected.
+    no_fence, ///< CLIENT KILL or CLIENT ID is forbidden: a SET on a broken connection may leave a key for a ttl.
+    outdated, ///< The version no longer receives fixes, and isn't tested with this library.
+    /// A release was refused permanently, so that the key stays until its ttl ends; or the key isn't a lock's, but has
+    /// another type.
     release_refused
 };
 
-/// The words for a risk. Thread-safe.
+/// Returns the risk as words for messages, such as "no identity". Thread-safe.
 REDLOCK_API std::string_view to_string(risk value) noexcept;
 
-/// A master is less than it should be. Said once for each connection and risk; each time for a clock that was set,
-/// and once for each kind of error that refuses releases.
+/// A master has a configuration or clock problem that weakens locking. Reported once per connection and risk. A clock
+/// that was set is reported each time, a refused release once per kind of error.
 struct master_at_risk
 {
-    std::size_t index;  ///< Its place in `config::masters`.
+    std::size_t index;  ///< Its index in `config::masters`.
     std::string name;   ///< Its address, without credentials.
-    redlock::risk what; ///< Of what.
-    std::string detail; ///< What was seen, escaped: "maxmemory-policy is volatile-lru".
+    redlock::risk what; ///< The kind of problem.
+    std::string detail; ///< What was observed, escaped, such as "maxmemory-policy is volatile-lru".
 };
 
-/// A round of an acquire, an extension or a release was decided; `report.operation` says which. Sent once for each round, with
-/// success or failure, as soon as the result is known: of a lost round at its node timeout at the latest, which may be
-/// after the next one has begun. Answers that come later are not in it. An extension that fails is reported before the
-/// `lease_lost` that it leads to. A round that is given up undecided (cancelled, or an extension overtaken by the release)
-/// is not reported.
+/// A round of an acquire, an extension or a release was decided. Sent once per round, for success and failure.
+///
+/// The event is sent as soon as the result is known: for a lost round at its node timeout at the latest, which may be
+/// after the next round has begun. Later votes aren't included. A failed extension is reported before the
+/// `lease_lost` that it causes. A round that is abandoned undecided, by cancellation or because a release overtook an
+/// extension, is not reported.
 struct round_decided
 {
     std::string resource;
     redlock::report report;
-    std::string owner_id; ///< Of the attempt, or of the lease.
+    std::string owner_id; ///< The owner id of the attempt or lease.
 };
 
-/// A lease was extended; `valid_until` is what now holds.
+/// A lease was extended. `valid_until` is its new value.
 struct lease_extended
 {
     std::string resource;
@@ -81,7 +83,7 @@ struct lease_extended
     clock::time_point valid_until;
 };
 
-/// A lease can no longer be shown to be valid, kept or not. Not sent for one that is released before.
+/// A lease was lost: it isn't known to be valid any more. Not sent for a lease that was released first.
 struct lease_lost
 {
     std::string resource;
@@ -89,8 +91,8 @@ struct lease_lost
     error_code reason;
 };
 
-/// A lease was released, and a quorum has confirmed it (`result` is empty) or hasn't within the node timeout
-/// (`errc::unconfirmed`). The round's report precedes it.
+/// The release of a lease was confirmed by a quorum (`result` is empty), or wasn't within the node timeout
+/// (`errc::unconfirmed`). Sent after the `round_decided` of the same round.
 struct lease_released
 {
     std::string resource;
@@ -98,7 +100,7 @@ struct lease_released
     error_code result;
 };
 
-/// Events were thrown away because the observer didn't keep up (`observer::max_waiting`).
+/// Events were dropped because `observer::max_waiting` events were pending.
 struct events_dropped
 {
     std::size_t count;
@@ -108,17 +110,16 @@ using event = std::variant<
     master_up, master_down, master_at_risk, round_decided, lease_extended, lease_lost, lease_released,
     events_dropped>;
 
-/// Where events go. Without `on_event` no event is even made.
+/// The receiver of a manager's events. If `on_event` is empty, no events are created.
 struct observer
 {
-    /// Called for one event after the other, in their order, on `executor`. It must not throw: that ends the
-    /// program, as with every thread's uncaught exception. It may call into the manager, whose lock it never
-    /// holds.
+    /// Called on `executor` for each event, in order and never concurrently. Must not throw: an exception terminates
+    /// the program. May call the manager; no lock is held during the call.
     std::function<void(const event&)> on_event{};
-    /// Where it is called; empty for the manager's own executor. Its context has to stay for as long as anything of the
-    /// manager runs: a lease that goes is still released in the background.
+    /// The executor of `on_event`. Empty: the manager's. Its context must outlive all background work of the manager,
+    /// which includes the releases of leases that were destroyed.
     boost::asio::any_io_executor executor{};
-    /// The most events that wait for `on_event`; further ones are counted and dropped. 1 or more.
+    /// The maximum number of pending events, 1 or more. Further events are counted and dropped.
     std::size_t max_waiting = 1024;
 };
 

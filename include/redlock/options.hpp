@@ -15,13 +15,13 @@
 namespace redlock
 {
 
-/// Says in so many words that something has no limit: `.wait = redlock::no_limit`.
+/// The absence of a limit, as in `.wait = redlock::no_limit`.
 struct no_limit_t
 {
 };
 inline constexpr no_limit_t no_limit{};
 
-/// A limit in time, or `no_limit`. Whole milliseconds.
+/// A time limit in whole milliseconds, or `no_limit`.
 class time_limit
 {
   public:
@@ -36,7 +36,7 @@ class time_limit
     constexpr std::chrono::milliseconds value() const noexcept { return value_; }
 
   private:
-    /// What is longer than milliseconds can say is the longest or shortest of them.
+    /// Converts to milliseconds, and saturates at their minimum and maximum.
     template <class Rep, class Period>
     static constexpr std::chrono::milliseconds saturated(std::chrono::duration<Rep, Period> value) noexcept
     {
@@ -52,7 +52,7 @@ class time_limit
     std::chrono::milliseconds value_;
 };
 
-/// The name of a resource: 1 to 1024 bytes of any kind. Made from anything that is text.
+/// The name of a resource: 1 to 1024 arbitrary bytes. Implicitly convertible from string types.
 class resource_name
 {
   public:
@@ -63,7 +63,7 @@ class resource_name
     resource_name(const Text& name) : value_{std::string_view{name}}
     {
     }
-    /// From what is a string only, as a `std::filesystem::path` is.
+    /// Accepts types that are convertible to `std::string` only, such as `std::filesystem::path`.
     template <class Text>
         requires(!std::convertible_to<const Text&, std::string_view>) &&
                 std::convertible_to<const Text&, std::string> && (!std::same_as<Text, resource_name>)
@@ -78,55 +78,56 @@ class resource_name
     std::string value_;
 };
 
-/// How a resource is acquired: rounds until it holds, or until a limit is reached.
+/// The options of `lock_manager::async_acquire`.
 struct acquire_options
 {
-    /// Lifetime of the key, as sent in `PX`. Required. It must leave a validity after drift and node timeout.
+    /// The lifetime of the key, sent as `PX`. Required. Must be longer than the sum of drift and node timeout.
     std::chrono::milliseconds ttl{};
-    /// The bound of the operation. 0 or more. No round begins after it, and the operation ends one node timeout after it at
-    /// the latest, which is the time that the masters have to answer the last round. Connecting and the wait queue are part
-    /// of it: a manager that was just made is connected to no master, so that 0 ms ends with `errc::no_quorum`. For a
-    /// single round that waits for the connections, use `async_try_acquire`.
+    /// The time limit of the operation, 0 or more. No round begins later, and the operation completes at most one
+    /// node timeout later, which is the time that the masters have to answer the last round. The limit includes
+    /// connecting and queueing: with 0 ms, a new manager fails with `errc::no_quorum`. To wait for the connections
+    /// and then try once, use `async_try_acquire`.
     time_limit wait = std::chrono::seconds{10};
-    /// A round that leaves no more validity than this is given back. 0 or more.
+    /// The minimum validity, 0 or more. A lease with this or less remaining is released, and the round counts as lost.
     std::chrono::milliseconds min_validity{0};
-    /// The most rounds that are tried; empty for no limit but `wait`. 1 or more.
+    /// The maximum number of rounds, 1 or more. Empty: limited by `wait` only.
     std::optional<std::uint32_t> max_rounds{};
 };
 
-/// How a resource is tried once: one round. The first one of a manager waits until a quorum of masters is connected, or none is
-/// possible because too many have refused or failed their first attempt, or `config::connect_timeout` is over.
+/// The options of `lock_manager::async_try_acquire`.
 struct try_options
 {
-    /// As in `acquire_options`.
+    /// See `acquire_options::ttl`.
     std::chrono::milliseconds ttl{};
-    /// As in `acquire_options`.
+    /// See `acquire_options::min_validity`.
     std::chrono::milliseconds min_validity{0};
 };
 
-/// How a resource is acquired and then kept: extended in the background until it is released.
-/// Required: 1.1 × extend_every + 2 × node timeout + stop_margin + drift < ttl.
+/// The options of `lock_manager::async_acquire_kept` and `lock_manager::async_with_lock`.
+///
+/// The schedule must satisfy 1.1 × `extend_every` + 2 × node timeout + `stop_margin` + drift < `ttl`, so that an
+/// extension can be repeated once before the lease is lost.
 struct keep_options
 {
-    /// As in `acquire_options`; each extension asks for it anew.
+    /// See `acquire_options::ttl`. Each extension renews it.
     std::chrono::milliseconds ttl{};
-    /// For how long the resource is held at most, however well the extensions go: work that hangs must not
-    /// hold it for ever. More than 0, or `no_limit`. It has no default: the caller knows.
+    /// The maximum time to hold the lease even if all extensions succeed, so that work that hangs doesn't hold it
+    /// forever. Must be positive, or `no_limit`. Required, because the right value depends on the work.
     time_limit max_hold;
-    /// As in `acquire_options`.
+    /// See `acquire_options::wait`.
     time_limit wait = std::chrono::seconds{10};
-    /// As in `acquire_options`.
+    /// See `acquire_options::min_validity`.
     std::chrono::milliseconds min_validity{0};
-    /// As in `acquire_options`.
+    /// See `acquire_options::max_rounds`.
     std::optional<std::uint32_t> max_rounds{};
-    /// The mean time between two extensions, each of which is off by up to 10 % at random. Empty for ttl / 3.
+    /// The mean interval between extensions; each one varies by up to 10 % at random. Empty: ttl / 3.
     std::optional<std::chrono::milliseconds> extend_every{};
-    /// How long before the validity ends the loss is declared, so that the work has time to stop. Empty for
-    /// the larger of ttl / 10 and twice the drift.
+    /// The time between the declaration of a loss and the end of the validity, which the work has to stop. Empty:
+    /// max(ttl / 10, 2 × drift).
     std::optional<std::chrono::milliseconds> stop_margin{};
 };
 
-// g++ 12.2 destroys an aggregate twice that stands inside a co_await expression and has a destructor to run.
+// g++ 12.2 destroys an aggregate twice if it is part of a co_await expression and has a destructor to run.
 static_assert(std::is_trivially_destructible_v<acquire_options>);
 static_assert(std::is_trivially_destructible_v<try_options>);
 static_assert(std::is_trivially_destructible_v<keep_options>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The whole library.
+// Includes the whole library.
 #pragma once
 
 #include <redlock/clock.hpp>

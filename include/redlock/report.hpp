@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What each master answered in a round, how long it took, and why the round was decided as it was.
+// The report of a round: each master's vote, its latency, and the reason for the result.
 #pragma once
 
 #include <redlock/detail/export.hpp>
@@ -19,7 +19,7 @@
 namespace redlock
 {
 
-/// Which verb a round belongs to.
+/// The operation that a round belongs to.
 enum class operation : std::uint8_t
 {
     acquire, ///< SET NX PX.
@@ -27,17 +27,17 @@ enum class operation : std::uint8_t
     release  ///< Compare and delete.
 };
 
-/// The word for an operation: "acquire". Thread-safe.
+/// Returns the name of the operation, such as "acquire". Thread-safe.
 REDLOCK_API std::string_view to_string(operation value) noexcept;
 
-/// A short text of fixed size: what a server said, with everything that isn't printable escaped.
+/// A string of bounded size for a server's message. Non-printable bytes are escaped, so it never breaks a log line.
 class short_text
 {
   public:
     static constexpr std::size_t capacity = 95;
 
     short_text() noexcept = default;
-    /// Takes as much of `raw` as fits once it is escaped.
+    /// Escapes `raw`, and truncates the result to `capacity` bytes.
     REDLOCK_API explicit short_text(std::string_view raw) noexcept;
 
     std::string_view view() const noexcept { return {bytes_.data(), size_}; }
@@ -47,56 +47,56 @@ class short_text
     std::uint8_t size_ = 0;
 };
 
-/// One master's part in a round.
+/// The vote of one master in a round.
 struct master_report
 {
     redlock::vote vote = redlock::vote::pending;
-    /// From the start of the round until this vote was known.
+    /// The time from the start of the round until the vote was known.
     std::chrono::nanoseconds elapsed{0};
-    /// Why there is no answer; empty for granted and held.
+    /// The reason why there is no answer; empty for `vote::granted` and `vote::held`.
     error_code reason;
-    /// What the server or the connection said to it; often empty. Never holds a password.
+    /// The server's message, escaped; often empty. Never contains a password.
     short_text detail;
 };
 
-/// The last round of an operation. It is written once, just before the operation completes.
+/// The report of an operation's last round. Written once, immediately before the operation completes.
 ///
-/// A plain value of bounded size: at most `max_masters` entries. Not thread-safe: it belongs to the operation
-/// until that has completed, and to the caller after it.
+/// A value of bounded size: at most `max_masters` entries. Thread safety: not thread-safe. It must not be accessed
+/// until the operation has completed.
 class REDLOCK_API report
 {
   public:
     redlock::operation operation = redlock::operation::acquire;
-    /// What the operation ended with; empty for success.
+    /// The result of the operation; empty for success.
     error_code result;
-    /// How many rounds the operation took; 0 if it was refused before the first.
+    /// The number of rounds of the operation; 0 if it was refused before the first.
     std::uint32_t rounds = 0;
-    /// From the start of the last round until it was decided.
+    /// The time from the start of the last round until it was decided.
     std::chrono::nanoseconds elapsed{0};
-    /// The deadline of each master in the last round, from its start.
+    /// The time limit of each master in the last round, counted from its start.
     std::chrono::milliseconds node_timeout{0};
-    /// What was left of the ttl when the round was decided; 0 unless the lease was granted or extended.
+    /// The validity when the round was decided; 0 unless the lease was acquired or extended.
     std::chrono::nanoseconds validity{0};
-    /// What was wrong with an argument and what is allowed; empty unless `result` is one of
-    /// `errc::invalid_…`.
+    /// The invalid argument, with its value and the allowed range; empty unless `result` is one of the
+    /// `errc::invalid_...` errors.
     std::string complaint;
 
-    /// The votes, in the order in which the masters were configured. Empty if there was no round.
+    /// Returns the votes in the order of `config::masters`. Empty if there was no round.
     std::span<const master_report> masters() const noexcept { return {masters_.data(), count_}; }
-    /// The master's address without credentials: "redis://10.0.0.1:6379". `index` is below
+    /// Returns the master's address without credentials, such as "redis://10.0.0.1:6379". `index` must be less than
     /// `masters().size()`.
     std::string_view name(std::size_t index) const;
-    /// How many masters voted so.
+    /// Returns the number of masters with this vote.
     std::size_t count(vote value) const noexcept;
-    /// How many masters make a quorum.
+    /// Returns the number of masters that make a quorum.
     std::size_t quorum() const noexcept { return quorum_of(count_); }
-    /// Of a release: the key was gone before it, on a quorum of the masters. Success all the same.
+    /// Returns true for a release whose key was already missing on a quorum of masters. Such a release succeeds.
     bool already_gone() const noexcept;
-    /// All of it in a few lines for a person: the result, then one line for each master.
+    /// Returns the report as text: the result, followed by one line per master.
     std::string to_string() const;
 
     using master_names = std::vector<std::string>;
-    /// Called by the manager: sizes the report for its masters.
+    /// For internal use by the manager: sets the votes.
     void assign(std::shared_ptr<const master_names> names, std::span<const master_report> votes);
 
   private:
@@ -105,7 +105,7 @@ class REDLOCK_API report
     std::size_t count_ = 0;
 };
 
-/// Writes `to_string()`.
+/// Writes `value.to_string()`.
 REDLOCK_API std::ostream& operator<<(std::ostream& out, const report& value);
 
 } // namespace redlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How masters are spoken to over TLS.
+// TLS options for connections to masters.
 #pragma once
 
 #include <cstdint>
@@ -8,29 +8,32 @@
 namespace redlock
 {
 
-/// What is checked of a master's certificate.
+/// The checks of a master's certificate.
 enum class tls_verification : std::uint8_t
 {
-    /// A trusted authority has signed it, it is neither expired nor early, and it is made out to the host name or
-    /// address by which the master was given: in its subjectAltName. A common name (CN) doesn't count.
+    /// A trusted authority has signed the certificate, it is within its period of validity, and its subjectAltName
+    /// contains the host name or address of the master. A common name (CN) isn't accepted.
     peer_and_host_name,
-    /// Nothing: whoever answers is taken for the master, and gets its password. For experiments.
+    /// No check. Any server that answers is accepted and is sent the password. For experiments only.
     dangerously_off
 };
 
-/// How masters are spoken to over TLS (`rediss://`, `tcp_address::tls`): version 1.2 at least, with forward secrecy,
-/// without renegotiation. Files are in PEM format, and are read when the manager is made.
+/// TLS options for masters given by `rediss://` or `tcp_address::tls`.
+///
+/// Connections use TLS 1.2 or later, with forward secrecy and without renegotiation. Files are in PEM format and are
+/// read by the constructor of the manager, which throws `system_error` with `errc::invalid_config` if one can't be
+/// used.
 struct tls_options
 {
-    /// Certificates of the authorities that are trusted; empty for those of the system.
+    /// Certificates of the trusted authorities. Empty: those of the system.
     std::string ca_file{};
-    /// This client's certificate with what leads from it to its authority, for masters that ask for one; or empty.
+    /// The client certificate, followed by its chain, for masters that require one. Empty: none.
     std::string certificate_file{};
-    /// The key to it, not encrypted. Both or neither.
+    /// The unencrypted private key of `certificate_file`. Either both are given, or neither.
     std::string private_key_file{};
     tls_verification verification = tls_verification::peer_and_host_name;
-    /// The ciphers for TLS 1.2, as OpenSSL lists them (`openssl ciphers`). Empty for the system's, without those that
-    /// exchange keys by RSA: with these, an attacker who gets the server's key can read what was recorded before.
+    /// The TLS 1.2 ciphers, in OpenSSL's list format (see `openssl ciphers`). Empty: the system's list without RSA key
+    /// exchange, with which an attacker who obtains the server's key can decrypt recorded traffic.
     std::string ciphers{};
 
     friend bool operator==(const tls_options&, const tls_options&) = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What one master said in a round. Standard library only: the pure layers use it too.
+// The vote of a master. Includes the standard library only, because the pure layers use it.
 #pragma once
 
 #include <redlock/detail/export.hpp>
@@ -11,24 +11,24 @@
 namespace redlock
 {
 
-/// The most masters that one manager can have.
+/// The maximum number of masters of one manager.
 inline constexpr std::size_t max_masters = 31;
 
-/// What one master said in a round, or why it said nothing.
+/// The vote of one master in a round.
 enum class vote : std::uint8_t
 {
-    pending, ///< It was asked; neither its answer nor its deadline has come.
-    granted, ///< It did what was asked: the key is set, extended or deleted, and it was ours.
-    held, ///< It answered that the key isn't ours: held by another, or (extend, release) not ours any more.
-    timed_out, ///< No answer before the node timeout. What it was sent may have run, or may still run.
-    failed,    ///< It answered with an error, or its connection broke. What it was sent may have run.
-    unsent     ///< It wasn't asked: no connection to it was ready, or the limit of owed releases was reached.
+    pending,   ///< The command was sent; neither its reply nor the node timeout has come.
+    granted,   ///< The key was set, extended or deleted, with our owner id.
+    held,      ///< Acquire: the key exists already. Extend, release: the key is missing or has another value.
+    timed_out, ///< No reply within the node timeout. The command may have run, or may still run.
+    failed,    ///< The master replied with an error, or the connection broke. The command may have run.
+    unsent     ///< Nothing was sent: the master wasn't connected, or one of its limits was reached.
 };
 
-/// The word for a vote, as it stands in messages: "granted", "timed out". Thread-safe.
+/// Returns the vote as a word for messages, such as "granted" or "timed out". Thread-safe.
 REDLOCK_API std::string_view to_string(vote value) noexcept;
 
-/// The number of masters that make a quorum: a majority of the configured ones, whatever is reachable.
+/// Returns the number of masters that make a quorum: a majority of the configured ones, reachable or not.
 constexpr std::size_t quorum_of(std::size_t masters) noexcept
 {
     return masters / 2 + 1;

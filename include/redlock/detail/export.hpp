@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the shared library shows to the outside; everything else is hidden.
+// Marks the symbols that the shared library exports. All others are hidden.
 #pragma once
 
 #if defined(REDLOCK_SHARED) && defined(_WIN32)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the face knows of the parts behind it: their names.
+// References from the public API to its implementation, by the names of the classes only.
 #pragma once
 
 #include <redlock/detail/export.hpp>
@@ -20,13 +20,13 @@ class holding;
 namespace redlock::detail
 {
 
-/// The way from any thread to a manager, which may have gone: src/manager/gate.hpp.
+/// The thread-safe access to a manager, which may have been destroyed: src/manager/gate.hpp.
 using gate_ptr = std::shared_ptr<manager::gate>;
 
-/// The manager's executor; the system's once its execution context has gone.
+/// Returns the manager's executor, or the system executor if the manager's execution context has been destroyed.
 REDLOCK_API boost::asio::any_io_executor executor_of(const gate_ptr& gate) noexcept;
 
-/// A counted reference to what a lease stands for. It keeps the memory, not the lock.
+/// A counted reference to the state of a lease. It keeps the memory, not the lock.
 class REDLOCK_API holding_ptr
 {
   public:
@@ -50,7 +50,7 @@ class REDLOCK_API holding_ptr
     manager::holding* value_ = nullptr;
 };
 
-/// The executor of a lease's manager; the system's for an empty lease.
+/// Returns the executor of the lease's manager, or the system executor for an empty lease.
 REDLOCK_API boost::asio::any_io_executor executor_of(const holding_ptr& holding) noexcept;
 
 } // namespace redlock::detail

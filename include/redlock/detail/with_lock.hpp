@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A body of work that runs while a resource is held: acquire, keep, run, release, as one operation.
+// The implementation of `async_with_lock`: acquire, extend, run the body and release, as one operation.
 #pragma once
 
 #include <redlock/detail/asio_1172.hpp>
@@ -52,7 +52,7 @@ REDLOCK_API void start_acquire_kept(
     const gate_ptr& gate, std::string resource, keep_options options, report* out,
     std::variant<completion<void(error_code, lease)>, completion<void(std::exception_ptr, lease)>> done);
 
-/// The T of an asio::awaitable<T>; no member for anything else.
+/// The T of an `asio::awaitable<T>`; no member for any other type.
 template <class Awaitable>
 struct awaited
 {
@@ -64,7 +64,7 @@ struct awaited<asio::awaitable<T>>
     using type = T;
 };
 
-/// A body is called with its lease, or with nothing if that is what it takes.
+/// The call of a body: with the lease if it accepts one, otherwise without arguments.
 template <class Body>
 inline constexpr bool takes_lease = std::invocable<Body&, lease&>;
 template <class Body>
@@ -73,12 +73,12 @@ using body_call =
 template <class Body>
 using body_result = typename awaited<typename body_call<Body>::type>::type;
 
-/// `Body` is as it was given: an lvalue is copied, an rvalue is moved.
+/// `Body` is the type as passed: an lvalue is copied, an rvalue is moved.
 template <class Body>
 concept usable_body = std::constructible_from<std::decay_t<Body>, Body> &&
                       requires { typename body_result<std::decay_t<Body>>; };
 
-/// Stands for a body that can't be used, so that the compiler has nothing else to complain of.
+/// Replaces a body that can't be used, so that the static assertion is the only error.
 struct unusable_body
 {
     asio::awaitable<void> operator()() const;
@@ -96,7 +96,7 @@ struct with_lock_signature<void>
     using type = void(std::exception_ptr);
 };
 
-/// Whether what an initiating function returns is for a co_await expression.
+/// True if the return value of an initiating function can be awaited.
 template <class Returned>
 concept is_for_co_await =
     !std::is_void_v<Returned> &&
@@ -105,7 +105,7 @@ concept is_for_co_await =
         requires(Returned& it) { it.operator co_await(); } ||
         requires(Returned& it) { operator co_await(it); });
 
-/// Whether an exception is that of a cancelled operation.
+/// Returns true if the exception is that of a cancelled operation.
 inline bool is_cancellation(const std::exception_ptr& thrown)
 {
     try
@@ -122,8 +122,8 @@ inline bool is_cancellation(const std::exception_ptr& thrown)
     }
 }
 
-/// Where a body runs: one thing after the other, whatever the handler's executor promises. The system's executor has
-/// threads that are none of the user's; then it is the manager's.
+/// Makes the executor of the body: a strand of the handler's executor. The system executor has threads that aren't the
+/// user's, so the manager's executor takes its place.
 template <class Executor>
 asio::any_io_executor make_body_executor(const Executor& of_handler, const asio::any_io_executor& of_manager)
 {
@@ -141,17 +141,20 @@ asio::any_io_executor make_body_executor(const Executor& of_handler, const asio:
     return asio::make_strand(of_manager);
 }
 
-/// Leads from the user's cancellation signal, which is emitted on the handler's executor, to the strand of the body.
+/// Forwards cancellation from the user's signal, which is emitted on the handler's executor, to the body's strand.
 struct with_lock_cancellation
 {
     explicit with_lock_cancellation(asio::any_io_executor of_body) : executor{std::move(of_body)} {}
 
     asio::any_io_executor executor;
     std::atomic<bool> requested{false};
-    asio::cancellation_signal signal{}; // First the acquire listens, then the body.
+    asio::cancellation_signal signal{}; // Connected to the acquire first, then to the body.
 };
 
-/// The operation. All of it runs on a strand; the lease and the body live in here.
+/// The state of one `async_with_lock`, including the lease and the body. All members are used on one strand.
+///
+/// It is driven by the completions of the operations that it starts: the acquire, the wait for the loss, the body and
+/// the release. Each of them holds a reference to it. `stage` says which of them decides next.
 template <class Body, class Handler>
 class with_lock_operation : public std::enable_shared_from_this<with_lock_operation<Body, Handler>>
 {
@@ -196,7 +199,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
                     }
                 });
         }
-        // This thread keeps nothing of it: it may have ended on another one before the next call returns.
+        // `self` is moved into the handler, which may complete on another thread before the next call returns.
         const gate_ptr gate = op.gate_;
         op.resource_ = resource;
         auto acquired = [self = std::move(self)](std::exception_ptr thrown, lease held) mutable
@@ -209,24 +212,25 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     enum class stage : std::uint8_t
     {
         acquiring, // There is no lease.
-        too_late, // The lease was over before the body could begin, which it never will. The reason is waited for.
+        too_late, // The lease ended before the body began. The body won't run; the reason of the loss is awaited.
         running, // The body runs.
-        over,    // The body has ended under a lease that was over. The reason is waited for.
-        ending   // The lease is given back.
+        over,    // The body has ended, and so has the lease. The reason of the loss is awaited.
+        ending   // The lease is being released.
     };
 
+    /// Makes the exception of an error of `async_with_lock` itself.
     std::exception_ptr failure(const error_code& error) const
     {
         return std::make_exception_ptr(lock_error{error, resource_});
     }
 
-    /// A handler of the operation's own.
+    /// Binds a handler to the operation's strand and allocator.
     template <class Function>
     auto own(Function function) const
     {
         return asio::bind_executor(executor_, asio::bind_allocator(allocator_, std::move(function)));
     }
-    /// One that can be cancelled.
+    /// Like `own`, and connects the handler to the cancellation signal.
     template <class Function>
     auto listening(Function function) const
     {
@@ -242,7 +246,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
             return;
         }
         self->lease_ = std::move(held);
-        // What came between the acquire's end and now: too late for the acquire, too soon for the body.
+        // A cancellation that arrived after the acquire had completed, and before the body could receive it.
         if (self->cancellation_->requested)
         {
             self->thrown_ = self->failure(asio::error::operation_aborted);
@@ -250,7 +254,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
             return;
         }
         self->watch_loss();
-        // However much time the executor has let pass by now.
+        // The executor may have delayed this handler for longer than the validity.
         if (self->lease_.valid())
         {
             self->begin_body();
@@ -278,12 +282,12 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         switch (stage_)
         {
         case stage::too_late:
-            // Only a shutdown releases a lease that its body has not received.
+            // Only a shutdown releases a lease that its body hasn't received.
             lost_ = released ? errc::closed : why;
             give_back();
             break;
         case stage::running:
-            // Given back by the body itself: no loss.
+            // Otherwise the body has released it, which is no loss.
             if (!released)
             {
                 lost_ = why;
@@ -305,8 +309,8 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         stage_ = stage::running;
         auto ended = [self = this->shared_from_this()](std::exception_ptr thrown)
         { self->on_body_ended(std::move(thrown)); };
-        // On one that runs things at once where it can: before Boost 1.83 a cancellation that co_spawn passes on later
-        // doesn't look whether the body is still there (asio#1332).
+        // An executor that may run handlers at once: before Boost 1.83, a cancellation that co_spawn forwards later
+        // doesn't check whether the body still exists (chriskohlhoff/asio#1332).
         const asio::any_io_executor at_once = asio::prefer(executor_, asio::execution::blocking.possibly);
         try
         {
@@ -314,7 +318,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
         catch (...)
         {
-            // There was no memory to begin with: the lease mustn't be kept for nobody.
+            // Out of memory: the lease must not be kept without a body.
             thrown_ = std::current_exception();
             give_back();
         }
@@ -351,10 +355,10 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         thrown_ = std::move(thrown);
         if (lease_.owner_id().empty())
         {
-            // The body has moved it away: its end isn't waited for.
+            // The body has moved the lease elsewhere: its loss is no longer watched.
             watching_.emit(asio::cancellation_type::terminal);
         }
-        // The body may have seen the end of its lease before the news of it came.
+        // The body may notice the end of its lease before the notification arrives.
         else if (pending_ > 0 && !lease_.valid())
         {
             stage_ = stage::over;
@@ -366,7 +370,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     void give_back()
     {
         stage_ = stage::ending;
-        // An exception of the body's own is worth more than the news of the loss.
+        // An exception thrown by the body itself takes precedence over the loss.
         if (lost_ && (!thrown_ || is_cancellation(thrown_)))
         {
             thrown_ = failure(lost_);
@@ -379,13 +383,13 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
             }
         }
         ++pending_;
-        // Whether the release is confirmed or not changes nothing of what the body did.
+        // The result of the release is ignored: it doesn't change what the body did.
         auto released = [self = this->shared_from_this()](error_code) mutable
         { on_one_ended(std::move(self)); };
         lease_.async_release(own(std::move(released)));
     }
 
-    /// The wait for the loss, or the release.
+    /// Called at the end of the wait for the loss and of the release.
     static void on_one_ended(pointer self)
     {
         if (--self->pending_ == 0 && self->stage_ == stage::ending)
@@ -402,7 +406,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         asio::dispatch(executor, asio::bind_allocator(allocator, std::move(completed)));
     }
 
-    /// Everything that the operation had is gone when the handler is called: it may destroy what that came from.
+    /// Destroys the operation before the handler is called, because the handler may destroy whatever it refers to.
     static void complete(pointer self)
     {
         Handler handler = std::move(self->handler_);
@@ -433,7 +437,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     lease lease_{};
     asio::cancellation_signal watching_{}; // Ends the wait for the loss.
     stage stage_ = stage::acquiring;
-    int pending_ = 0; // Operations on the lease.
+    int pending_ = 0; // Pending operations on the lease.
     error_code lost_{};
     std::string resource_{};
     std::exception_ptr thrown_{};
@@ -448,7 +452,7 @@ struct with_lock_initiation
 
     executor_type get_executor() const noexcept { return executor_of(gate); }
 
-    /// Never inlined, for the same reason as `erase`.
+    /// Not inlined, for the same reason as `erase`.
     template <class Handler, class Body>
     [[gnu::noinline]] void
     operator()(Handler&& handler, std::string resource, keep_options options, report* out, Body body)
