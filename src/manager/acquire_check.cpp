@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whether what an acquire was called with can be used.
+// Checks the arguments of an acquire.
 #include "manager/acquire_check.hpp"
 
 #include <utility>
@@ -12,8 +12,8 @@ refused_argument check(const lock_service& service, const acquire_call& call)
     if (!has_lockable_length(call.resource))
     {
         return {
-            errc::invalid_resource, "a resource of " + std::to_string(call.resource.size()) +
-                                        " bytes can't be locked: its name must have from 1 to " +
+            errc::invalid_resource, "a resource name of " + std::to_string(call.resource.size()) +
+                                        " bytes can't be used: it must have from 1 to " +
                                         std::to_string(longest_resource) + " bytes"};
     }
     const acquire_options& options = call.options;
@@ -34,9 +34,7 @@ refused_argument check(const lock_service& service, const acquire_call& call)
     }
     if (options.max_rounds == 0U)
     {
-        return {
-            errc::invalid_max_rounds,
-            "a max_rounds of 0 can't be used: it must be 1 or more, or be left empty"};
+        return {errc::invalid_max_rounds, "a max_rounds of 0 can't be used: it must be 1 or more, or empty"};
     }
     if (call.keep)
     {

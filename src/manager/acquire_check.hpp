@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whether what an acquire was called with can be used.
+// Checks the arguments of an acquire.
 #pragma once
 
 #include "manager/lock_service.hpp"
@@ -10,7 +10,7 @@
 namespace redlock::manager
 {
 
-/// What was wrong, and what would be right. No error: nothing was.
+/// An invalid argument, with its value and the allowed range. Without an error if all arguments are valid.
 struct refused_argument
 {
     error_code error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whether the options of a manager can be used.
+// Checks the options of a manager.
 #include "manager/config_check.hpp"
 
 #include <redlock/error.hpp>
@@ -26,16 +26,15 @@ constexpr milliseconds longest{std::chrono::hours{1}};
 constexpr double largest_drift_factor = 0.5;
 constexpr std::size_t longest_prefix = 1024;
 constexpr std::size_t longest_client_name = 64;
-constexpr std::size_t least_waiting_bytes = 65'536; // A dozen of the longest commands.
+constexpr std::size_t least_waiting_bytes = 65'536; // About a dozen commands of maximum length.
 
-/// `value` with the option's name, and what is allowed.
+/// Throws for an option: `value` is its name with its value, `allowed` the allowed range.
 [[noreturn]] void refuse(const std::string& value, const std::string& allowed)
 {
     throw system_error{errc::invalid_config, fmt::format("{} can't be used: {}", value, allowed)};
 }
 
-/// Upper and lower case, a dot at the end and the spelling of an IPv6 address make no difference to where it
-/// leads.
+/// Returns a host in a form in which case, a trailing dot and the spelling of an IPv6 address make no difference.
 std::string same_for_all_spellings(std::string host)
 {
     for (char& one : host)
@@ -98,7 +97,7 @@ void check_duration(std::string_view option, milliseconds value)
     }
 }
 
-/// `name` is what the options are called in front of _min and _max.
+/// `name` is the common part of the two options' names, without _min and _max.
 void check_delays(std::string_view name, milliseconds min, milliseconds max)
 {
     check_duration(fmt::format("{}_min", name), min);
@@ -118,7 +117,7 @@ void check_times(const config& options)
     {
         check_duration("node_timeout", *options.node_timeout);
     }
-    // Written so that NaN is refused too.
+    // Written so that NaN is refused as well.
     if (!(options.drift_factor >= 0.0 && options.drift_factor <= largest_drift_factor))
     {
         refuse(
@@ -138,7 +137,7 @@ void check_texts(const config& options)
     {
         refuse(
             fmt::format("a key_prefix of {} bytes", options.key_prefix.size()),
-            fmt::format("it may have 0 to {}", longest_prefix));
+            fmt::format("it may have 0 to {} bytes", longest_prefix));
     }
     const std::string& name = options.client_name;
     const bool printable =
@@ -159,9 +158,8 @@ void check_tls(const config& options)
     if (!any && tls != tls_options{})
     {
         throw system_error{
-            errc::invalid_config, "there are options for TLS, but no master is spoken to over it: give "
-                                  "rediss:// instead of redis://, or "
-                                  "leave config::tls empty"};
+            errc::invalid_config, "config::tls is set, but no master uses TLS: give its URL as rediss:// "
+                                  "instead of redis://, or leave config::tls empty"};
     }
     if (tls.certificate_file.empty() != tls.private_key_file.empty())
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whether the options of a manager can be used.
+// Checks the options of a manager.
 #pragma once
 
 #include <redlock/config.hpp>
@@ -7,8 +7,8 @@
 namespace redlock::manager
 {
 
-/// Throws `system_error` (`errc::invalid_config`; `errc::invalid_master` if two masters are one server) with
-/// the option, its value and the allowed range.
+/// Throws `system_error` with the option, its value and the allowed range if an option can't be used:
+/// `errc::invalid_config`, or `errc::invalid_master` for two masters that are the same server.
 void check(const config& options);
 
 } // namespace redlock::manager

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Makes a manager in a given environment: the real one, or that of a test.
+// Creates a manager in a given environment, either the real one or that of a test.
 #pragma once
 
 #include <redlock/config.hpp>
@@ -14,7 +14,7 @@
 namespace redlock::manager
 {
 
-/// Throws `system_error` for options that can't be used.
+/// Throws `system_error` if an option can't be used.
 detail::gate_ptr create(
     boost::asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside);
 

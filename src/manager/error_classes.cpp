@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The names of the errors, and the conditions that they are sorted into.
+// The names of the errors, and the conditions that they meet.
 #include <redlock/error.hpp>
 #include <redlock/report.hpp>
 
@@ -50,7 +50,8 @@ classes classes_of(errc value) noexcept
     case errc::hold_limit_reached:
         return lost;
     case errc::unconfirmed:
-        return {.unavailable = true}; // There is nothing left to release.
+        return {
+            .unavailable = true}; // Not retryable: the lease is released, and a second release is refused.
     case errc::too_many_operations:
         return {.retryable = true};
     case errc::closed:
@@ -104,7 +105,7 @@ classes classes_of(master_errc value) noexcept
     return none;
 }
 
-/// An error of the system's, of a name server's or of a stream: why a master can't be reached.
+/// True for errors of the system, of name resolution and of a stream that mean that a master can't be reached.
 bool is_of_connection(const error_code& error) noexcept
 {
     const bool of_name = error == asio::error::host_not_found ||
@@ -168,7 +169,7 @@ class conditions final : public boost::system::error_category
 
 } // namespace
 
-// The name is the enumerator's by construction, and a missing one is a warning.
+// The name is the enumerator's by construction, and a missing case is a compiler warning.
 #define REDLOCK_NAME(Enumeration, Enumerator)                                                                \
     case Enumeration::Enumerator:                                                                            \
         return #Enumerator

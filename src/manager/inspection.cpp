@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the masters said of a resource, taken together.
+// The result of an inspection: counts over all masters.
 #include <redlock/inspection.hpp>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Brings events to the user's observer.
+// Delivers events to the user's observer.
 #include "manager/notifier.hpp"
 
 #include <boost/asio/post.hpp>
@@ -31,7 +31,7 @@ void notifier::push(event what)
     }
 }
 
-/// The lock is held.
+/// Requires the mutex to be locked.
 void notifier::start_delivery()
 {
     boost::asio::post(to_.executor, [self = shared_from_this()] { self->deliver(); });
@@ -40,7 +40,7 @@ void notifier::start_delivery()
 
 void notifier::deliver() noexcept
 {
-    // Not all that there is: other things wait for this thread, too.
+    // In batches, because the thread has other work as well.
     event current{events_dropped{0}};
     for (int left = most_in_a_row; left > 0; --left)
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Brings events to the user's observer, one after the other, on its executor.
+// Delivers events to the user's observer in order, on the observer's executor.
 #pragma once
 
 #include <redlock/observer.hpp>
@@ -12,13 +12,13 @@
 namespace redlock::manager
 {
 
-/// Thread-safe: events come from the strand and are taken on the observer's executor.
+/// The queue between the strand, which pushes events, and the observer's executor, which takes them. Thread-safe.
 class notifier : public std::enable_shared_from_this<notifier>
 {
   public:
     explicit notifier(observer to) : to_{std::move(to)} {}
 
-    /// Never calls the observer inside of the call.
+    /// Queues an event, or counts it as dropped if the queue is full. Never calls the observer itself.
     void push(event what);
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The words for what an observer is told.
+// The words for the risks that observers are notified of.
 #include <redlock/observer.hpp>
 
 namespace redlock

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a server said, as it may be shown: short, printable, and without the manager's passwords.
+// Prepares server messages for display: short, printable, and without the manager's passwords.
 #include "manager/redactor.hpp"
 
 #include <algorithm>
@@ -15,16 +15,16 @@ namespace
 
 constexpr std::string_view mark = "***";
 
-/// A `short_text` shows less than a tenth of this, whatever is blanked out of it.
+/// The text that is searched for passwords. A `short_text` shows less than a tenth of it, whatever is redacted.
 constexpr std::size_t max_bytes = 1024;
 
-/// A part of a password that is shown is as good as all of it once it has so many bytes.
+/// A password is redacted wherever this many of its first bytes occur: they would give most of it away.
 constexpr std::size_t telling_bytes = 8;
 
-/// Fewer bytes of a password at the end of a text are taken for chance.
+/// A shorter match at the end of a text is considered a coincidence.
 constexpr std::size_t min_cut_bytes = 3;
 
-/// As Redis quotes arguments in errors and logs (sdscatrepr).
+/// Quotes arguments as Redis does in errors and logs (sdscatrepr).
 std::string in_quotes(std::string_view text)
 {
     constexpr std::string_view digits = "0123456789abcdef";
@@ -50,7 +50,7 @@ std::string in_quotes(std::string_view text)
     return out;
 }
 
-/// As Redis puts any text into one line.
+/// Replaces line breaks as Redis does in error messages.
 std::string in_one_line(std::string text)
 {
     std::replace_if(
@@ -58,7 +58,7 @@ std::string in_one_line(std::string text)
     return text;
 }
 
-/// Wherever the text has the secret, or enough of its beginning.
+/// Redacts each occurrence of the secret, or of enough of its first bytes.
 void blank_out(std::string& text, std::string_view secret)
 {
     const std::string_view beginning = secret.substr(0, telling_bytes);
@@ -71,7 +71,7 @@ void blank_out(std::string& text, std::string_view secret)
     }
 }
 
-/// Where the text ends within the secret: as it is, or in front of the quote that a server closes after a cut.
+/// Redacts the beginning of a secret at the end of the text, including before the quote that follows a truncation.
 void blank_out_cut(std::string& text, std::string_view secret)
 {
     for (const std::size_t end : {text.size(), text.find_last_not_of("'\"`. ") + 1})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a server said, as it may be shown: short, printable, and without the manager's passwords.
+// Prepares server messages for display: short, printable, and without the manager's passwords.
 #pragma once
 
 #include <redlock/master.hpp>
@@ -13,11 +13,11 @@
 namespace redlock::manager
 {
 
-/// Every text of a server passes through this on its way to a report, an event, an inspection or an examination: a server
-/// may repeat what it was sent, and another server may have been sent the same password.
+/// Removes passwords from server messages. All of them pass through here before they reach a report, an event, an
+/// inspection or an examination: a server may repeat what it was sent, and other servers may share the password.
 ///
-/// A password is found as it is, as Redis quotes it in errors, and where the server cut it off. A server that encodes it
-/// in another way isn't stopped.
+/// A password is recognised as it is, as Redis quotes it in errors, and truncated by the server. Other encodings of it
+/// aren't recognised.
 class redactor
 {
   public:
@@ -26,7 +26,7 @@ class redactor
     short_text show(std::string_view said) const;
 
   private:
-    std::vector<std::string> secrets_; // The longest first: one may begin with another.
+    std::vector<std::string> secrets_; // Longest first, because one may be the prefix of another.
 };
 
 } // namespace redlock::manager

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a round's report says, for programs and for people.
+// The report of a round: its counts, and its text.
 #include <redlock/report.hpp>
 
 #include <fmt/format.h>
@@ -18,8 +18,8 @@ namespace
 
 constexpr std::string_view truncation_mark = "...";
 
-/// One byte as it stands in a text for people, in `room`. A backslash stays as it is: a text that is escaped
-/// twice must not change the second time.
+/// Returns a byte as printable text, stored in `room` if necessary. A backslash isn't escaped, so that escaping twice
+/// has no further effect.
 std::string_view escape(unsigned char byte, std::array<char, 4>& room) noexcept
 {
     constexpr std::string_view digits = "0123456789abcdef";
@@ -41,7 +41,7 @@ std::string_view escape(unsigned char byte, std::array<char, 4>& room) noexcept
     return {room.data(), room.size()};
 }
 
-/// What granted and held mean for this operation.
+/// The words for granted and held, which depend on the operation.
 std::string_view word_of(operation what, vote value) noexcept
 {
     switch (what)
@@ -56,7 +56,7 @@ std::string_view word_of(operation what, vote value) noexcept
     return to_string(value);
 }
 
-/// The error in two or three words; empty if it has none of its own.
+/// The error in two or three words; empty for an unknown value.
 std::string_view word_of(errc result) noexcept
 {
     switch (result)
@@ -93,7 +93,7 @@ std::string_view word_of(errc result) noexcept
     return {};
 }
 
-/// In milliseconds, to a tenth; what is below one, to a hundredth.
+/// In milliseconds with one decimal, or with two below 1 ms.
 std::string in_ms(std::chrono::nanoseconds value)
 {
     const double ms = std::chrono::duration<double, std::milli>{value}.count();
@@ -104,7 +104,7 @@ std::string result_line(const report& value)
 {
     if (!value.result)
     {
-        return value.already_gone() ? "success (the key was gone before on a quorum)" : "success";
+        return value.already_gone() ? "success (the key was already missing on a quorum)" : "success";
     }
     const std::string text = value.complaint.empty() ? value.result.message() : value.complaint;
     const bool ours = value.result.category() == error_category();
@@ -113,7 +113,7 @@ std::string result_line(const report& value)
     return word.empty() ? text : fmt::format("{} ({})", word, text);
 }
 
-/// "granted after 0.2 ms", "unsent: Connection refused".
+/// Such as "granted after 0.2 ms" or "unsent: Connection refused".
 std::string master_line(operation what, const master_report& master)
 {
     std::string line{word_of(what, master.vote)};
@@ -153,8 +153,7 @@ short_text::short_text(std::string_view raw) noexcept
 {
     static_assert(capacity >= truncation_mark.size() && capacity <= UINT8_MAX);
     std::size_t end = 0;
-    std::size_t end_before_mark =
-        0; // The last place between two bytes of `raw` behind which the mark has room.
+    std::size_t end_before_mark = 0; // The last end of an escaped byte after which the mark still fits.
     for (const char character : raw)
     {
         std::array<char, 4> room{};

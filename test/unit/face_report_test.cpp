@@ -260,7 +260,7 @@ TEST_CASE("a release is told in its own words")
     const std::string text = value.to_string();
     INFO(text);
     CHECK(text.starts_with(
-        "release: success (the key was gone before on a quorum): 1 released, 2 already gone of 3;"));
+        "release: success (the key was already missing on a quorum): 1 released, 2 already gone of 3;"));
     CHECK(text.find("10.0.0.1:6379: released after 1.0 ms") != std::string::npos);
     CHECK(text.find("10.0.0.3:6379: already gone after 3.0 ms") != std::string::npos);
     CHECK(text.find("granted") == std::string::npos);
