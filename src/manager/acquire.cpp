@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSL-1.0
-// Acquire and try_acquire: rounds until one holds, or until there may be no more. Between two of them an acquire stands in
-// line at the master that leads for the resource.
+// SPDX-License-Identifier: BSL-1.0 Acquire and try_acquire: rounds until one succeeds or no further one is allowed.
+// Between rounds, an acquire waits for a slot in the queue of the resource.
 #include "core/backoff.hpp"
 #include "manager/acquire_check.hpp"
 #include "manager/lock_service.hpp"
@@ -19,7 +18,7 @@ namespace redlock::manager
 namespace
 {
 
-/// A place among the acquires that pause between two rounds, if there is one.
+/// Counts as an acquire that waits between two rounds, unless the limit is reached.
 class pausing
 {
   public:
@@ -41,7 +40,11 @@ class pausing
     bool has_place_;
 };
 
-/// What stays of an acquire from one round to the next.
+/// The state of an acquire across its rounds.
+///
+/// The coroutine `acquire` below drives it: begin a round, wait while it is undecided, then `win`, or `give_back` and
+/// pause until the next round. It is woken by votes, by its alarms and by `running::stop`, and checks all conditions
+/// again after each wake. A pause that ends with a slot at the queue master has begun the next round already.
 class acquisition
 {
   public:
@@ -63,10 +66,10 @@ class acquisition
     }
 
     bool undecided() const { return votes_->outcome() == core::verdict::undecided && !operation.stopped(); }
-    /// For the report: how long the last round took.
+    /// Records for the report how long the last round took.
     void note_decision() { took_ = service_.strand().now() - votes_->started(); }
-    /// The error to end with. The reason of the last round is known at its node timeout at the latest. The acquire doesn't
-    /// end without it, or a lock that is simply held would be reported as masters that are missing.
+    /// Returns the error to complete with. Waits until the reason of the last round is known, at its node timeout at
+    /// the latest; otherwise a resource that is held might be reported as `no_quorum`.
     env::task<error_code> reason()
     {
         const bool had_one = static_cast<bool>(votes_);
@@ -78,14 +81,14 @@ class acquisition
         co_return operation.stopped() ? operation.stopped() : votes_->result();
     }
 
-    /// Until when the first round waits for a quorum of masters.
+    /// Returns the time until which the first round waits for a quorum of masters.
     clock::time_point warm_at_latest() const
     {
         return call_.once ? service_.warm_at_latest() : std::min(service_.warm_at_latest(), wait_ends());
     }
 
-    /// Hands out the lease if the round was won and leaves validity. What is left is looked at last of all:
-    /// however long the answers waited for us, that time is gone.
+    /// Completes with a lease if the round was won and enough validity remains. The remaining validity is computed
+    /// last, so that any delay of this process is included.
     bool win()
     {
         if (operation.stopped() || votes_->outcome() != core::verdict::won)
@@ -117,10 +120,10 @@ class acquisition
         return true;
     }
 
-    /// Whatever was sent in this round is released, where it seemed refused as well.
+    /// Releases everything that the round sent, including to masters that seem to have refused.
     void give_back() { service_.give_back(*held_); }
 
-    /// Where others were seen to stand in line it goes to the end of it, before its first round: until when at most.
+    /// Returns the latest end of the wait before the first round; empty if no other client was seen to wait.
     std::optional<clock::time_point> first_pause() const
     {
         const bool waits = !call_.once && call_.options.max_rounds != 1U &&
@@ -128,8 +131,8 @@ class acquisition
         return waits && service_.is_crowded(call_.resource) ? std::optional{end_of_patience()} : std::nullopt;
     }
 
-    /// Waits for the time of the next round, or for the turn at the leading master: then the round has begun, and this is
-    /// true.
+    /// Waits until the next round may begin, or for a slot at the queue master. Returns true if the queue master has
+    /// granted a slot, which begins the round.
     env::task<bool> pause(clock::time_point next)
     {
         const clock::time_point now = service_.strand().now();
@@ -151,7 +154,7 @@ class acquisition
                 next = at_latest;
                 break;
             case turn::unknown:
-                // Nothing speaks against a first round.
+                // Before the first round there is nothing to back off from.
                 co_await wait_until(had_round() ? next : now);
                 co_return false;
             }
@@ -160,7 +163,7 @@ class acquisition
         co_return false;
     }
 
-    /// When the next round starts; empty if there is none after this one.
+    /// Returns the time of the next round; empty if there is none.
     std::optional<clock::time_point> next_round() const
     {
         const clock::time_point now = service_.strand().now();
@@ -177,7 +180,8 @@ class acquisition
     }
 
     bool had_round() const noexcept { return rounds_ > 0; }
-    /// However long this process slept: the time in which a round may start. The first one always may.
+    /// Returns true if a round may start: the first always, a later one within `wait`, even if this process was
+    /// stopped.
     bool may_start() const { return !had_round() || service_.strand().now() <= wait_ends(); }
 
     void fail(error_code why)
@@ -189,7 +193,7 @@ class acquisition
         finish(operation.stopped() ? operation.stopped() : why, {});
     }
 
-    /// Before the first round.
+    /// Fails before the first round.
     void refuse(error_code why, std::string complaint = {})
     {
         if (call_.out != nullptr)
@@ -200,7 +204,7 @@ class acquisition
         finish(why, {}, std::move(complaint));
     }
 
-    /// Notifies the observer that the round was lost, as soon as it is known why.
+    /// Notifies the observer of a lost round as soon as the reason is known.
     void report_round()
     {
         const core::verdict outcome = votes_->outcome();
@@ -213,7 +217,7 @@ class acquisition
     }
 
   private:
-    /// False if the acquire is stopped.
+    /// Returns false if the acquire is stopped.
     env::task<bool> wait_until(clock::time_point then)
     {
         const alarm_clock alarm{service_.strand(), operation.wake, then};
@@ -226,9 +230,9 @@ class acquisition
 
     enum class turn : std::uint8_t
     {
-        come,   // The leading master has set the key.
-        later,  // It said when.
-        unknown // It said nothing, or nobody listens any more.
+        come,   // The queue master has set the key.
+        later,  // The queue master has assigned a slot.
+        unknown // There is no slot, or the acquire was stopped.
     };
 
     env::task<turn> ask_for_turn()
@@ -243,7 +247,7 @@ class acquisition
             leader_ = service_.leader_of(*turn_holding_);
         }
         turn_ = service_.ask_for_turn(*turn_holding_, call_.options.ttl, place_.has_value(), operation.wake);
-        // With the wait the question is over as well: a round that began with it would begin too late.
+        // The question ends with `wait`, because a round must not begin later.
         const alarm_clock end{service_.strand(), operation.wake, wait_ends()};
         while (turn_->awaits_turn() && !operation.stopped() && service_.strand().now() < wait_ends())
         {
@@ -264,8 +268,8 @@ class acquisition
         co_return turn::unknown;
     }
 
-    /// Not where the leading master has just failed to answer. Nor where its word is worth nothing: it doesn't have the key
-    /// that a quorum of the others have.
+    /// Returns true if the acquire should queue: not if the queue master failed to answer, and not if it granted a
+    /// key that a quorum of masters has for another client, because then it doesn't know the holder.
     bool stands_in_line() const
     {
         if (!had_round())
@@ -278,7 +282,8 @@ class acquisition
         return !began_by_turn_ && (said == vote::held || (said == vote::granted && !overruled));
     }
 
-    /// How long it stands in line before it asks all masters again, for the leading one may be wrong.
+    /// Returns the time at which all masters are asked again even without a slot, because the queue master may be
+    /// wrong.
     clock::time_point end_of_patience() const
     {
         const clock::time_point now = service_.strand().now();
@@ -340,15 +345,15 @@ class acquisition
     }
 
     lock_service& service_;
-    acquire_call& call_; // The coroutine's.
+    acquire_call& call_; // Belongs to the coroutine.
     clock::time_point began_;
     std::uint32_t rounds_ = 0;
-    clock::duration took_{0}; // The last round, until it was decided.
+    clock::duration took_{0}; // Of the last round, until it was decided.
     detail::holding_ptr held_;
     awaited_round votes_;
-    bool began_by_turn_ = false;             // The round, at the leading master.
-    std::optional<clock::time_point> place_; // In the line: its turn.
-    std::optional<std::size_t> leader_;      // Who said so.
+    bool began_by_turn_ = false;             // The round began with a slot at the queue master.
+    std::optional<clock::time_point> place_; // The assigned slot.
+    std::optional<std::size_t> leader_;      // The queue master that assigned it.
     detail::holding_ptr turn_holding_;
     awaited_round turn_;
 };

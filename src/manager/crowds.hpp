@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The resources for which others were seen to stand in line: who wants one of them again goes to its end.
+// The resources for which other clients were seen to wait. An acquire of one of them queues before its first round.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -12,21 +12,22 @@
 namespace redlock::manager
 {
 
-/// Known by the hashes of their names, of which each has one place: what is forgotten for another one costs somebody a turn,
-/// and what is taken for another one costs a question.
+/// A direct-mapped cache keyed by the resource's hash. A collision is harmless: a forgotten resource costs another
+/// client its slot, and a mistaken one costs an unnecessary request.
 class crowds
 {
   public:
     bool empty() const noexcept { return known_ == 0; }
     bool have(std::uint64_t resource) const noexcept { return at(resource).resource == known_as(resource); }
-    /// Others stand in line, or have it.
+    /// Other clients hold the resource or wait for it.
     void see(std::uint64_t resource, clock::time_point now) noexcept
     {
         crowd& place = at(resource);
         known_ += place.resource == nobody ? 1U : 0U;
         place = {known_as(resource), now};
     }
-    /// Nobody else wants it now. They may be back in a moment, as those are who do the same again and again.
+    /// No other client wants the resource now. It is forgotten only after a second, because clients often return at
+    /// once.
     void miss(std::uint64_t resource, clock::time_point now) noexcept
     {
         constexpr std::chrono::seconds moment{1};
@@ -35,7 +36,7 @@ class crowds
             forget(resource);
         }
     }
-    /// Nobody knows.
+    /// It is unknown whether other clients want the resource.
     void forget(std::uint64_t resource) noexcept
     {
         if (have(resource))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How a completion reaches its handler.
+// Delivers a completion to its handler.
 #pragma once
 
 #include <redlock/detail/completion.hpp>
@@ -14,7 +14,7 @@
 namespace redlock::manager
 {
 
-/// Calls the handler on its executor.
+/// Calls the handler on its executor: directly if this thread runs that executor, otherwise by a dispatch.
 template <class Signature, class... Arguments>
 void deliver(detail::completion<Signature>&& done, Arguments... arguments)
 {
@@ -22,7 +22,8 @@ void deliver(detail::completion<Signature>&& done, Arguments... arguments)
     const auto* const usual = std::get_if<asio::any_io_executor>(&done.executor);
     if (usual != nullptr && env::runs_here(*usual))
     {
-        // Its context may end when nothing is left to do: not before the handler has begun something new.
+        // Before `done` is destroyed: its outstanding work keeps the context running until the handler has started
+        // new work.
         std::move(done.handler)(std::move(arguments)...);
         return;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Examine: whether the masters are fit to keep locks. A second of questions to each that can be reached.
+// Examine: checks for a second whether the masters are suited to keep locks.
 #include "core/clock_watch.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
@@ -20,10 +20,10 @@ namespace redlock::manager
 namespace
 {
 
-constexpr int looks = 11; // At the clock of each master,
+constexpr int looks = 11; // Samples of each master's clock.
 constexpr std::chrono::milliseconds between_looks{100};
 
-/// What TIME was answered, and when.
+/// The replies to one TIME, with the time at which each arrived.
 class clocks final : public answers
 {
   public:
@@ -49,7 +49,7 @@ class clocks final : public answers
     std::vector<std::optional<core::clock_reading>> shown_;
 };
 
-/// The values of one setting, or of those that match a pattern.
+/// The values of the settings that match a pattern.
 class settings final : public answers
 {
   public:
@@ -103,7 +103,7 @@ class settings final : public answers
     std::vector<std::vector<std::pair<std::string, std::string>>> said_;
 };
 
-/// What comes out of a number of looks at each master's clock.
+/// Evaluates the samples of each master's clock.
 class round_trips
 {
   public:
@@ -171,7 +171,7 @@ env::flow examine(lock_service& service, examine_call call)
             co_await self.wake;
         }
     }
-    // An answer that comes after the next look was sent counts too: a master may be far away.
+    // A reply that arrives after the next sample was sent still counts, because a master may be far away.
     std::deque<question<clocks>> seen;
     for (int look = 0; look < looks && !self.stopped(); ++look)
     {
@@ -186,14 +186,14 @@ env::flow examine(lock_service& service, examine_call call)
             co_await self.wake;
         }
     }
-    // Each master answers in the order in which it was asked.
+    // A master answers in order, so the reply to the last sample is the last one.
     const clock::time_point last = service.strand().now() + service.options().dead_after;
     const alarm_clock enough{service.strand(), self.wake, last};
     while (!seen.empty() && !seen.back()->complete() && service.strand().now() < last && !self.stopped())
     {
         co_await self.wake;
     }
-    // Last of all: one that broke meanwhile is one that can't be used.
+    // Read at the end, so that a master that was disconnected meanwhile is reported as such.
     found = service.describe_masters();
     round_trips trips{masters, service.options().drift_factor};
     for (const question<clocks>& asked : seen)

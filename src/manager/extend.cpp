@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSL-1.0
-// Extend: one round that asks for a new ttl. What its votes do to the lease is in rounds.cpp, since they
-// count for as long as the lease is valid, also when nobody waits for them any more.
+// SPDX-License-Identifier: BSL-1.0 Extend: one round that asks for a new ttl. The effect of its votes on the lease is
+// in rounds.cpp, because they count for as long as the lease is valid, even after this coroutine has ended.
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
 
@@ -12,7 +11,7 @@ namespace redlock::manager
 namespace
 {
 
-/// One operation's stay in the line before a lease: extensions happen one after the other.
+/// The position of an extension among those of the same lease, which run one after the other.
 class turn_in_line
 {
   public:

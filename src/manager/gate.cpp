@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The way from any thread to a manager's strand.
+// The thread-safe access to a manager's strand.
 #include "manager/gate.hpp"
 
 #include "manager/lock_service.hpp"
@@ -20,7 +20,7 @@ namespace redlock::manager
 namespace
 {
 
-/// Told by the execution context that it goes, before any of its parts does.
+/// Closes the gates of an execution context that is being destroyed, before its other services are.
 class context_watch final : public asio::execution_context::service
 {
   public:
@@ -67,7 +67,7 @@ gate::gate(asio::any_io_executor executor, std::shared_ptr<const env::environmen
 
 gate::~gate()
 {
-    // Nobody holds a lease any more: every holding keeps its gate.
+    // No lease exists any more, because every holding refers to its gate.
     pool_.clear_and_dispose([](holding* unused) { delete unused; });
 }
 
@@ -126,14 +126,14 @@ void gate::hand_back(holding& held) noexcept
     }
     try
     {
-        // Under the lock: the context can't go between the look at it and this.
+        // Under the lock, so that the context can't be destroyed between the check and the post.
         service_->strand().post([self = shared_from_this(), service = service_.get()]
                                 { self->collect(*service); });
         collecting_ = true;
     }
     catch (const std::bad_alloc&)
     {
-        // The next lease that is handed back takes this one along; else its ttl frees it.
+        // Out of memory: this lease is released along with the next one that is handed back, or expires.
         collecting_ = false;
     }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The way from any thread to a manager's strand, and the end of that way when the manager or its context
-// goes.
+// The thread-safe access to a manager's strand, which ends with the manager or its execution context.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -23,10 +22,17 @@ namespace asio = boost::asio;
 
 class lock_service;
 
-/// What leases, deferred operations and cancellation slots hold instead of the manager: it may outlive
-/// everything.
+/// The handle by which leases, pending initiations and cancellation slots refer to the manager.
 ///
-/// Thread-safe. Its lock is never held while anything of the user's runs or is destroyed.
+/// They may outlive the manager and its execution context, so they never refer to either directly. A handle is
+/// created with the manager, opened once and closed by whichever comes first: the destruction of the manager, the end
+/// of its shutdown, or the destruction of the execution context. Then `service()` returns null, and calls complete
+/// with `closed`.
+///
+/// It also takes back the state of leases that are destroyed without a release (`hand_back`): a step on the strand
+/// collects them and releases their keys. The memory is pooled here.
+///
+/// Thread-safe. The mutex is never held while user code runs or user objects are destroyed.
 class gate : public std::enable_shared_from_this<gate>
 {
   public:
@@ -35,28 +41,28 @@ class gate : public std::enable_shared_from_this<gate>
     gate& operator=(const gate&) = delete;
     ~gate();
 
-    /// The manager behind it, from now on; and the end of both when the executor's context goes.
+    /// Sets the manager, and registers for the destruction of the executor's context.
     void open(std::shared_ptr<lock_service> service);
-    /// The manager has gone. What is behind the gate is returned.
+    /// Removes the manager and returns it.
     std::shared_ptr<lock_service> close() noexcept;
-    /// The execution context goes: nothing may touch its executor any more.
+    /// Called when the execution context is destroyed: closes the handle and drops the executor.
     void lose_context() noexcept;
 
-    /// Null once the manager has gone.
+    /// Returns the manager, or null if it has been closed.
     std::shared_ptr<lock_service> service() const noexcept;
-    /// The system's once the context has gone.
+    /// Returns the manager's executor, or the system executor if the context has been destroyed.
     asio::any_io_executor executor() const noexcept;
     clock::time_point now() const noexcept { return outside_->now(); }
-    /// A number that no other operation of the manager has.
+    /// Returns a number that is unique among the operations of the manager.
     std::uint64_t next_operation() noexcept
     {
         return last_operation_.fetch_add(1, std::memory_order_relaxed) + 1;
     }
 
-    /// A lease goes without having been released: the manager does it. Never throws or blocks for long.
+    /// Takes back a lease that is destroyed without a release, for release in the background. Never throws.
     void hand_back(holding& held) noexcept;
 
-    /// A holding from the pool, or a new one.
+    /// Returns a holding from the pool, or a new one.
     holding* take_holding();
     void recycle(holding& unused) noexcept;
 

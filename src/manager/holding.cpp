@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a lease stands for.
+// The state of a lease.
 #include "manager/holding.hpp"
 
 #include "manager/gate.hpp"

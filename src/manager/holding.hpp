@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a lease stands for: a claim that won, how long it is valid, and whether it is still held.
+// The state of a lease: its key and owner id, its validity, and its keeper.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -22,40 +22,45 @@ class gate;
 class keeper;
 class round;
 
-/// Where a holding stands. It only moves forward.
+/// The life of a holding, which only moves forward.
 enum class holding_state : std::uint8_t
 {
-    asked,   // Its round isn't decided, or was lost: nobody has a lease of it.
-    held,    // A lease of it was handed out.
-    lost,    // As held, but it can't be shown to be valid any more, or not for long enough.
-    released // It was given back, or is being given back.
+    asked,   // Its round is pending or was lost: there is no lease.
+    held,    // A lease was handed out.
+    lost,    // The lease isn't known to be valid any more, or not for long enough.
+    released // The release has begun.
 };
 
-/// A place in the line of those who want to extend the same lease.
+/// A coroutine in one of the lists of a holding: waiting to extend it, or watching it.
 struct place_in_line : env::unlinking_hook
 {
     explicit place_in_line(env::wake& waiter) noexcept : waiting{waiter} {}
     env::wake& waiting;
 };
 
-/// An extension in flight whose result the observer is still to be notified of.
+/// A pending extension of which the observer is still to be notified.
 struct unreported_extension : env::unlinking_hook
 {
     explicit unreported_extension(round& votes) noexcept : of{votes} {}
     round& of;
 };
 
-/// In one of the gate's lists: handed back, or unused.
+/// The hook for the gate's lists: handed back, or unused.
 using gate_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<struct gate_lists>>;
-/// In the manager's list of leases.
+/// The hook for the manager's list of leases.
 using lease_hook = boost::intrusive::list_base_hook<
     boost::intrusive::tag<struct lease_list>, boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
-/// A claim with a lease. The state and the validity can be read on any thread; everything else is the
-/// strand's.
+/// The state that a `lease` refers to, and a claim on the masters from the first SET to the last confirmed release.
+///
+/// An acquire takes one from the gate's pool for each attempt and calls `assign`, which draws the owner id. If the
+/// round is won, `hold` starts the validity, and `extend`, `lose`, `disown` and `begin_release` follow. It returns to
+/// the pool when the lease, all operations and all outstanding commands have dropped it.
+///
+/// Key, owner id, state and validity may be read on any thread; everything else belongs to the strand.
 class holding final : public net::claim, public gate_hook, public lease_hook
 {
-    // First, so that they are close together: what everybody asks for.
+    // First, because every access needs them: they share a cache line.
     std::atomic<holding_state> state_{holding_state::asked};
     std::atomic<bool> release_asked_{false};
     std::atomic<clock::rep> valid_until_{0};
@@ -65,7 +70,7 @@ class holding final : public net::claim, public gate_hook, public lease_hook
     holding();
     ~holding() override;
 
-    /// Makes it fresh: a new owner id for a resource.
+    /// Resets the holding for a resource, with a new owner id.
     void assign(
         std::shared_ptr<manager::gate> way, const env::environment& outside, std::string_view prefix,
         std::string_view resource);
@@ -79,35 +84,34 @@ class holding final : public net::claim, public gate_hook, public lease_hook
         return clock::time_point{clock::duration{valid_until_.load(std::memory_order_acquire)}};
     }
 
-    /// Its round was won.
+    /// Starts the validity after a won round.
     void hold(clock::time_point until, clock::time_point confirmed) noexcept;
-    /// An extension that was sent at `sent` was confirmed. Never shortens.
+    /// Prolongs the validity after a confirmed extension that was sent at `sent`. Never shortens it.
     void extend(clock::time_point until, clock::time_point sent) noexcept;
-    /// Ahead of its end: until then nobody else can have it. False if there was nothing to lose.
+    /// Declares the loss, and leaves `valid_until` unchanged. Returns false if it isn't held.
     bool lose(error_code why) noexcept;
-    /// The masters said that the key isn't ours: the end is now. False if there was nothing to lose.
+    /// Declares the loss and ends the validity: the key is missing or not ours. Returns false if it isn't held.
     bool disown() noexcept;
-    /// False if it isn't held.
+    /// Ends the lease and its validity. Returns false if it is neither held nor lost.
     bool begin_release() noexcept;
 
-    /// A release of its own is on its way to the strand: the lease that goes meanwhile has nothing to hand
-    /// back.
+    /// Records that `async_release` was called, so that the destructor of the lease doesn't hand it back as well.
     void ask_release() noexcept { release_asked_.store(true, std::memory_order_relaxed); }
     bool release_asked() const noexcept { return release_asked_.load(std::memory_order_relaxed); }
 
-    /// Of a lost one.
+    /// The reason of the loss.
     error_code lost_because() const noexcept { return lost_because_; }
-    /// Why it can't be extended; empty if it can.
+    /// The reason why it can't be extended; empty if it can.
     error_code why_not_extendable(clock::time_point now) const noexcept;
-    /// When the last attempt was sent that a quorum confirmed.
+    /// The time at which the latest confirmed attempt was sent.
     clock::time_point confirmed() const noexcept { return confirmed_; }
 
-    std::chrono::milliseconds ttl{0}; // The last one that was asked for and, once it is held, granted.
-    env::unlinking_list<place_in_line> extending{}; // The first one has its turn.
-    env::unlinking_list<place_in_line> watching{};  // Those who wait for the loss, or for the release.
+    std::chrono::milliseconds ttl{0};               // As requested last; once held, as confirmed last.
+    env::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
+    env::unlinking_list<place_in_line> watching{};  // Waits for the loss.
     env::unlinking_list<unreported_extension> unreported{}; // Only with an observer.
     std::unique_ptr<keeper> kept;                           // Null unless it is extended in the background.
-    std::unique_ptr<expiry_watch> expiry; // Null unless it isn't, and an observer wants to know its end.
+    std::unique_ptr<expiry_watch> expiry;                   // Null unless an observer waits for its expiry.
 
   private:
     void recycle() noexcept override;

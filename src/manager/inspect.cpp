@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Inspect: asks every master who holds a resource. It takes nothing and changes nothing.
+// Inspect: asks every master for the holder of a resource. Changes nothing.
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
 #include "manager/question.hpp"
@@ -78,7 +78,7 @@ env::flow inspect(lock_service& service, inspect_call call)
     std::string command;
     net::append_inspect(command, service.options().key_prefix + call.resource);
     service.ask(command, *asked);
-    // No lease grows old meanwhile: a master has as long as one that owes an answer ever has.
+    // No validity is at stake, so a master may take as long as an unresponsive connection is tolerated.
     const clock::time_point ends = service.strand().now() + service.options().dead_after;
     const alarm_clock enough{service.strand(), self.wake, ends};
     while (!asked->complete() && service.strand().now() < ends && !self.stopped())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Keeps one lease alive, or sees its end.
+// Extends a lease until it is lost, or declares its expiry.
 #include "manager/keeper.hpp"
 
 #include "core/backoff.hpp"
@@ -29,7 +29,7 @@ void keeper::set_deadline()
 
 void keeper::on_extended(clock::time_point sent, std::chrono::milliseconds ttl)
 {
-    // An older one that is answered late says nothing of the next, nor one that asked for less than is kept.
+    // A late confirmation of an older extension doesn't change the schedule, nor does one for a shorter ttl.
     if (sent < kept_.confirmed() || ttl < schedule_.ttl)
     {
         set_deadline();
@@ -55,15 +55,14 @@ void keeper::on_deadline()
     }
     if (now >= next_)
     {
-        // Should this one stay unanswered, the next one follows after a short while. The first confirmation
-        // moves it.
+        // Unless a confirmation reschedules it, the next attempt follows after the node timeout and a short delay.
         ++unanswered_;
         const config& options = service_.options();
         const core::backoff_policy again{options.retry_delay_min, options.retry_delay_max};
         const clock::duration pause =
             core::backoff_delay(again, unanswered_, clock::duration::zero(), service_.random_number());
         const clock::time_point soonest = now + schedule_.node_timeout;
-        // The last one has to leave the masters their time to answer.
+        // The last attempt leaves the masters a node timeout to answer before the loss.
         next_ = std::min(soonest + pause, std::max(soonest, ends() - schedule_.node_timeout));
         service_.send_extensions(kept_, schedule_.ttl, nullptr);
     }
@@ -77,7 +76,7 @@ expiry_watch::expiry_watch(lock_service& service, holding& watched) : service_{s
 
 void expiry_watch::on_deadline()
 {
-    // It may have been extended meanwhile.
+    // It may have been extended since.
     if (watched_.valid_until() > service_.strand().now())
     {
         service_.strand().arm(*this, watched_.valid_until());

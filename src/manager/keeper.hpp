@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Keeps one lease alive: one deadline for its next extension and for its loss, whichever comes first. And sees the end of
-// one that isn't kept.
+// Keeps one lease alive by extensions, and declares its loss. Also declares the expiry of a lease that isn't kept.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -14,9 +13,11 @@ namespace redlock::manager
 class holding;
 class lock_service;
 
-/// Belongs to the holding that it keeps. The loss depends on nothing but its deadline: no extension that
-/// hangs can hold it up. Extensions fall on the beats of the schedule, and what leases extend in the same turn goes
-/// out in one write for each master.
+/// Extends a kept lease, and declares its loss. Belongs to the holding.
+///
+/// A single deadline is set to the next extension or the loss, whichever comes first. The loss depends on that
+/// deadline alone, so an extension that hangs can't delay it. Extensions are aligned to the beats of the schedule:
+/// leases that are extended in the same step share one write per master.
 class keeper final : private env::deadline
 {
   public:
@@ -24,12 +25,12 @@ class keeper final : private env::deadline
         lock_service& service, holding& kept, const core::lease_schedule& schedule,
         clock::time_point hold_ends);
 
-    /// When the loss is declared, as things stand.
+    /// Returns the time at which the loss is declared unless another extension is confirmed.
     clock::time_point ends() const noexcept;
 
-    /// A quorum has confirmed an extension.
+    /// Called when a quorum has confirmed an extension.
     void on_extended(clock::time_point sent, std::chrono::milliseconds ttl);
-    /// The lease is lost or given back: nothing more to keep.
+    /// Called when the lease is lost or released.
     void stop() noexcept { disarm(); }
 
   private:
@@ -42,11 +43,11 @@ class keeper final : private env::deadline
     core::lease_schedule schedule_;
     clock::time_point hold_ends_;
     clock::time_point next_{};
-    std::uint32_t unanswered_ = 0; // Extensions in a row that weren't confirmed.
+    std::uint32_t unanswered_ = 0; // Consecutive extensions without confirmation.
 };
 
-/// Declares the loss of a lease that isn't kept when its validity ends. Only an observer needs it: who holds the lease
-/// sees the end by the clock.
+/// Declares the loss of a lease that isn't kept when its validity ends. Exists only for an observer: the holder of
+/// the lease reads the clock instead.
 class expiry_watch final : private env::deadline
 {
   public:

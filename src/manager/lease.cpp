@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The face of a lease.
+// The public API of a lease.
 #include <redlock/lease.hpp>
 
 #include "core/validity.hpp"
@@ -23,7 +23,7 @@ lease::~lease()
 
 lease& lease::operator=(lease&& other) noexcept
 {
-    // Moved to itself it stays as it is.
+    // Self-move leaves it unchanged.
     lease given{std::move(other)};
     std::swap(held_, given.held_);
     return *this;

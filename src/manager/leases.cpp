@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What becomes of the leases that were handed out: kept, lost, given back.
+// The leases of a manager: keeping, loss and release.
 #include "manager/lock_service.hpp"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ void lock_service::tell_loss(holding& held) noexcept
     }
 }
 
-/// Before the loss, so that an observer sees what led to it. Where something else did, an extension in flight is given up.
+/// Reports the pending extensions before the loss that they caused. If the loss has another cause, they are dropped.
 void lock_service::report_failed_extensions(holding& held)
 {
     while (!held.unreported.empty())
@@ -81,14 +81,14 @@ bool lock_service::begin_release(holding& held) noexcept
         return false;
     }
     static_cast<lease_hook&>(held).unlink();
-    intrusive_ptr_release(&held); // Whoever releases it keeps it.
+    intrusive_ptr_release(&held); // The caller holds another reference.
     if (held.kept)
     {
         held.kept.reset();
         --kept_leases_;
     }
     held.expiry.reset();
-    // Extensions that wait for their turn find nothing to extend any more.
+    // Extensions that are queued find the lease released.
     notify_all(held.extending);
     notify_all(held.watching);
     tell_closer();

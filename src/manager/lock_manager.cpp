@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The face of the manager: from a call on any thread to a coroutine on the strand.
+// The public API of the manager: from a call on any thread to a coroutine on the strand.
 #include <redlock/lock_manager.hpp>
 
 #include "env/asio_environment.hpp"
@@ -29,8 +29,8 @@ namespace asio = boost::asio;
 using manager::gate;
 using manager::lock_service;
 
-/// Emitting a cancellation signal is not thread-safe, and may happen on any thread: the operation is
-/// cancelled on the strand. It does nothing for an operation that has ended, and for a manager that has gone.
+/// Forwards cancellation to the strand. A signal may be emitted on any thread, also after the operation has completed
+/// or the manager was destroyed, which has no effect.
 template <class Signature>
 void watch_cancellation(
     const std::shared_ptr<gate>& way, detail::completion<Signature>& done, std::uint64_t operation)
@@ -52,7 +52,7 @@ void watch_cancellation(
         });
 }
 
-/// There is no manager any more: the operation ends on the executor that is left.
+/// Completes an operation that found no manager.
 template <class Failure, class... Arguments>
 void complete_closed(
     const std::shared_ptr<gate>& way, report* out, operation what,
@@ -259,7 +259,7 @@ lock_manager::lock_manager(detail::executor_source on, config options)
 
 lock_manager& lock_manager::operator=(lock_manager&& other) noexcept
 {
-    // Moved to itself it stays as it is.
+    // Self-move leaves it unchanged.
     lock_manager given{std::move(other)};
     std::swap(gate_, given.gate_);
     return *this;

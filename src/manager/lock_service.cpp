@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is behind a lock_manager: its life, and what its connections tell.
+// The implementation of a lock_manager: construction, shutdown, and the events of its connections.
 #include "manager/lock_service.hpp"
 
 #include "manager/operations.hpp"
@@ -23,7 +23,7 @@ constexpr std::size_t most_unused_rounds = 4096;
 running::running(lock_service& service, std::uint64_t id, at_shutdown then)
     : wake{service.strand()}, service_{service}, id_{id}, at_shutdown_{then}
 {
-    service_.running_.insert(service_.running_.end(), *this); // Usually the newest.
+    service_.running_.insert(service_.running_.end(), *this); // The hint: its id is usually the largest.
     ++service_.running_count_;
     service_.strand_.expect_more(service_.running_count_ > 1);
 }
@@ -81,7 +81,7 @@ lock_service::lock_service(
 lock_service::~lock_service()
 {
     closer_ = nullptr;
-    // A lease may outlive this, its keeper may not.
+    // The holding of a lease may outlive this object, but its keeper must not.
     leases_.clear_and_dispose(
         [](holding* held)
         {
@@ -89,7 +89,7 @@ lock_service::~lock_service()
             held->expiry.reset();
             intrusive_ptr_release(held);
         });
-    // Before all members: what is suspended refers to them.
+    // First of all, because suspended coroutines refer to the members.
     strand_.destroy_flows();
 }
 
@@ -319,7 +319,7 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
     }
 }
 
-/// Who came before the connections may have what it waits for now.
+/// Wakes the operations that wait for the first connections, if their wait may be over.
 void lock_service::tell_first_ones() noexcept
 {
     const bool tried =

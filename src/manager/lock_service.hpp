@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is behind a lock_manager: its connections, what runs, and what is held. All of it on one strand.
+// The implementation of a lock_manager: its connections, operations and leases, all on one strand.
 #pragma once
 
 #include <redlock/config.hpp>
@@ -35,14 +35,14 @@
 namespace redlock::manager
 {
 
-/// What a shutdown does with an operation that runs.
+/// The effect of a shutdown on a running operation.
 enum class at_shutdown : std::uint8_t
 {
-    stop,  // It ends with `closed`.
-    finish // It is waited for: it gives back what the shutdown would give back.
+    stop,  // The operation ends with `closed`.
+    finish // The shutdown waits for it: a release.
 };
 
-/// An operation that runs, so that it can be cancelled and waited for. It lives in its coroutine.
+/// A running operation, as a local object of its coroutine. Registered so that it can be cancelled and waited for.
 class running
     : public boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
 {
@@ -52,9 +52,9 @@ class running
     running& operator=(const running&) = delete;
     ~running();
 
-    /// It has to end with this error, if it isn't at its end already.
+    /// Makes the operation end with this error, unless it is completing already.
     void stop(error_code why) noexcept;
-    /// Why it has to end; empty while it may go on.
+    /// The error to end with; empty while the operation may continue.
     error_code stopped() const noexcept { return stopped_; }
 
     env::wake wake;
@@ -75,7 +75,7 @@ class running
     error_code stopped_;
 };
 
-/// Wakes an operation at a time.
+/// Wakes an operation at a point in time.
 class alarm_clock final : private env::deadline
 {
   public:
@@ -90,10 +90,27 @@ class alarm_clock final : private env::deadline
     env::wake& waiting_;
 };
 
+/// The central class of a manager: owns the connections, and registers the operations and leases.
+///
+/// It is driven by three kinds of events, each of which is one step of its strand (env/scheduler.hpp):
+///
+/// - A call of the public API. `lock_manager.cpp` reaches this object through the `gate` and calls `enter`, which
+///   starts the operation's coroutine (operations.hpp). The coroutine registers itself as `running`, begins rounds by
+///   the `send_` functions, and waits for its `running::wake`.
+/// - An event of a connection. A reply becomes a vote of its `round`, which wakes the coroutine once the vote decides
+///   something. `on_up`, `on_down` and the other functions of `connection_owner` report the state of the connection.
+/// - A deadline: of a round (its node timeout), of a lease (its next extension or its loss, see keeper.hpp), or of a
+///   waiting coroutine (`alarm_clock`).
+///
+/// The commands of a step are written at its end, and `complete` delivers results after it. No user code runs inside.
+///
+/// The gate owns this object. It ends in one of three ways: by `abort` when the `lock_manager` is destroyed, by the
+/// `shut_down` operation, or without either when the execution context is destroyed. Handlers in flight keep it alive.
+/// Leases refer to the gate only, and may outlive it.
 class lock_service final : public std::enable_shared_from_this<lock_service>, private net::connection_owner
 {
   public:
-    /// `options` have been checked.
+    /// Requires valid `options`.
     lock_service(
         std::shared_ptr<gate> way, asio::any_io_executor executor, config options,
         std::shared_ptr<const env::environment> outside);
@@ -101,10 +118,10 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     lock_service& operator=(const lock_service&) = delete;
     ~lock_service();
 
-    /// Once, before anything else. Throws `system_error` if the system gives no timer.
+    /// Must be called once, before all other members. Throws `system_error` if the system provides no timer.
     void open();
 
-    /// Starts an operation on the strand, for a call of the user's.
+    /// Starts an operation on the strand. May be called on any thread.
     template <class Call>
     void enter(env::flow (*operation)(lock_service&, Call), Call&& call)
     {
@@ -112,36 +129,36 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
                       { operation(*this, std::move(call)); });
     }
 
-    // Everything below is called on the strand.
+    // All members below must be called on the strand.
 
     env::scheduler& strand() noexcept { return strand_; }
     const config& options() const noexcept { return options_; }
     const std::shared_ptr<const report::master_names>& names() const noexcept { return names_; }
     std::chrono::milliseconds node_timeout(std::chrono::milliseconds ttl) const noexcept;
     core::timing timing(std::chrono::milliseconds ttl, std::chrono::milliseconds min_validity) const noexcept;
-    /// Reads nothing that changes: any thread.
+    /// Reads immutable state only: may be called on any thread.
     core::lease_schedule schedule(
         std::chrono::milliseconds ttl, std::optional<std::chrono::milliseconds> extend_every,
         std::optional<std::chrono::milliseconds> stop_margin) const noexcept;
     std::uint64_t random_number() const noexcept;
 
-    /// Nothing new may start.
+    /// True if new operations are refused.
     bool closing() const noexcept { return closing_; }
-    /// Nothing new starts from now on. Whatever may end the wait of a shutdown wakes it.
+    /// Refuses new operations from now on. `closer` is woken by every event that the shutdown may be waiting for.
     void begin_closing(env::wake& closer) noexcept
     {
         closing_ = true;
         closer_ = &closer;
     }
-    /// The shutdown has what it waited for, or has gone.
+    /// Ends the notifications of the shutdown.
     void end_closing() noexcept { closer_ = nullptr; }
     void cancel(std::uint64_t operation) noexcept;
     void stop_all(error_code why) noexcept;
-    /// All but those that a shutdown waits for.
+    /// Stops all operations except those that a shutdown waits for.
     void stop_for_shutdown(error_code why) noexcept;
-    /// The manager has ended: nothing leads to it any more.
+    /// Closes the manager's handle, through which leases and new calls reach this object.
     void leave() noexcept { way_->close(); }
-    /// Why nothing more may start; empty if it may. The one that asks is counted already.
+    /// The error with which a new operation is refused; empty if it is accepted. The caller is counted already.
     error_code refusal() const noexcept
     {
         if (closing_)
@@ -151,7 +168,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         return running_count_ > options_.max_operations ? error_code{errc::too_many_operations}
                                                         : error_code{};
     }
-    /// One acquire more pauses between rounds, if it may.
+    /// Counts another acquire that waits between two rounds. Returns false if the limit is reached.
     bool begin_pause() noexcept
     {
         const bool may = pausing_ < options_.max_waiting_acquires;
@@ -159,80 +176,79 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         return may;
     }
     void end_pause() noexcept { --pausing_; }
-    /// Nothing runs but the one that asks.
+    /// True if only the calling operation is running.
     bool is_alone() const noexcept { return running_count_ == 1; }
     std::size_t running_count() const noexcept { return running_count_; }
-    /// A release has ended without a quorum's confirmation: a shutdown tells so.
+    /// Counts a release that no quorum confirmed, for the result of a shutdown.
     void count_unconfirmed_release() noexcept { ++unconfirmed_releases_; }
     std::size_t unconfirmed_releases() const noexcept { return unconfirmed_releases_; }
-    /// The end without order: what runs is aborted and connections are closed.
+    /// Aborts all operations and closes the connections, without releasing leases.
     void abort();
     void close_connections();
     bool connections_stopped() const noexcept { return stopped_connections_ == connections_.size(); }
 
-    /// Whether a first round still waits for a quorum of masters, and until when at most. No longer than a quorum is
-    /// possible at the first attempt: a master that has refused it isn't waited for.
+    /// True if a first round should still wait for a quorum of masters. Only while a quorum is possible without the
+    /// masters whose first connection attempt has failed, and until `warm_at_latest`.
     bool warming_up() const noexcept;
-    /// Whether some master's very first connection is still being made: for `connect_timeout` at most.
+    /// True while some master's first connection attempt is in progress, for `connect_timeout` at most.
     bool connecting() const noexcept { return connecting_; }
     clock::time_point warm_at_latest() const noexcept { return warm_at_latest_; }
 
     detail::holding_ptr make_holding(std::string_view resource);
     awaited_round send_sets(holding& about, std::chrono::milliseconds ttl, env::wake& listener);
-    /// Asks the master that leads for it, and no other one yet, whether it is our turn.
+    /// Begins a round by asking only the queue master whether our slot has come.
     awaited_round
     ask_for_turn(holding& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener);
-    /// It is: the SET goes to all others.
+    /// Continues that round after a grant: sends the SET to all other masters.
     void send_other_sets(round& begun);
     net::turn_request turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept;
-    /// The master that leads for a resource, of those that are up; empty if none is.
+    /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
     std::optional<std::size_t> leader_of(const holding& about) const noexcept;
-    /// Whether others were seen to stand in line for it.
+    /// True if other clients were recently seen to wait for the resource.
     bool is_crowded(std::string_view resource) const noexcept
     {
         return !crowds_.empty() && crowds_.have(core::stable_hash(resource));
     }
-    /// Whether others want it as well, as the leading master knows.
+    /// Records whether other clients wait for the resource, as reported by its queue master.
     void note_crowd(std::string_view resource, bool others_want_it) noexcept;
-    /// It doesn't say.
+    /// Forgets the resource, because its queue master gave no answer.
     void forget_crowd(std::string_view resource) noexcept { crowds_.forget(core::stable_hash(resource)); }
     /// `listener` may be null.
     awaited_round send_extensions(holding& about, std::chrono::milliseconds ttl, env::wake* listener);
     awaited_round send_releases(holding& about, env::wake& listener);
-    /// A question to all masters.
+    /// Sends a command to all masters, outside of any round.
     void ask(std::string_view command, net::voter& asker);
-    /// How whatever a server said is shown.
+    /// Redacts the messages of servers for display.
     const redactor& redacted() const noexcept { return redactor_; }
-    /// What is known of the masters, without asking.
+    /// Returns what is known of the masters without asking them.
     std::vector<master_examination> describe_masters() const;
-    /// Releases what a lost round may have left. Nobody waits for it.
+    /// Releases all keys that a lost round may have set, without waiting for the answers.
     void give_back(holding& about);
     void release_in_background(holding& about);
 
-    /// The end of a lease: it isn't valid any more, and nothing extends it. False if it had ended before.
+    /// Ends a lease: invalidates it and stops its extensions. Returns false if it had ended before.
     bool begin_release(holding& held) noexcept;
 
-    /// A lease of it was handed out: until its release begins this keeps it, whoever drops the lease, and wherever.
+    /// Registers a new lease, and keeps its state alive until its release begins, even if the lease is destroyed.
     void keep(holding& held) noexcept
     {
         intrusive_ptr_add_ref(&held);
         leases_.push_back(held);
     }
-    /// The observer is notified of its loss if it expires.
+    /// Declares the loss when the validity ends, for an observer.
     void watch_expiry(holding& held);
-    /// From now on it is extended in the background.
+    /// Starts to extend the lease in the background.
     void start_keeping(holding& held, const core::lease_schedule& schedule, time_limit max_hold);
-    /// It can't be shown to be valid any more, or not for long enough. For good; nothing is released before whoever
-    /// holds it says so.
+    /// Declares the lease lost, which is final. Its keys are released only when its holder releases it.
     void lose(holding& held, error_code why) noexcept;
-    /// The same, at once: the masters said that the key isn't ours.
+    /// Declares the lease lost and its validity ended, because the masters reported that the key is missing or not ours.
     void disown(holding& held) noexcept;
-    /// Declares every kept lease lost. Returns until when at the latest one of them was valid.
+    /// Declares all kept leases lost. Returns the latest end of their validity.
     clock::time_point lose_kept_leases(error_code why) noexcept;
     bool has_kept_leases() const noexcept { return kept_leases_ > 0; }
-    /// Takes a lease for release, or null: for the shutdown.
+    /// Returns any lease that isn't released, or null.
     holding* first_lease() noexcept { return leases_.empty() ? nullptr : &leases_.front(); }
-    /// How many answers to releases the masters that are up owe.
+    /// Returns the number of outstanding keys on the connected masters.
     std::size_t owed() const noexcept;
 
     void on_extension_vote(round& of, std::size_t master) noexcept;
@@ -240,11 +256,12 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     bool observed() const noexcept { return notifier_ != nullptr; }
     void notify(event what);
-    /// Notifies the observer that a round has ended, the `number`th of its operation; after a release, of that as well.
+    /// Reports a decided round to the observer, as the `number`th of its operation; after a release, reports that as
+    /// well.
     void notify_round(const round& of, error_code result, std::uint32_t number, clock::duration validity);
 
-    /// Ends an operation: the handler is called on its executor, behind this turn, never inside of the user's call.
-    /// Not inlined for the same reason as `detail::erase`.
+    /// Completes an operation: the handler is called on its executor after this step, never inside the user's call. Not
+    /// inlined, for the same reason as `detail::erase`.
     template <class Signature, class... Arguments>
     [[gnu::noinline]] void complete(detail::completion<Signature>& done, Arguments... arguments)
     {
@@ -291,7 +308,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     clock::time_point warm_at_latest_{};
     bool connecting_ = true;
     std::size_t stopped_connections_ = 0;
-    std::string command_; // Where a command is put together that goes to every master.
+    std::string command_; // Buffer for a command that is sent to every master.
     running_set running_;
     std::size_t running_count_ = 0;
     std::size_t pausing_ = 0;
@@ -303,7 +320,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<std::uint64_t> master_hashes_;
     crowds crowds_;
     net::run_ids run_ids_;
-    std::vector<error_code> last_down_; // Of each master: so that an outage is told once.
+    std::vector<error_code> last_down_; // By master: each outage is reported once.
 };
 
 } // namespace redlock::manager

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The operations of a manager: one coroutine each, with what it was called with.
+// The operations of a manager: a coroutine for each, and its arguments.
 #pragma once
 
 #include <redlock/detail/completion.hpp>
@@ -23,7 +23,7 @@ namespace redlock::manager
 
 class lock_service;
 
-/// How an acquired lease is kept.
+/// The options by which an acquired lease is kept.
 struct keep_order
 {
     time_limit max_hold;
@@ -41,9 +41,9 @@ struct acquire_call
 {
     std::string resource;
     acquire_options options;
-    bool once; // One round, and the answer for whatever it says.
+    bool once; // One round only, whatever its result.
     std::optional<keep_order> keep;
-    report* out; // Null if nobody wants it.
+    report* out; // May be null.
     detail::lease_completion done;
     std::uint64_t id;
 };
@@ -61,7 +61,7 @@ struct release_call
 {
     detail::holding_ptr held;
     report* out;
-    detail::status_completion done; // Empty for a lease that went without having been released.
+    detail::status_completion done; // Empty for a release in the background.
     std::uint64_t id;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One question to all masters that is no round: nothing is held by it, and every answer is waited for.
+// A command to all masters that isn't a round: it leaves no key, and all replies are awaited.
 #pragma once
 
 #include "env/scheduler.hpp"
@@ -13,14 +13,14 @@
 namespace redlock::manager
 {
 
-/// What comes of a question. It outlives its operation by as long as it is unanswered.
+/// Collects the replies. Outlives its operation while replies are pending.
 class answers : public net::voter
 {
   public:
     answers(std::size_t masters, env::wake& listener) noexcept : missing_{masters}, listener_{&listener} {}
 
     bool complete() const noexcept { return missing_ == 0; }
-    /// Nobody waits any more.
+    /// Detaches the listener.
     void ignore() noexcept { listener_ = nullptr; }
 
     void on_vote(std::size_t master, const net::answer& none, clock::time_point) noexcept final
@@ -36,7 +36,7 @@ class answers : public net::voter
     bool append_in_full(std::string&) const final { return false; }
 
   private:
-    /// Each master is heard once: what it answered, or why it didn't.
+    /// Exactly one of these is called per master: with its reply, or with the reason why there is none.
     virtual void take(std::size_t master, const resp::reply& reply) noexcept = 0;
     virtual void take_failure(std::size_t master, const net::answer& none) noexcept = 0;
 
@@ -54,7 +54,7 @@ class answers : public net::voter
     env::wake* listener_;
 };
 
-/// The answers of one operation, which stops listening when it goes.
+/// The reference of an operation to its replies. Detaches the listener on destruction.
 template <class Answers>
 class question
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Release: compare and delete on all masters. Who stops waiting for it doesn't stop it.
+// Release: compare and delete on all masters. Cancellation stops the wait, not the release.
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One fan-out to all masters.
+// One request to all masters.
 #include "manager/round.hpp"
 
 #include "manager/lock_service.hpp"
@@ -29,7 +29,7 @@ void round::begin(redlock::operation what, holding& about, std::chrono::millisec
 void round::ignore() noexcept
 {
     listener_ = nullptr;
-    // It would only wake us up for nothing. An extension goes on by itself, and in its time only.
+    // Without a listener the node timeout has no effect, except on an extension or a pending notification.
     if (what_ != redlock::operation::extend && !unreported_)
     {
         deadline_.disarm();
@@ -129,7 +129,7 @@ void round::report_if_known()
 void round::report_now()
 {
     drop_report();
-    // An extension that was overtaken by the release of its lease neither failed nor succeeded.
+    // An extension that was overtaken by the release of its lease has no result.
     if (what_ == redlock::operation::extend && about_->state() == holding_state::released)
     {
         return;
@@ -203,7 +203,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
         if (said.time_left)
         {
             turn_ = at + *said.time_left;
-            deadline_.disarm(); // Nobody else is asked.
+            deadline_.disarm(); // No other master is asked.
         }
         tell();
     }
@@ -213,12 +213,12 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     }
     else
     {
-        // One of the next votes wakes it, and then what lies behind it is needed: where its operation stands.
+        // One of the next votes wakes the coroutine: prefetch its state.
         env::fetch_soon(listener_, 2 * env::cache_line);
     }
 }
 
-/// Whether whoever waits for this round has something to decide: most votes change nothing.
+/// Returns true if the listener has something to decide. Most votes change nothing.
 bool round::is_worth_telling() const noexcept
 {
     switch (what_)
@@ -250,7 +250,7 @@ bool round::append_in_full(std::string& out) const
         net::append_turn(out, *about_, service_.turn_request(ttl_, in_line_), net::script_form::text);
         return true;
     }
-    // An extension is worth having on every master: only those who gave it back are done with it.
+    // An extension is useful on every master, even after a quorum has confirmed it, until the release begins.
     const bool wanted =
         what_ == redlock::operation::extend && !timed_out_ && about_->state() == holding_state::held;
     if (wanted)
@@ -264,7 +264,7 @@ void round::on_node_timeout()
 {
     timed_out_ = true;
     awaits_turn_ = false;
-    // The answers to an extension count for as long as the lease is valid; of the others the time is over.
+    // Votes of an extension count for as long as the lease is valid. All others are timed out.
     if (what_ != redlock::operation::extend)
     {
         const net::answer none = net::no_answer(vote::timed_out, master_errc::timed_out);

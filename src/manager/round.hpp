@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One fan-out to all masters: who voted what and when, and the deadline of those who haven't.
+// One request to all masters: their votes, and the deadline of those that haven't voted.
 #pragma once
 
 #include <redlock/detail/gate_ptr.hpp>
@@ -23,50 +23,63 @@ namespace redlock::manager
 
 class lock_service;
 
-/// A round in flight. It outlives its operation by as long as commands of it are unanswered.
+/// A round in flight, from the first command to the last reply. It may outlive its operation.
+///
+/// It is driven from three sides, all on the strand:
+///
+/// - `lock_service` calls `begin`, passes the round to the connections with each command, and calls `await_votes`,
+///   which starts the node timeout.
+/// - The connections call `on_vote` once per command: with the reply, or at once if nothing can be sent. A vote that
+///   decides something wakes the listener, which then reads `outcome()` and `result()`.
+/// - The node timeout counts missing votes as timed out. The votes of an extension are accepted later as well, for
+///   as long as the lease is valid.
+///
+/// Commands in flight hold references, so a late reply always finds its round. Afterwards it is reused for another
+/// round.
 class alignas(env::cache_line) round final : public net::voter
 {
   public:
     round(lock_service& service, std::size_t masters);
 
-    /// Makes it fresh. What comes in wakes `listener`, until `ignore`.
+    /// Resets the round. Votes wake `listener`, which may be null, until `ignore`.
     void begin(redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener);
-    /// Nobody listens any more.
+    /// Detaches the listener.
     void ignore() noexcept;
-    /// Sets the deadline of the masters, once everything is sent.
+    /// Starts the node timeout, after all commands were sent.
     void await_votes();
-    /// One master alone was asked, whether it is our turn: its answer wakes the listener, whatever it is.
+    /// The same if only the queue master was asked for our slot. Its answer wakes the listener in any case.
     void await_turn(bool in_line);
-    /// Until that has come, or the node timeout is over.
+    /// True until that answer or the node timeout.
     bool awaits_turn() const noexcept { return awaits_turn_; }
-    /// When it is, by the master that was asked; empty if it didn't say.
+    /// The time of our slot, as the queue master answered; empty if it gave none.
     std::optional<clock::time_point> turn() const noexcept { return turn_; }
-    /// As far as that master knows: others stand in line.
+    /// True if the queue master reported that other clients are waiting.
     bool others_wait() const noexcept { return others_wait_; }
 
     core::verdict outcome() const noexcept { return ballot_.outcome(); }
     const core::ballot& ballot() const noexcept { return ballot_; }
-    /// The node timeout is over. In an extension, votes still count after it.
+    /// True after the node timeout. Votes of an extension are still counted then.
     bool timed_out() const noexcept { return timed_out_; }
-    /// Of a release: so many masters have nothing of it any more that they are a quorum.
+    /// Of a release: a quorum of masters has no key of this owner.
     bool confirmed() const noexcept;
-    /// Of a release: no vote to come makes a difference to `confirmed`.
+    /// Of a release: the pending votes can't change `confirmed` any more.
     bool settled() const noexcept;
 
-    /// What the round ended with is known: the votes that are missing make no difference to its error.
+    /// True if the pending votes can't change the error any more.
     bool has_result() const noexcept;
-    /// That error; empty for a success. What an acquire won has too little validity, or it wouldn't ask.
+    /// That error; empty for success. A won acquire reads as `validity_exhausted`, because it only asks if it got no
+    /// lease.
     error_code result() const noexcept;
-    /// The observer is notified as soon as there is a result, whether or not anything waits for it any more. `number` is
-    /// that of the round in its operation.
+    /// Notifies the observer as soon as there is a result, with or without a listener. `number` is that of the round
+    /// in its operation.
     void report_to_observer(std::uint32_t number);
-    /// The same at once, with what is known: its lease is lost.
+    /// Notifies the observer immediately with the present result, because the lease is lost.
     void report_now();
-    /// The observer isn't notified: the round was given up.
+    /// Cancels the notification of the observer, because the round was abandoned.
     void drop_report() noexcept;
 
-    /// So many masters refuse us for good (wrong password, no permission, bad certificate, not a master of its own) that the others
-    /// are no quorum: another round would end the same.
+    /// True if so many masters refuse permanently (wrong password, no permission, untrusted certificate, not an
+    /// independent master) that the others are no quorum. Another round would end in the same way.
     bool hopeless() const noexcept;
 
     clock::time_point started() const noexcept { return started_; }
@@ -74,14 +87,14 @@ class alignas(env::cache_line) round final : public net::voter
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
     holding& about() const noexcept { return *about_; }
 
-    /// Puts the votes into a report. A pending one whose time is over is reported as timed out.
+    /// Writes the votes to a report. A pending vote after the node timeout is reported as timed out.
     void describe(report& out) const;
 
     void on_vote(std::size_t master, const net::answer& said, clock::time_point at) noexcept override;
     bool append_in_full(std::string& out) const override;
 
   private:
-    /// Why a master gave no answer, and what was said to it.
+    /// The reason for a missing answer, and the server's message.
     struct failing
     {
         error_code reason;
@@ -106,24 +119,24 @@ class alignas(env::cache_line) round final : public net::voter
     bool is_worth_telling() const noexcept;
     void tell() noexcept;
 
-    // What each vote needs, in the first two lines of the processor's cache.
+    // Accessed for each vote: kept within the first two cache lines.
     core::ballot ballot_;
     redlock::operation what_ = redlock::operation::acquire;
     bool timed_out_ = false;
     bool awaits_turn_ = false;
     bool others_wait_ = false;
     bool in_line_ = false;
-    bool unreported_ = false; // The observer has to be notified.
+    bool unreported_ = false; // The observer is still to be notified.
     env::wake* listener_ = nullptr;
     clock::time_point started_{};
     boost::intrusive_ptr<holding> about_;
-    std::array<clock::duration, max_masters> elapsed_{}; // Of each vote that was cast.
+    std::array<clock::duration, max_masters> elapsed_{}; // By master; set with its vote.
 
     lock_service& service_;
     std::chrono::milliseconds ttl_{0};
     std::chrono::milliseconds node_timeout_{0};
     node_deadline deadline_{*this};
-    std::vector<failing> failed_; // Of each master; empty while all that voted answered.
+    std::vector<failing> failed_; // By master; empty if no vote had an error or message.
     std::optional<clock::time_point> turn_{};
     std::uint32_t number_ = 1;
     unreported_extension in_flight_{*this};
@@ -131,7 +144,7 @@ class alignas(env::cache_line) round final : public net::voter
 
 using round_ptr = boost::intrusive_ptr<round>;
 
-/// A round with somebody who waits for it. When this goes, the round goes on without a listener.
+/// The reference of an operation to its round. On destruction, the round continues without a listener.
 class awaited_round
 {
   public:

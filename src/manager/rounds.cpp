@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is sent to all masters in a round, and what the votes of an extension do to its lease.
+// The commands of a round, and the effect of an extension's votes on its lease.
 #include "manager/lock_service.hpp"
 
 #include <utility>
@@ -79,8 +79,8 @@ void lock_service::send_other_sets(round& begun)
     begun.await_votes();
 }
 
-/// The last one's turn is kept for as long as a master has to answer: so much later its question may come. No place is wider
-/// than a pause: by its end everybody asks anyway.
+/// The last slot is kept for another node timeout, by which its question may be late. No slot is wider than the longest
+/// pause, after which all masters are asked anyway.
 net::turn_request lock_service::turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept
 {
     return {ttl, in_line, node_timeout(ttl), options_.retry_delay_max};
@@ -203,8 +203,8 @@ void lock_service::confirm_extension(round& of) noexcept
     holding& held = of.about();
     const clock::time_point now = strand_.now();
     const clock::time_point until = core::valid_until(of.started(), of.ttl(), options_.drift_factor);
-    // A confirmation counts only while what it prolongs is valid; after that, others may have held it in
-    // between. And a loss that is due is due, however the answers that waited with it for us read.
+    // A confirmation counts only while the lease is still valid: after that, another client may have held the resource.
+    // Nor may it revoke a loss that is due, if this process was stopped while the replies were waiting.
     if (held.valid_until() <= now || until <= now || (held.kept && held.kept->ends() <= now))
     {
         return;
@@ -229,8 +229,8 @@ void lock_service::confirm_extension(round& of) noexcept
     }
 }
 
-/// A master that lost the key, or never had it, gets it: but only now that a quorum has just confirmed the
-/// lease, so that a lease that has lapsed is never made again. It doesn't count in this attempt.
+/// Sends the key again to a master that doesn't have it. Only while a quorum has just confirmed the lease, so that an
+/// expired lease is never set again. The vote of the master isn't changed.
 void lock_service::rejoin(round& of, std::size_t master)
 {
     holding& held = of.about();

@@ -1,6 +1,5 @@
-// SPDX-License-Identifier: BSL-1.0
-// Shutdown: what runs ends, what is held is given back, what is owed by masters that are up is waited for, and then
-// the connections go.
+// SPDX-License-Identifier: BSL-1.0 Shutdown: ends operations, releases leases, waits for outstanding keys on
+// connected masters, and closes the connections.
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
 
@@ -13,13 +12,13 @@ namespace redlock::manager
 namespace
 {
 
-// So many leases are given back at the same time: each needs memory for its votes while it is.
+// The number of leases that are released concurrently: each needs memory for its votes.
 constexpr std::size_t most_releases = 512;
 
-// However slowly the masters answer, the waiting for them ends after so many times dead_after.
+// The maximum wait for the masters, in multiples of dead_after.
 constexpr int most_patience = 10;
 
-/// Who stops waiting for the shutdown is told so at once; the shutdown goes on.
+/// Completes a cancelled shutdown at once. The shutdown itself continues.
 void tell_if_stopped(lock_service& service, const running& self, shutdown_call& call)
 {
     if (self.stopped() && call.done.handler)
@@ -47,7 +46,7 @@ env::flow shut_down(lock_service& service, shutdown_call call)
     service.begin_closing(self.wake);
     service.stop_for_shutdown(errc::closed);
 
-    // Nothing is released while its body is still stopping: a rival would come in beside it.
+    // Nothing is released while its body is still stopping, so that no other client acquires the resource meanwhile.
     const clock::time_point bodies_until = service.lose_kept_leases(errc::closed);
     if (service.has_kept_leases())
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Waits until a lease is lost, or given back.
+// Waits until a lease is lost or released.
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
 
@@ -12,8 +12,8 @@ namespace redlock::manager
 namespace
 {
 
-/// Its validity has ended. What has lapsed can't be extended any more: that is final, too. Of a kept lease its keeper says
-/// so, with the reason.
+/// Returns true if the validity of a lease that isn't kept has ended. This is final, because an expired lease can't be
+/// extended. The end of a kept lease is declared by its keeper, with the reason.
 bool lapsed(lock_service& service, const holding& held)
 {
     return !held.kept && held.valid_until() <= service.strand().now();
@@ -29,7 +29,7 @@ env::flow wait_lost(lock_service& service, wait_lost_call call)
     held.watching.push_back(place);
     while (held.state() == holding_state::held && !self.stopped() && !lapsed(service, held))
     {
-        // A kept lease has its keeper for that. The validity of another may have become longer meanwhile.
+        // Only for a lease that isn't kept. Its validity may have been prolonged since the last alarm.
         std::optional<alarm_clock> end;
         if (!held.kept)
         {
@@ -46,7 +46,7 @@ env::flow wait_lost(lock_service& service, wait_lost_call call)
     }
     else if (self.stopped())
     {
-        // A shutdown gives back what it stops, in the same turn perhaps.
+        // Checked before `released`, because a shutdown releases the leases whose waits it stops.
         error = self.stopped();
     }
     else if (held.state() == holding_state::released)
