@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One request to all masters.
+// A request to all masters.
 #include "manager/round.hpp"
 
 #include "manager/lock_service.hpp"

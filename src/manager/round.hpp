@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One request to all masters: their votes, and the deadline of those that haven't voted.
+// A request to all masters: their votes, and the deadline of those that haven't voted.
 #pragma once
 
 #include <redlock/detail/gate_ptr.hpp>
@@ -47,7 +47,7 @@ class alignas(env::cache_line) round final : public net::voter
     void ignore() noexcept;
     /// Starts the node timeout, after all commands were sent.
     void await_votes();
-    /// The same if only the queue master was asked for our slot. Its answer wakes the listener in any case.
+    /// Starts the node timeout, after only the queue master was asked for a slot. Its answer always wakes the listener.
     void await_turn(bool in_line);
     /// True until that answer or the node timeout.
     bool awaits_turn() const noexcept { return awaits_turn_; }
