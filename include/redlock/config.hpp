@@ -29,7 +29,7 @@ struct by_name
 /// The options of a `lock_manager`, given by name: `{.masters = urls, .node_timeout = 20ms}`.
 ///
 /// Durations are whole milliseconds from 1 ms to 1 h. The constructor of the manager checks all options, and throws
-/// `system_error` with `errc::invalid_config` or `errc::invalid_master` for a value out of range.
+/// `system_error` with `errc::invalid_config`, or with `errc::invalid_master` if two masters are the same server.
 struct config
 {
     [[no_unique_address]] detail::by_name by_name = detail::by_name{};

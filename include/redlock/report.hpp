@@ -59,10 +59,9 @@ struct master_report
     short_text detail;
 };
 
-/// The report of an operation's last round. Written once, immediately before the operation completes.
+/// The report of an operation's last round. A value of bounded size: at most `max_masters` entries.
 ///
-/// A value of bounded size: at most `max_masters` entries. Thread safety: not thread-safe. It must not be accessed
-/// until the operation has completed.
+/// Thread safety: not thread-safe. It must not be accessed until the operation has completed.
 class REDLOCK_API report
 {
   public:
@@ -75,7 +74,7 @@ class REDLOCK_API report
     std::chrono::nanoseconds elapsed{0};
     /// The time limit of each master in the last round, counted from its start.
     std::chrono::milliseconds node_timeout{0};
-    /// The validity when the round was decided; 0 unless the lease was acquired or extended.
+    /// The remaining validity of the lease after an acquire or extension; 0 if there is none, and for a release.
     std::chrono::nanoseconds validity{0};
     /// The invalid argument, with its value and the allowed range; empty unless `result` is one of the
     /// `errc::invalid_...` errors.
