@@ -78,8 +78,8 @@ class alignas(env::cache_line) round final : public net::voter
     /// Cancels the notification of the observer, because the round was abandoned.
     void drop_report() noexcept;
 
-    /// True if so many masters refuse permanently (wrong password, no permission, untrusted certificate, not an
-    /// independent master) that the others are no quorum. Another round would end in the same way.
+    /// True if too many masters refuse permanently (wrong password, no permission, untrusted certificate, not an
+    /// independent master) to leave a quorum. Another round would end in the same way.
     bool hopeless() const noexcept;
 
     clock::time_point started() const noexcept { return started_; }
