@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The random delay before something is tried again.
+// The random delay before a retry.
 #include "core/backoff.hpp"
 
 #include <algorithm>

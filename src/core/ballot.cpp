@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The votes of one round, and what they decide.
+// The votes of one round, and their result.
 #include "core/ballot.hpp"
 
 #include <cassert>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The votes of one round, and what they decide. A value: votes in, verdict out.
+// The votes of one round, and their result. A plain value.
 #pragma once
 
 #include <redlock/vote.hpp>
@@ -10,32 +10,32 @@
 namespace redlock::core
 {
 
-/// What the votes of a round say so far.
+/// The result of a round so far.
 enum class verdict : std::uint8_t
 {
-    undecided, // A quorum of grants is still possible and not yet there.
+    undecided, // A quorum of grants has not been reached, but still can be.
     won,       // A quorum granted.
-    lost       // A quorum of grants can't be reached any more.
+    lost       // A quorum of grants can no longer be reached.
 };
 
-/// Why a round was lost.
+/// The reason why a round was lost.
 enum class refusal : std::uint8_t
 {
-    unknown,  // Votes are pending that make the difference between the other two.
-    held,     // A quorum answered; it is somebody else's.
-    no_quorum // Fewer than a quorum answered granted or held, whatever the pending votes will be.
+    unknown,  // The pending votes decide between the other two.
+    held,     // A quorum answered, but too few granted: another client holds or acquires the resource.
+    no_quorum // Fewer than a quorum answer granted or held, whatever the pending votes are.
 };
 
-/// The votes of one round over N masters. The quorum is of N, whatever is reachable.
+/// The votes of one round over N masters. The quorum is a majority of all N masters, including unreachable ones.
 class ballot
 {
   public:
     /// `masters` is 1 to `max_masters`.
     explicit ballot(std::size_t masters) noexcept;
 
-    /// Books a master's vote. Its first one counts; true if this was it.
+    /// Records a master's vote, unless it has voted already. Returns whether the vote was recorded.
     bool cast(std::size_t master, vote value) noexcept;
-    /// Books `value` for every master whose vote is pending.
+    /// Records `value` for every master whose vote is pending.
     void cast_pending(vote value) noexcept;
 
     vote of(std::size_t master) const noexcept { return votes_[master]; }
@@ -44,9 +44,9 @@ class ballot
     std::size_t count(vote value) const noexcept { return counts_[static_cast<std::size_t>(value)]; }
 
     verdict outcome() const noexcept;
-    /// Of a lost round.
+    /// Returns the reason why the round was lost. Meaningful only for a lost round.
     refusal why_lost() const noexcept;
-    /// So many masters said "not yours" that the others are no quorum.
+    /// Returns whether the masters that did not vote `held` ("not ours", in an extension) are fewer than a quorum.
     bool disowned() const noexcept;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whether a master's clock goes as ours does.
+// Detects jumps and a different speed of a master's clock.
 #include "core/clock_watch.hpp"
 
 #include "core/validity.hpp"
@@ -16,10 +16,11 @@ namespace
 constexpr std::chrono::minutes anchor_age{1};
 constexpr std::chrono::microseconds longest_jump{std::chrono::hours{24 * 365 * 100}};
 
-/// By how much a master's clock went on, whatever it was set to: at most a hundred years either way.
+/// Returns by how much a master's clock advanced. Limited to a hundred years in either direction, because a clock may
+/// have been set to any value.
 clock::duration between(std::chrono::microseconds then, std::chrono::microseconds now) noexcept
 {
-    // Where signed numbers could overflow.
+    // The difference of two signed values could overflow.
     const auto as_bits = [](std::chrono::microseconds time)
     { return static_cast<std::uint64_t>(time.count()); };
     const bool ahead = now >= then;

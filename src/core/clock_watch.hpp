@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whether a master's clock goes as ours does. Values only.
+// Detects jumps and a different speed of a master's clock. No I/O, no clock.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -10,26 +10,26 @@
 namespace redlock::core
 {
 
-/// What a master's clock showed at some time between two of ours.
+/// A reading of a master's clock, taken between two readings of our clock.
 struct clock_reading
 {
     clock::time_point sent;
     clock::time_point received;
-    std::chrono::microseconds theirs; // Since 1970.
+    std::chrono::microseconds theirs; // Since the Unix epoch.
 };
 
-/// Compares each reading with the one before it, for jumps, and with one that is about a minute old, for clocks that
-/// run at another speed. What they are off against each other may change by drift_factor × time + 2 ms, as validity
-/// assumes, beyond what the round trips leave open.
+/// Compares each reading of a master's clock with the previous one, to detect jumps, and with one that is about a
+/// minute old, to detect a different speed. The offset between the clocks may change by drift_factor × time + 2 ms,
+/// which is what the validity allows for, in addition to the uncertainty of the round trips.
 class clock_watch
 {
   public:
     explicit clock_watch(double drift_factor) noexcept : factor_{drift_factor} {}
 
-    /// By how much more than allowed their clock has gone ahead since (negative: fallen behind); empty while all is
-    /// well. What was told is not told again: it goes on from this reading.
+    /// Adds a reading. If the clocks deviate by more than is allowed, returns by how much theirs advanced more than
+    /// ours (negative: less). A deviation is reported once: later readings are compared with this one.
     std::optional<clock::duration> add(const clock_reading& now);
-    /// The connection leads somewhere else now, perhaps.
+    /// Forgets all readings, because the connection may lead to another server.
     void forget() noexcept;
 
   private:

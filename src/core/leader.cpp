@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which master leads for a resource.
+// The queue master of a resource.
 #include "core/leader.hpp"
 
 namespace redlock::core
@@ -17,7 +17,7 @@ std::uint64_t stable_hash(std::string_view text) noexcept
 
 std::uint64_t claim_to_lead(std::uint64_t master, std::uint64_t key) noexcept
 {
-    // Every bit of both counts for every bit of the result (the last step of SplitMix64, by Steele, Lea and Flood).
+    // The finalizer of SplitMix64 (Steele, Lea, Flood): every input bit affects every bit of the result.
     std::uint64_t mixed = master ^ (key * 0x9e3779b97f4a7c15);
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
     mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which master leads for a resource: the one where those who were refused stand in line. Every client finds the same one,
-// whatever the order in which it was told of them, and resources are spread over all of them.
+// Selects the queue master of a resource: the master at which refused clients queue. All clients select the same one,
+// in whatever order their masters are configured, and resources are spread over all masters.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 namespace redlock::core
 {
 
-/// The same in every process and every version: FNV-1a of 64 bits
-/// (Fowler, Noll, Vo; https://datatracker.ietf.org/doc/html/rfc9923).
+/// Returns the 64-bit FNV-1a hash (https://datatracker.ietf.org/doc/html/rfc9923). It is the same in every process and
+/// every version.
 std::uint64_t stable_hash(std::string_view text) noexcept;
 
-/// Of the masters that can be asked, the one with the highest claim leads. Takes hashes: of its name, of the key.
-/// Rendezvous hashing (Thaler, Ravishankar, 1998): when one is gone, only what it led for gets another leader.
+/// Returns the weight of a master for a key, from the hashes of the master's name and of the key. Of the connected
+/// masters, the one with the highest weight is the queue master. This is rendezvous hashing (Thaler, Ravishankar,
+/// 1998): if a master is disconnected, only the resources that were assigned to it get another queue master.
 std::uint64_t claim_to_lead(std::uint64_t master, std::uint64_t key) noexcept;
 
 } // namespace redlock::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// When a kept lease is extended, and when its loss is declared.
+// The times at which a kept lease is extended and its loss is declared.
 #include "core/lease_schedule.hpp"
 
 #include "core/milliseconds_text.hpp"
@@ -16,7 +16,7 @@ namespace
 using std::chrono::milliseconds;
 
 constexpr milliseconds longest_beat{25};
-constexpr int beats = 200; // In the time from one extension to the next, at least.
+constexpr int beats = 200; // The minimum number of beats per extend_every.
 
 } // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Milliseconds in a sentence.
+// Formats milliseconds for messages.
 #pragma once
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a server's error replies mean for a lock.
+// The meaning of a server's error replies for a lock.
 #include "core/server_error.hpp"
 
 #include <array>
@@ -51,7 +51,7 @@ server_error classify(std::string_view reply) noexcept
     {
         return server_error::unknown_command;
     }
-    // What a user mayn't do in a script has no code of its own: Redis 7.0; Redis 7.2 and Valkey.
+    // ACL violations within a script have no error code. The texts of Redis 7.0, and of Redis 7.2 and Valkey:
     if (reply.starts_with("ERR The user executing the script can't run this command") ||
         reply.starts_with("ERR ACL failure in script"))
     {
@@ -79,7 +79,7 @@ release_after after_error(server_error error) noexcept
     case server_error::wrong_type:
     case server_error::unknown_command:
         return release_after::given_up;
-    case server_error::no_script: // Though it was sent the script in full.
+    case server_error::no_script: // The full script was refused as well, or there was no room to send it.
     case server_error::other:
         return release_after::again_at_first;
     case server_error::none:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a server's error replies mean for a lock.
+// The meaning of a server's error replies for a lock.
 #pragma once
 
 #include <cstdint>
@@ -8,40 +8,42 @@
 namespace redlock::core
 {
 
-/// The errors that are told apart, by the first word of the reply.
+/// The kinds of error replies, recognised by the beginning of the text.
 enum class server_error : std::uint8_t
 {
-    none,             // It is no error.
-    no_script,        // NOSCRIPT: it doesn't know the script; the command did not run.
-    loading,          // LOADING: it reads its data from disk; soon over.
-    busy,             // BUSY: a slow script runs; over some time.
-    read_only,        // READONLY, MASTERDOWN: it isn't a master, or not any more.
-    no_replicas,      // NOREPLICAS: too few replicas follow; nothing is written, not even a release.
-    misconfigured,    // MISCONF: it can't save; nothing is written.
-    out_of_memory,    // OOM: nothing new is stored.
-    authentication,   // NOAUTH, WRONGPASS: we aren't let in.
-    no_permission,    // NOPERM: the ACL forbids this command.
+    none,             // Not an error.
+    no_script,        // NOSCRIPT: the server doesn't know the script; the command did not run.
+    loading,          // LOADING: the server is loading its data from disk.
+    busy,             // BUSY: a slow script is running.
+    read_only,        // READONLY, MASTERDOWN: the server is a replica.
+    no_replicas,      // NOREPLICAS: too few replicas are connected; all writes are refused.
+    misconfigured,    // MISCONF: the server can't save its data; all writes are refused.
+    out_of_memory,    // OOM: maxmemory is reached; new keys are refused.
+    authentication,   // NOAUTH, WRONGPASS: the password is missing or wrong.
+    no_permission,    // NOPERM: the ACL forbids the command.
     too_many_clients, // "max number of clients reached".
     cluster,          // MOVED, ASK, CLUSTERDOWN, CROSSSLOT, TRYAGAIN: a node of a Redis Cluster.
-    wrong_type,       // WRONGTYPE: the key has another type than a lock's, so it isn't ours.
-    unknown_command,  // "unknown command": it was renamed away, or never existed.
-    other             // Anything else; the command may have run.
+    wrong_type,       // WRONGTYPE: the key has another type, so it is not one of our locks.
+    unknown_command,  // "unknown command": the server doesn't have the command, or it was renamed.
+    other             // Any other error; the command may have run.
 };
 
+/// Returns the kind of an error reply.
 server_error classify(std::string_view reply) noexcept;
 
-/// Whether a SET that was answered with this error cannot have written its key.
+/// Returns whether a SET that was answered with this error cannot have written its key.
 bool rules_out_a_key(server_error error) noexcept;
 
-/// What becomes of a release that was answered with this error.
+/// The consequence of an error reply to a release.
 enum class release_after : std::uint8_t
 {
     again,          // A temporary refusal: the key stays outstanding, and the release is repeated.
-    again_at_first, // Unknown: repeated, unless the master has refused several times in a row.
-    given_up,       // A permanent refusal: the ttl frees the key.
-    reconnect,      // As given_up; and the server is no longer what it was, so the connection is closed.
+    again_at_first, // An unknown error: repeated, unless the master has refused several times in a row.
+    given_up,       // A permanent refusal: the release ends, and the ttl frees the key.
+    reconnect,      // As given_up; the connection is closed too, as the server no longer is a master.
 };
 
+/// Returns the consequence of an error reply to a release.
 release_after after_error(server_error error) noexcept;
 
 } // namespace redlock::core

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How long a lease can be relied on, and which times are allowed.
+// The validity of a lease, and the limits of its times.
 #include "core/validity.hpp"
 
 #include "core/milliseconds_text.hpp"
@@ -32,8 +32,8 @@ bool leaves_validity(const timing& given, milliseconds ttl)
     return ttl > node_timeout_of(given, ttl) + drift_in_whole_ms(ttl, given.drift_factor);
 }
 
-/// The smallest ttl that leaves a validity. What it must exceed grows slower than the ttl, so it can be
-/// halved down.
+/// Returns the smallest ttl that leaves a validity. Bisection finds it, because node timeout and drift grow more slowly
+/// than the ttl.
 milliseconds smallest_ttl(const timing& given)
 {
     milliseconds low{0};
@@ -50,7 +50,7 @@ milliseconds smallest_ttl(const timing& given)
 
 clock::duration drift(milliseconds ttl, double factor) noexcept
 {
-    // A ttl that can't be used has a drift as well, until it is refused: as much as can be doubled and added to.
+    // An invalid ttl is refused only later. The limit allows callers to double its drift and to add to it.
     constexpr auto most = static_cast<double>(clock::duration::max().count() / 4);
     const double in_ns = std::chrono::duration<double, clock::period>{ttl}.count() * factor;
     return clock::duration{static_cast<clock::rep>(std::ceil(std::clamp(in_ns, -most, most)))} +
@@ -93,7 +93,7 @@ std::string ttl_complaint(const timing& given)
                        in_ms(smallest_ttl(given)) + " to " + in_ms(max_ttl) + " (100 years)";
     if (in_range)
     {
-        text += "; of this one, " + in_ms(node_timeout_of(given, given.ttl)) + " of node timeout and " +
+        text += "; " + in_ms(node_timeout_of(given, given.ttl)) + " of node timeout and " +
                 in_ms(drift_in_whole_ms(given.ttl, given.drift_factor)) + " of drift leave no validity";
     }
     return text;
