@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How numbers are written in RESP, by servers that print them: strict, and the same in every locale.
+// The syntax of numbers in RESP, as servers write them. Strict, and independent of the locale.
 #include "resp/numbers.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string_view without_minus(std::string_view text) noexcept
 
 } // namespace
 
-// One or more digits, as they are printed: no zeros in front.
+// One or more digits without leading zeros.
 bool is_plain_number(std::string_view text) noexcept
 {
     const char* const end = text.data() + text.size();
@@ -39,7 +39,7 @@ bool is_big_number(std::string_view text) noexcept
     return is_plain_number(without_minus(text)) && text != "-0";
 }
 
-// What "%.17g" prints: digits, a fraction, an exponent, or inf and nan.
+// The output of "%.17g": digits, a fraction, an exponent; or inf or nan.
 bool is_double(std::string_view text) noexcept
 {
     text = without_minus(text);

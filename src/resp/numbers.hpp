@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// How numbers are written in RESP.
+// The syntax of numbers in RESP.
 #pragma once
 
 #include <string_view>
@@ -7,11 +7,12 @@
 namespace redlock::resp
 {
 
-/// One or more digits, without zeros in front.
+/// Returns whether `text` is one or more digits without leading zeros.
 bool is_plain_number(std::string_view text) noexcept;
-/// The same, perhaps with a minus; not "-0".
+/// Returns whether `text` is a plain number with an optional minus sign, other than "-0".
 bool is_big_number(std::string_view text) noexcept;
-/// Digits, perhaps with a minus, a fraction and an exponent, as "%.17g" prints them; or inf or nan.
+/// Returns whether `text` is a number as printed by "%.17g": digits with an optional minus sign, fraction and exponent,
+/// or inf or nan.
 bool is_double(std::string_view text) noexcept;
 
 } // namespace redlock::resp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What can be wrong with a RESP stream, in words.
+// The messages of parse errors.
 #include "resp/parse_error.hpp"
 
 namespace redlock::resp

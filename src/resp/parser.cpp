@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Reads RESP2 and RESP3. What is wrong is decided by the bytes alone: the same stream gives the same replies
-// and the same error, however it is cut into pieces.
+// Parses RESP2 and RESP3. The result depends on the bytes alone: a stream gives the same replies and the same error,
+// however it is divided into reads.
 #include "resp/parser.hpp"
 
 #include "resp/numbers.hpp"
@@ -17,7 +17,7 @@ namespace
 {
 
 constexpr std::size_t longest_integer = 20; // "-9223372036854775808"
-constexpr std::size_t longest_length = 10;  // more digits than any limit has
+constexpr std::size_t longest_length = 10;  // More digits than any limit has.
 
 } // namespace
 
@@ -26,7 +26,7 @@ parser::parser(limits bounds)
       capacity_{bounds.reply_bytes + read_room},
       buffer_{std::make_unique_for_overwrite<char[]>(capacity_)}
 {
-    // A line is part of a reply. This also keeps line_bytes + 1 from overflowing.
+    // A line is part of a reply. The limit also keeps line_bytes + 1 from overflowing.
     limits_.line_bytes = std::min(limits_.line_bytes, limits_.reply_bytes);
     open_.reserve(limits_.depth);
 }
@@ -37,7 +37,7 @@ std::span<char> parser::prepare()
 {
     if (error_ != parse_error::none || begin_ == end_)
     {
-        begin_ = cursor_ = scanned_ = end_ = 0; // Nothing is kept: the front is free, and warm in the cache.
+        begin_ = cursor_ = scanned_ = end_ = 0; // Nothing to keep: reuse the front, which is in the cache.
     }
     else if (capacity_ - end_ < least_room && begin_ > 0)
     {
@@ -46,12 +46,12 @@ std::span<char> parser::prepare()
     return {buffer_.get() + end_, capacity_ - end_};
 }
 
-// Once for a reply at most: it is moved to the front and stays there, and the room behind it suffices.
+// Happens at most once for each reply, since the room that follows it is then sufficient.
 void parser::move_to_front() noexcept
 {
     if (cursor_ == begin_)
     {
-        nodes_.clear(); // They belong to a reply that was handed out, and its bytes go away.
+        nodes_.clear(); // They belong to the previous reply, whose bytes are overwritten.
     }
     std::memmove(buffer_.get(), buffer_.get() + begin_, end_ - begin_);
     for (node& moved : nodes_)
@@ -83,7 +83,8 @@ void parser::reset() noexcept
     reply_ = {};
 }
 
-// The bytes behind the longest reply are not looked at, so that they can't change what is wrong with it.
+// The end of the bytes that are parsed. Bytes beyond the longest permitted reply are ignored, so that the error doesn't
+// depend on how many of them have been read.
 const char* parser::visible_end() const noexcept
 {
     return buffer_.get() + begin_ + std::min(end_ - begin_, limits_.reply_bytes);
@@ -108,7 +109,7 @@ const reply* parser::next()
             return &reply_;
         }
     }
-    while (true) // Every turn consumes bytes or is the last one.
+    while (true) // Each iteration consumes bytes or is the last one.
     {
         switch (read_element())
         {
@@ -135,7 +136,7 @@ const reply* parser::next()
     }
 }
 
-// What nearly all replies to a lock client are, a digit or OK, if it is there as a whole. Everything else takes the long way.
+// A fast path for the most common replies, a single digit or OK, if they are complete.
 bool parser::read_short_reply()
 {
     constexpr std::string_view ok = "+OK\r\n";
@@ -156,11 +157,11 @@ bool parser::read_short_reply()
     return false;
 }
 
-// Counts the value that was just read as an element, then every aggregate that is complete with it. True when
-// that was the root.
+// Counts the value that has just been read as an element of the innermost aggregate, and closes each aggregate that is
+// complete. Returns true if the root is complete.
 bool parser::close_aggregates() noexcept
 {
-    while (!open_.empty()) // At most limits_.depth turns.
+    while (!open_.empty()) // At most limits_.depth iterations.
     {
         open_aggregate& innermost = open_.back();
         if (--innermost.missing > 0)
@@ -171,7 +172,7 @@ bool parser::close_aggregates() noexcept
         open_.pop_back();
         if (closed.is_attribute)
         {
-            // It stands in front of a value and is none: it is no element, and no reply.
+            // An attribute precedes a value; it is neither an element nor a reply.
             nodes_.erase(nodes_.begin() + closed.first_node, nodes_.end());
             return false;
         }
@@ -231,7 +232,7 @@ parser::progress parser::read_element()
     }
 }
 
-// What is one line: everything but bulks and aggregates.
+// Reads an element that consists of one line: all types except bulks and aggregates.
 parser::progress parser::read_line(kind type, std::size_t longest, parse_error when_longer)
 {
     line found;
@@ -246,7 +247,7 @@ parser::progress parser::read_line(kind type, std::size_t longest, parse_error w
     {
         std::int64_t value = 0;
         const auto [stop, problem] = std::from_chars(found.begin, found.end, value);
-        // from_chars is content with zeros in front and with "-0", which no server writes.
+        // from_chars accepts leading zeros and "-0", which no server writes.
         const bool is_odd = text.size() > 1 && (text[0] == '0' || (text[0] == '-' && text[1] == '0'));
         return problem != std::errc{} || stop != found.end || is_odd ? fail(parse_error::bad_integer)
                                                                      : add(type, 0, value, {}, found.after());
@@ -265,7 +266,7 @@ parser::progress parser::read_line(kind type, std::size_t longest, parse_error w
 
 parser::progress parser::read_bulk(kind type)
 {
-    // The header is read anew whenever the bytes behind it weren't all there: it is a dozen bytes at most.
+    // The header, a dozen bytes at most, is parsed again if the body was incomplete.
     line header;
     std::uint64_t length = 0;
     if (const progress state = find_length(header, length); state != progress::value)
@@ -281,7 +282,7 @@ parser::progress parser::read_bulk(kind type)
     const auto before = static_cast<std::size_t>(body - (buffer_.get() + begin_));
     if (before + length + 2 > limits_.reply_bytes)
     {
-        return fail(parse_error::reply_too_long); // Now, not after it has come.
+        return fail(parse_error::reply_too_long); // Known from the header, before the body has been received.
     }
     if (static_cast<std::size_t>(visible_end() - body) < length + 2)
     {
@@ -320,7 +321,7 @@ parser::progress parser::read_aggregate(kind type, std::uint32_t nodes_per_eleme
     }
     if (type == kind::push && length == 0)
     {
-        return fail(parse_error::bad_length); // Its first element says what it is.
+        return fail(parse_error::bad_length); // A push has at least its type.
     }
     if (open_.size() >= limits_.depth)
     {
@@ -350,7 +351,7 @@ parser::progress parser::read_aggregate(kind type, std::uint32_t nodes_per_eleme
     return progress::opened;
 }
 
-// The line behind the type byte at the cursor.
+// Finds the line that follows the type byte at the cursor.
 parser::progress parser::find_line(std::size_t longest, parse_error when_longer, line& found) noexcept
 {
     const char* const from = buffer_.get() + cursor_ + 1;
@@ -382,7 +383,7 @@ parser::progress parser::find_line(std::size_t longest, parse_error when_longer,
     return progress::value;
 }
 
-// A line that is a length, or "-1": what that means depends on the type.
+// Finds a line that is a length. For "-1", whose meaning depends on the type, `length` is unchanged.
 parser::progress parser::find_length(line& found, std::uint64_t& length) noexcept
 {
     if (const progress state = find_line(longest_length, parse_error::bad_length, found);
@@ -406,7 +407,7 @@ parser::progress parser::find_length(line& found, std::uint64_t& length) noexcep
     return progress::value;
 }
 
-// A node for the element at the cursor, which moves on to `after`.
+// Adds a node for the element at the cursor, and advances the cursor to `after`.
 parser::progress
 parser::add(kind type, std::uint32_t size, std::int64_t integer, std::string_view text, const char* after)
 {

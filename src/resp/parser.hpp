@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Reads RESP2 and RESP3 replies and pushes from bytes that arrive in pieces of any size.
+// An incremental parser of RESP2 and RESP3 replies and pushes.
 #pragma once
 
 #include "resp/parse_error.hpp"
@@ -15,64 +15,64 @@
 namespace redlock::resp
 {
 
-/// How much one reply may ask for. A server that sends more is not one that this client talks to.
+/// The limits of one reply. A larger reply is an error.
 struct limits
 {
-    std::uint8_t depth = 8;              // aggregates inside each other; the attributes of a reply count too
-    std::uint32_t elements = 1024;       // of all aggregates of the reply together, attributes included
-    std::size_t reply_bytes = 64 * 1024; // of the reply as it was sent, from the first type byte on
-    std::size_t line_bytes = 64 * 1024;  // of a simple string or error, a double or a big number
+    std::uint8_t depth = 8;              // Nested aggregates, including attributes.
+    std::uint32_t elements = 1024;       // Elements of all aggregates of the reply, including attributes.
+    std::size_t reply_bytes = 64 * 1024; // The whole reply, from its first type byte on.
+    std::size_t line_bytes = 64 * 1024;  // A simple string or error, a double or a big number.
 };
 
-/// The read buffer of one connection, and the replies in it.
+/// The read buffer of one connection, and the parser of the replies in it.
 ///
-/// Read into prepare(), say how much it was with commit(), then call next() until it returns nullptr. Replies
-/// are views into the buffer: they live until the next call of next(), prepare() or reset().
+/// Read into the buffer that prepare() returns, call commit() with the number of bytes read, then call next() until it
+/// returns nullptr. Replies are views into the buffer: they are valid until the next call of next(), prepare() or
+/// reset().
 ///
-/// The buffer is allocated once, at limits::reply_bytes + read_room; the nodes of a reply are bounded by
-/// limits::elements. Attributes (RESP3's "|") are read, counted against the limits of the reply that they
-/// belong to, and dropped.
+/// The buffer is allocated once, with limits::reply_bytes + read_room bytes; the number of nodes is bounded by
+/// limits::elements. Attributes (RESP3's "|") are parsed, counted against the limits of their reply, and discarded.
 class parser
 {
   public:
-    /// Beside the longest reply there is always room for so many bytes.
+    /// The size of the buffer in excess of the longest reply.
     static constexpr std::size_t read_room = 16 * 1024;
-    /// prepare() makes room for so many bytes.
+    /// The minimum number of bytes that prepare() provides.
     static constexpr std::size_t least_room = 4 * 1024;
 
     explicit parser(limits bounds = {});
     parser(const parser&) = delete;
     parser& operator=(const parser&) = delete;
 
-    /// Where the next bytes are to be read into: least_room bytes or more, if next() returned nullptr before.
-    /// (Else it may be less, down to nothing.) A parser with an error throws away what is read.
+    /// Returns the buffer for the next read: at least least_room bytes if next() has returned nullptr, otherwise
+    /// possibly fewer or none. After an error, the bytes read are discarded.
     std::span<char> prepare();
-    /// So many bytes were read into what prepare() returned.
+    /// Makes the first `bytes` bytes of the buffer available to the parser.
     void commit(std::size_t bytes) noexcept;
-    /// The next complete reply. nullptr when more bytes are needed, or when there is an error: it stays.
+    /// Returns the next complete reply, or nullptr if more bytes are needed or after an error, which is permanent.
     const reply* next();
     parse_error error() const noexcept { return error_; }
-    /// Forgets everything but its memory: for a new connection.
+    /// Resets everything except the memory, for a new connection.
     void reset() noexcept;
 
   private:
-    // How an attempt to read one element went.
+    // The result of parsing one element.
     enum class progress : std::uint8_t
     {
-        value,   // A scalar, or an aggregate without elements: it is complete.
-        opened,  // The header of an aggregate: its elements follow.
-        skipped, // An attribute without elements: nothing to keep.
-        starved, // The element isn't there as a whole; nothing was changed.
-        broken   // error_ says why.
+        value,   // A complete scalar, or an aggregate without elements.
+        opened,  // The header of an aggregate, whose elements follow.
+        skipped, // An attribute without elements, which is discarded.
+        starved, // The element is incomplete; no state was changed.
+        broken   // An error, which is in error_.
     };
-    // An aggregate whose elements are being read.
+    // An aggregate whose elements are being parsed.
     struct open_aggregate
     {
-        std::uint32_t missing;    // elements that are still to come
-        std::uint32_t first_node; // of an attribute: where the nodes begin that are to be dropped
+        std::uint32_t missing;    // The number of elements that are still missing.
+        std::uint32_t first_node; // For an attribute: the first node to discard.
         bool is_attribute;
     };
-    // A line without its type byte and line end.
+    // A line without its type byte and its line end.
     struct line
     {
         const char* begin;
@@ -99,15 +99,15 @@ class parser
     limits limits_;
     std::size_t capacity_;
     std::unique_ptr<char[]> buffer_;
-    // Offsets into buffer_, in this order.
-    std::size_t begin_ = 0;   // the reply that is being read
-    std::size_t cursor_ = 0;  // its first element that isn't read yet
-    std::size_t scanned_ = 0; // of a line that isn't complete: what holds no line end
-    std::size_t end_ = 0;     // what was read from the connection
+    // Offsets into buffer_, in ascending order.
+    std::size_t begin_ = 0;   // The start of the current reply.
+    std::size_t cursor_ = 0;  // The start of its next element.
+    std::size_t scanned_ = 0; // The end of the part of an incomplete line that was searched for the line end.
+    std::size_t end_ = 0;     // The end of the bytes that were read.
 
     std::vector<node> nodes_;
     std::vector<open_aggregate> open_;
-    std::uint32_t elements_ = 0; // that the headers of the reply have announced so far
+    std::uint32_t elements_ = 0; // The number announced by the headers of the current reply so far.
     parse_error error_ = parse_error::none;
     reply reply_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Writes commands as RESP. Every argument is a bulk string: its length goes first, so its bytes need no care.
+// Serialises commands as RESP. Each argument is a bulk string with its length, so its bytes need no escaping.
 #include "resp/serialise.hpp"
 
 #include <algorithm>
@@ -32,9 +32,9 @@ void append_command(std::string& out, std::span<const std::string_view> argument
 {
     if (arguments.empty())
     {
-        return; // "*0" would be no command: the server answers nothing, and replies would be off by one.
+        return; // A server doesn't reply to "*0", so later replies would be matched to the wrong commands.
     }
-    // All memory first: a command is written as a whole or, when there is no memory, not at all.
+    // Allocate first, so that a command is written completely, or not at all if memory is exhausted.
     const std::size_t before = out.size();
     std::size_t most = before + longest_header;
     for (const std::string_view argument : arguments)

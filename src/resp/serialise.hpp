@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Writes commands as RESP, straight into an output buffer.
+// Serialises commands as RESP, directly into an output buffer.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 namespace redlock::resp
 {
 
-/// A number as the argument of a command, without an allocation:
+/// A number as an argument of a command, without an allocation:
 /// `append_command(out, {"PEXPIRE", key, decimal{ttl_ms}})`.
 class decimal
 {
@@ -28,7 +28,7 @@ class decimal
     }
 
     std::string_view text() const noexcept { return {digits_.data(), size_}; }
-    /// Lives as long as this object.
+    /// The view is valid as long as this object.
     operator std::string_view() const noexcept { return text(); }
 
   private:
@@ -36,7 +36,7 @@ class decimal
     std::size_t size_;
 };
 
-/// Appends one command: its name and its arguments, each of any bytes. At least one, or nothing is written.
+/// Appends one command: its name and its arguments, which may contain any bytes. Appends nothing if there are none.
 void append_command(std::string& out, std::span<const std::string_view> arguments);
 void append_command(std::string& out, std::initializer_list<std::string_view> arguments);
 

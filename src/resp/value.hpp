@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a server said: the nodes of one RESP reply, and how to look at them.
+// A RESP reply, as a sequence of nodes.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +10,39 @@
 namespace redlock::resp
 {
 
-/// What a node is. RESP2 knows the first six; RESP3 adds the others.
+/// The type of a node. The first six are those of RESP2; the others were added by RESP3.
 enum class kind : std::uint8_t
 {
-    simple_string,   // "+": one line, such as OK
-    simple_error,    // "-": one line that starts with the error's code, such as NOSCRIPT
-    integer,         // ":": 64 bits, signed
-    bulk_string,     // "$": any bytes
-    null,            // "_", and RESP2's "$-1" and "*-1"
-    array,           // "*": any nodes
-    boolean,         // "#": integer is 1 or 0
-    double_number,   // ",": kept as the text that was sent, inf and nan among it
-    big_number,      // "(": more than 64 bits, kept as text
-    bulk_error,      // "!": an error of any bytes
-    verbatim_string, // "=": a text with a format in front ("txt:"), which is cut off
-    map,             // "%": keys and values by turns
-    set,             // "~": an array without an order
-    push             // ">": sent without having been asked for; the first element says what it is
+    simple_string,   // "+": one line, such as OK.
+    simple_error,    // "-": one line that starts with the error code, such as NOSCRIPT.
+    integer,         // ":": a signed 64-bit integer.
+    bulk_string,     // "$": any bytes.
+    null,            // "_", and RESP2's "$-1" and "*-1".
+    array,           // "*": any nodes.
+    boolean,         // "#": integer is 1 or 0.
+    double_number,   // ",": kept as the text that was sent, which may be inf or nan.
+    big_number,      // "(": more than 64 bits, kept as text.
+    bulk_error,      // "!": an error of any bytes.
+    verbatim_string, // "=": a text with a format prefix ("txt:"), which is removed.
+    map,             // "%": alternating keys and values.
+    set,             // "~": an unordered array.
+    push             // ">": an out-of-band message, whose first element is its type.
 };
 
-/// One node of a reply. Nodes stand in pre-order: an aggregate is followed by its children.
+/// One node of a reply. Nodes are in pre-order: an aggregate is followed by its children.
 struct node
 {
     resp::kind kind;
-    std::uint8_t depth;    // 0 for the root
-    std::uint32_t size;    // elements of an aggregate (a map counts keys and values), 0 otherwise
-    std::int64_t integer;  // of an integer and a boolean, 0 otherwise
-    std::string_view text; // of strings, errors, doubles and big numbers, empty otherwise
+    std::uint8_t depth;    // 0 for the root.
+    std::uint32_t size;    // The number of elements of an aggregate (keys and values of a map), otherwise 0.
+    std::int64_t integer;  // The value of an integer or a boolean, otherwise 0.
+    std::string_view text; // The text of strings, errors, doubles and big numbers, otherwise empty.
 };
 
-/// One complete reply. A view: it lives until the parser is touched again.
+/// One complete reply. A view, which is valid until the parser reads on or is reset.
 struct reply
 {
-    std::span<const node> nodes; // never empty in a reply that a parser hands out
+    std::span<const node> nodes; // Never empty in a reply that is returned by a parser.
 
     const node& root() const noexcept { return nodes.front(); }
     bool is_error() const noexcept
@@ -54,15 +54,15 @@ struct reply
     std::string_view text() const noexcept { return root().text; }
     std::int64_t integer() const noexcept { return root().integer; }
 
-    /// The value of a text key in the root's map (RESP3) or array of keys and values by turns (RESP2);
-    /// nullptr when the key is missing or the root is something else.
+    /// Returns the value of a text key in the root, which is a map (RESP3) or an array of alternating keys and values
+    /// (RESP2), or nullptr if the key is missing or the root has another type.
     const node* find(std::string_view key) const noexcept
     {
         if (root().kind != kind::map && root().kind != kind::array)
         {
             return nullptr;
         }
-        bool at_key = false; // The root's own children are keys and values by turns.
+        bool at_key = false; // The direct children of the root are alternating keys and values.
         for (std::size_t index = 1; index + 1 < nodes.size(); ++index)
         {
             const node& child = nodes[index];
@@ -75,7 +75,7 @@ struct reply
                                  child.kind == kind::verbatim_string;
             if (at_key && is_text && child.text == key)
             {
-                return &nodes[index + 1]; // A text has no children: its value is what comes next.
+                return &nodes[index + 1]; // A text has no children, so the next node is its value.
             }
         }
         return nullptr;
