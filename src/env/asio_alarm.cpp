@@ -29,7 +29,7 @@ asio_alarm::asio_alarm(scheduler& strand) : strand_{strand}, timer_{strand.execu
 
 void asio_alarm::set(clock::time_point at)
 {
-    // Zero would switch the timer off; a time that is past fires at once.
+    // Zero would disarm the timer. A time in the past fires at once.
     const auto since_boot = std::max(at.time_since_epoch(), clock::duration{1});
     const auto seconds = std::chrono::floor<std::chrono::seconds>(since_boot);
     itimerspec value{};
@@ -56,7 +56,7 @@ void asio_alarm::wait()
         std::uint64_t times = 0;
         if (::read(timer_.native_handle(), &times, sizeof times) < 0)
         {
-            // It was moved to a later time between the event and this turn.
+            // The timer was set to a later time after this event had been queued.
             wait();
             return;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An alarm on a timerfd of CLOCK_BOOTTIME: Asio's own timers stand still while the machine sleeps.
+// An alarm on a timerfd of CLOCK_BOOTTIME. The timers of Asio stand still while the machine sleeps.
 #pragma once
 
 #include "env/environment.hpp"
@@ -12,7 +12,7 @@ namespace redlock::env
 class asio_alarm final : public alarm
 {
   public:
-    /// Throws `system_error` if the system gives no more file descriptors.
+    /// Throws `system_error` if no file descriptor is available.
     explicit asio_alarm(scheduler& strand);
 
     void set(clock::time_point at) override;

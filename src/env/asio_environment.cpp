@@ -19,7 +19,7 @@ clock::time_point asio_environment::now() const noexcept
 
 void asio_environment::random(std::span<std::byte> out) const noexcept
 {
-    // Straight from the kernel each time: a buffer of our own would be the same on both sides of a fork.
+    // Not buffered: after a fork, both processes would draw the same numbers from their copies of the buffer.
     while (!out.empty())
     {
         const ssize_t got = ::getrandom(out.data(), out.size(), 0);
@@ -29,7 +29,7 @@ void asio_environment::random(std::span<std::byte> out) const noexcept
         }
         else if (errno != EINTR)
         {
-            // Without it no owner id is safe to use. Linux has it since 3.17.
+            // Owner ids would not be unique. getrandom exists since Linux 3.17.
             std::terminate();
         }
     }

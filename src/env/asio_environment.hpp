@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The real environment: Asio's sockets, a timerfd on CLOCK_BOOTTIME, and the kernel's random numbers.
+// The real environment: Asio sockets, a timerfd on CLOCK_BOOTTIME, and random numbers from the kernel.
 #pragma once
 
 #include "env/environment.hpp"
@@ -14,7 +14,7 @@ namespace redlock::env
 class asio_environment final : public environment
 {
   public:
-    /// `shared` is what masters over TLS need; null if there are none.
+    /// `shared` is used for masters over TLS, and may be null if there are none.
     explicit asio_environment(std::shared_ptr<tls_context> shared = nullptr) : tls_{std::move(shared)} {}
 
     clock::time_point now() const noexcept override;

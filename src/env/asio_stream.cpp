@@ -19,7 +19,7 @@ namespace
 using asio::ip::tcp;
 using unix_socket = asio::local::stream_protocol;
 
-/// What is written goes straight into the system's buffer, as long as there is room.
+/// A stream that writes directly into the socket's send buffer while there is room.
 template <class Socket>
 class plain_stream : public channel_stream<Socket>
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The processor's cache: how it is cut, and what to have in it in time. With many operations at once none of them is in the
-// cache when it goes on, and waiting for memory is most of what it costs.
+// The size of a cache line, and prefetching. With many concurrent operations, the memory of an operation is no longer
+// in the processor's cache when it continues, and cache misses are most of its cost.
 #pragma once
 
 #include <cstddef>
@@ -9,9 +9,9 @@
 namespace redlock::env
 {
 
-inline constexpr std::size_t cache_line = 64; // Bytes: x86-64 and most of ARM's.
+inline constexpr std::size_t cache_line = 64; // Bytes, on x86-64 and most ARM processors.
 
-/// Has the processor fetch so many bytes while it goes on. It only looks: nothing need be there. Of null it fetches nothing.
+/// Prefetches `bytes` bytes into the processor's cache. The memory need not be valid; a null pointer fetches nothing.
 inline void fetch_soon(const void* first, std::size_t bytes) noexcept
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(first);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What streams on Asio's sockets have in common, plain or encrypted: reading, writing, closing.
+// The common part of the streams on Asio sockets, plain or encrypted: reading, writing, closing.
 #pragma once
 
 #include "env/environment.hpp"
@@ -12,7 +12,8 @@
 namespace redlock::env
 {
 
-/// `finish` of an operation only notifies: nothing of ours runs inside these handlers.
+/// A stream on an Asio socket or TLS stream. Its completion handlers only call `io_operation::finish`, which notifies
+/// the waiting coroutine without resuming it.
 template <class Channel>
 class channel_stream : public stream
 {
@@ -46,7 +47,7 @@ class channel_stream : public stream
     }
 
   protected:
-    /// An error of the channel, as it is told.
+    /// Returns the error to report for an error of the channel.
     virtual error_code told(error_code error) { return error; }
 
     scheduler& strand_;

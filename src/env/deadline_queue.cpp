@@ -37,7 +37,8 @@ clock::time_point deadline_queue::next() const noexcept
     return earliest;
 }
 
-/// Where it comes last, the closest behind the one before it: so that each kind stays in its lane.
+/// Returns the lane whose last deadline is the latest one not after `at`, so that each kind stays in its lane. If there
+/// is none, returns an empty lane, or null.
 deadline_queue::lane* deadline_queue::lane_for(clock::time_point at) noexcept
 {
     lane* closest = nullptr;
@@ -79,7 +80,7 @@ void deadline_queue::arm(deadline& item, clock::time_point at)
 void deadline_queue::expire(clock::time_point now)
 {
     const clock::time_point until = std::min(now, clock::time_point::max() - clock::duration{1});
-    // One that arms itself for a time that is past must not keep this loop going, nor take another's turn.
+    // A deadline that arms itself again for the past must not keep this loop running, nor expire ahead of others.
     not_before_ = until + clock::duration{1};
     while (deadline* const item = first_due(until))
     {

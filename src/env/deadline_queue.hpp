@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// All deadlines of a manager in one queue, so that one timer of the system serves them all.
+// All deadlines of a manager in one queue, so that a single system timer serves them.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -15,7 +15,7 @@ namespace redlock::env
 
 class deadline_queue;
 
-/// Something that has to happen at a time. Disarms itself when it goes.
+/// The base of objects that are called at a point in time. The destructor disarms the deadline.
 class deadline : public boost::intrusive::list_base_hook<
                      boost::intrusive::tag<struct lane_of_deadlines>,
                      boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
@@ -30,20 +30,22 @@ class deadline : public boost::intrusive::list_base_hook<
 
   protected:
     virtual ~deadline() { disarm(); }
-    /// It is disarmed when this is called, and may be armed again.
+    /// Called when the time has come. The deadline is disarmed before the call, and may be armed again in it.
     virtual void on_deadline() = 0;
 
   private:
     friend class deadline_queue;
 
     deadline_queue* queue_ = nullptr;
-    std::size_t place_ = 0; // In the heap, if it isn't in a lane.
+    std::size_t place_ = 0; // The index in the heap, unless the deadline is in a lane.
     clock::time_point at_{};
 };
 
-/// Deadlines of one kind are armed for so much later each, and so come in their order: they queue up in a lane, where
-/// arming and disarming cost the same however many there are. What fits behind none goes into a binary heap, of which each
-/// deadline knows its place.
+/// A queue of deadlines, ordered by time.
+///
+/// Deadlines of one kind usually have the same duration, so they expire in the order in which they are armed. Each kind
+/// therefore gets a lane: a list, in which arming and disarming take constant time. A deadline that can't be appended
+/// to any lane is stored in a binary heap, and knows its index there.
 class deadline_queue
 {
   public:
@@ -52,12 +54,13 @@ class deadline_queue
     deadline_queue& operator=(const deadline_queue&) = delete;
     ~deadline_queue();
 
-    /// Arms it, or moves it when it is armed.
+    /// Arms a deadline, or moves it if it is armed.
     void arm(deadline& item, clock::time_point at);
-    /// The earliest; if there is none, the end of time, at which nothing is ever due.
+    /// Returns the earliest time, or the largest time point if no deadline is armed. Deadlines at the largest time
+    /// point never expire.
     clock::time_point next() const noexcept;
-    /// Calls everything that is due at `now`, the earliest first; what is armed meanwhile for `now` or before
-    /// waits.
+    /// Calls the deadlines that are due at `now`, the earliest first. A deadline that is armed during this call expires
+    /// in a later call, even if its time has passed.
     void expire(clock::time_point now);
 
   private:
@@ -77,9 +80,9 @@ class deadline_queue
     void rise(std::size_t place) noexcept;
     void sink(std::size_t place) noexcept;
 
-    std::array<lane, 4> lanes_; // The usual kinds: rounds, signs of life, the two of a kept lease.
+    std::array<lane, 4> lanes_; // For the usual kinds: rounds, probes, and the two of a kept lease.
     std::vector<deadline*> heap_;
-    clock::time_point not_before_ = clock::time_point::min(); // While expiring: just behind what is due.
+    clock::time_point not_before_ = clock::time_point::min(); // During expire(): just after its time.
 };
 
 } // namespace redlock::env

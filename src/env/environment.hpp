@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The seam: everything that isn't deterministic is reached through here. The simulation replaces it.
+// The seam: the interface to everything that isn't deterministic. The simulation has its own implementation.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -16,7 +16,7 @@
 namespace redlock::env
 {
 
-/// One input or output operation in flight. It belongs to whoever waits for it and outlives the operation.
+/// The state of one I/O operation. Owned by the object that waits for it, and must outlive the operation.
 struct io_operation
 {
     explicit io_operation(wake& waiting) noexcept : waiter{waiting} {}
@@ -37,7 +37,7 @@ struct io_operation
     bool pending = false;
 };
 
-/// A byte stream to one master. All calls are made on the strand; each operation finishes in a later turn.
+/// A byte stream to one master. All calls are made on the strand. Each operation finishes in a later step.
 class stream
 {
   public:
@@ -46,22 +46,23 @@ class stream
     stream& operator=(const stream&) = delete;
     virtual ~stream() = default;
 
-    /// Resolves the name anew and connects, and shakes hands where that belongs to the stream. Once. Whoever waits
-    /// closes it at `until`; by then every address of the name has had its share of the time.
+    /// Resolves the name and connects, including the TLS handshake. Called once. The time until `until` is divided
+    /// among the addresses of the name. The caller closes the stream at `until`.
     virtual void connect(io_operation& operation, clock::time_point until) = 0;
-    /// Reads at least one byte into `buffer`; an orderly end is `asio::error::eof`.
+    /// Reads at least one byte into `buffer`. An orderly end of the stream is `asio::error::eof`.
     virtual void read_some(std::span<char> buffer, io_operation& operation) = 0;
-    /// Writes as much of `bytes` as it can at once, and returns how much. What goes wrong the next `write` tells.
+    /// Writes as much of `bytes` as possible without waiting, and returns the number of bytes written. An error is
+    /// reported by the next `write`.
     virtual std::size_t write_now(std::span<const char> /*bytes*/) noexcept { return 0; }
-    /// Writes all of `bytes`, which stay where they are until then.
+    /// Writes all of `bytes`, which must stay valid until the operation has finished.
     virtual void write(std::span<const char> bytes, io_operation& operation) = 0;
-    /// What the last error doesn't say: what is wrong with a certificate. Often empty.
+    /// Returns details of the last error, such as what is wrong with a certificate. Often empty.
     virtual std::string_view complaint() const noexcept { return {}; }
-    /// What is in flight finishes soon, with `operation_aborted` if it wasn't done. May be called again.
+    /// Makes the operations in flight finish soon, with `operation_aborted` unless they succeeded. May be called again.
     virtual void close() noexcept = 0;
 };
 
-/// A timer for one point in time: the next deadline of a scheduler.
+/// A timer for a single point in time: the next deadline of a scheduler.
 class alarm
 {
   public:
@@ -70,13 +71,13 @@ class alarm
     alarm& operator=(const alarm&) = delete;
     virtual ~alarm() = default;
 
-    /// Calls `scheduler::on_alarm` in a turn of its own at or after `at`. Replaces the last call.
+    /// Calls `scheduler::on_alarm` in a separate step at or after `at`. Replaces the previous time.
     virtual void set(clock::time_point at) = 0;
-    /// For good: what is in flight ends without a call.
+    /// Stops the alarm permanently. There is no call after this.
     virtual void close() noexcept = 0;
 };
 
-/// Time, chance and the network.
+/// The clock, random numbers and the network.
 class environment
 {
   public:
@@ -87,7 +88,7 @@ class environment
 
     /// Thread-safe.
     virtual clock::time_point now() const noexcept = 0;
-    /// Bytes that nobody can guess. Thread-safe.
+    /// Fills `out` with unpredictable bytes. Thread-safe.
     virtual void random(std::span<std::byte> out) const noexcept = 0;
     virtual std::unique_ptr<stream> make_stream(scheduler& strand, const master& to) const = 0;
     virtual std::unique_ptr<alarm> make_alarm(scheduler& strand) const = 0;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// The two kinds of coroutines of this library: a flow, which runs by itself, and a task, which another
-// awaits.
+// The two coroutine types of this library: a flow is detached, a task is awaited by another coroutine.
 //
-// Both run on a manager's strand only. The first argument of each (for a member: the object) must lead to the
-// scheduler: it is one, or has a `strand()` that returns one. Their frames come from its pool.
+// Both run on a manager's strand only. The first argument (for a member function, the object) gives access to the
+// scheduler: it is a scheduler, or has a `strand()` that returns one. The frames come from the scheduler's pool.
 #pragma once
 
 #include "env/scheduler.hpp"
@@ -28,8 +27,8 @@ scheduler& scheduler_of(Owner& owner) noexcept
     return owner.strand();
 }
 
-/// What the promises of both kinds share: frames from the pool, and an end by `terminate` for what nobody can
-/// catch. Only `bad_alloc` gets there: everything else in this library is an `error_code`.
+/// The common base of both promise types. Frames come from the pool, and an exception that leaves the coroutine calls
+/// `terminate`. Only `bad_alloc` does that: all other errors in this library are error codes.
 struct pooled_promise
 {
     template <class First, class... Rest>
@@ -42,7 +41,7 @@ struct pooled_promise
     [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
 };
 
-/// A coroutine that starts at once and belongs to nobody but the scheduler.
+/// A detached coroutine. It starts immediately, and its frame is owned by the scheduler.
 struct flow
 {
     class promise_type : public pooled_promise, public flow_frame
@@ -65,7 +64,7 @@ struct flow
     };
 };
 
-/// A coroutine that starts when it is awaited and gives a result to whoever awaits it.
+/// A coroutine that starts when it is awaited, and returns a result to the awaiting coroutine.
 template <class T>
 class [[nodiscard]] task
 {

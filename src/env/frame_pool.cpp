@@ -6,7 +6,7 @@
 
 #include <new>
 
-// A frame that went back to the pool must look freed to the sanitizer, or it never finds a pointer into one.
+// Frames in the pool are poisoned, so that AddressSanitizer detects accesses to them.
 #if defined(__SANITIZE_ADDRESS__)
 #define REDLOCK_ADDRESS_SANITIZER 1
 #elif defined(__has_feature)

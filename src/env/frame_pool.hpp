@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Memory for coroutine frames: what one flow gives back the next one takes, so that none is allocated in the
-// long run.
+// Memory for coroutine frames. Freed frames are reused, so that a running manager soon needs no further allocations.
 #pragma once
 
 #include <array>
@@ -9,7 +8,8 @@
 namespace redlock::env
 {
 
-/// Blocks of a few sizes. Not thread-safe: it belongs to one strand. It outlives every frame taken from it.
+/// A pool of memory blocks in a few size classes. Not thread-safe: it is used on one strand. It must outlive every
+/// block taken from it.
 class frame_pool
 {
   public:
@@ -19,7 +19,7 @@ class frame_pool
     ~frame_pool();
 
     void* take(std::size_t bytes);
-    /// Finds the pool by what stands in front of the block.
+    /// Returns a block to its pool, which is recorded in the header in front of the block.
     static void give_back(void* block) noexcept;
 
   private:
@@ -34,7 +34,7 @@ class frame_pool
     };
 
     static constexpr std::size_t step = 256;
-    static constexpr std::size_t classes = 16; // Larger frames go to the heap each time.
+    static constexpr std::size_t classes = 16; // Larger frames are allocated each time.
 
     std::array<free_block*, classes> free_{};
 };

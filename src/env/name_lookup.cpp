@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Resolves a host name on a detached thread, so that a name that hangs delays nothing else.
+// Resolves a host name on a detached thread, so that a lookup that hangs delays nothing else.
 #include "env/name_lookup.hpp"
 
 #include <boost/asio/error.hpp>
@@ -33,7 +33,8 @@ namespace
 namespace asio = boost::asio;
 using addresses = std::vector<asio::ip::address>;
 
-/// A thread inherits the mask: the application's signals must not arrive on one that it doesn't know.
+/// Blocks all signals on this thread. A new thread inherits the mask; the application's signals must not be delivered
+/// to a thread that it doesn't know.
 class all_signals_blocked
 {
   public:
@@ -90,7 +91,7 @@ void append(addresses& out, const sockaddr& address)
 
 } // namespace
 
-/// The lookups in progress. It is never destroyed: their threads outlive `main`.
+/// The lookups in progress. Never destroyed, because their threads may outlive `main`.
 struct name_lookup::registry
 {
     static registry& instance()
@@ -101,7 +102,7 @@ struct name_lookup::registry
 
     registry()
     {
-        // A child process has none of the threads: it must not wait for them, nor find the mutex locked.
+        // A forked child has none of the threads. It must not wait for them, nor inherit a locked mutex.
         ::pthread_atfork(
             [] { instance().mutex.lock(); }, [] { instance().mutex.unlock(); },
             []
@@ -114,7 +115,7 @@ struct name_lookup::registry
 
     std::mutex mutex;
     std::list<std::shared_ptr<name_lookup>> in_progress;
-    std::list<std::shared_ptr<name_lookup>> lost_at_fork; // Kept, so that no leak is found.
+    std::list<std::shared_ptr<name_lookup>> lost_at_fork; // Kept for leak checkers.
 };
 
 name_lookup::name_lookup(const std::string& name)
@@ -174,7 +175,7 @@ void name_lookup::start(std::shared_ptr<name_lookup> lookup)
     thread.detach();
 }
 
-/// On the thread. It may be the last of the process that runs: nothing here needs a static object that `exit` destroys.
+/// Runs on the lookup's thread, possibly while `exit` destroys static objects, so it must not use any of these.
 void name_lookup::resolve() noexcept
 {
     addrinfo hints{};
@@ -211,7 +212,7 @@ void name_lookup::resolve() noexcept
 void name_lookup::finish(int failed, int system_error, addresses found) noexcept
 {
     {
-        // First, so that a connector that is notified finds no lookup of this name that has ended.
+        // Remove the lookup first, so that a connector that has been notified can't join it again.
         registry& all = registry::instance();
         const std::lock_guard lock{all.mutex};
         all.in_progress.remove_if([this](const auto& each) { return each.get() == this; });
@@ -225,7 +226,7 @@ void name_lookup::finish(int failed, int system_error, addresses found) noexcept
     }
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written =
-        ::write(done_event_, &one, sizeof one); // Never full: it is the only one.
+        ::write(done_event_, &one, sizeof one); // Can't block: it is the only write.
 }
 
 int name_lookup::watch() const noexcept
@@ -238,7 +239,7 @@ name_lookup::result name_lookup::get() const
     const std::lock_guard lock{mutex_};
     if (!done_)
     {
-        // The descriptor is shared with the process from which this one was forked: that one has the result.
+        // This is a forked child. The descriptor is shared with the parent process, which has the result.
         return {asio::error::host_not_found_try_again, {}};
     }
     return {resolver_error(failed_, system_error_), addresses_};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Resolves a host name on a detached thread, so that a name that hangs delays nothing else.
+// Resolves a host name on a detached thread, so that a lookup that hangs delays nothing else.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -15,16 +15,16 @@
 namespace redlock::env
 {
 
-/// One call of `getaddrinfo`, shared by the connectors that want its result. docs/decisions/0015.
+/// One call of `getaddrinfo`, shared by the connectors that wait for its result. See docs/decisions/0015.
 ///
-/// The thread refers to nothing but this. It can't be interrupted: a connector that no longer wants the result forgets
-/// it, and a later one for the same name joins it as long as it hangs.
+/// Its thread refers to this object only. The call can't be interrupted: a connector that gives up abandons the lookup,
+/// and a later connector for the same name joins the lookup if it still hangs.
 class name_lookup
 {
   public:
-    /// As many names are looked up at once in a process. A further one is refused until one of them has ended.
+    /// The maximum number of concurrent lookups in a process. Further ones are refused until one of them has ended.
     static constexpr std::size_t max_in_progress = 64;
-    /// A name has no more addresses for us; the rest is ignored.
+    /// The maximum number of addresses of a name. Further ones are ignored.
     static constexpr std::size_t max_addresses = 16;
 
     struct result
@@ -33,18 +33,18 @@ class name_lookup
         std::vector<boost::asio::ip::address> addresses;
     };
 
-    /// The lookup of this name that is in progress, or a new one. Null, with the reason in `why`, if the process has
-    /// `max_in_progress` of them, or gets no thread or descriptor. Thread-safe.
+    /// Joins the lookup of this name that is in progress, or starts one. Returns null, with the reason in `why`, if
+    /// `max_in_progress` lookups are in progress, or no thread or descriptor is available. Thread-safe.
     static std::shared_ptr<name_lookup> join(const std::string& name, error_code& why);
 
     name_lookup(const name_lookup&) = delete;
     name_lookup& operator=(const name_lookup&) = delete;
     ~name_lookup();
 
-    /// A new descriptor, owned by the caller, that becomes readable when the result is there, and stays so. -1 if the
-    /// process has too many.
+    /// Returns a new descriptor, owned by the caller, that becomes readable when the result is available, and stays
+    /// readable. Returns -1 if no descriptor is available.
     int watch() const noexcept;
-    /// The addresses, in the system's order. Call it once the descriptor is readable. Thread-safe.
+    /// Returns the addresses, in the order of the system. To be called once the descriptor is readable. Thread-safe.
     result get() const;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a manager does, one turn after the other.
+// The strand of a manager.
 #include "env/scheduler.hpp"
 
 #include "env/cache.hpp"
@@ -30,7 +30,8 @@ void wake::notify() noexcept
 namespace
 {
 
-constexpr int most_in_a_row = 64; // Turns that waited: other things wait for this thread, too.
+// The maximum number of queued steps, or of completions, in one handler: other handlers wait for the thread as well.
+constexpr int most_in_a_row = 64;
 
 template <class Executor>
 bool would_run(const Executor* of_context) noexcept
@@ -39,7 +40,7 @@ bool would_run(const Executor* of_context) noexcept
            asio::query(*of_context, asio::execution::blocking) == asio::execution::blocking.possibly;
 }
 
-/// Those of an io_context can be.
+/// Returns whether the executor's context is stopped. Always false for other contexts than io_context.
 bool is_stopped(const asio::any_io_executor& executor) noexcept
 {
     const auto* const plain = executor.target<asio::io_context::executor_type>();
@@ -59,7 +60,7 @@ scheduler::scheduler(asio::any_io_executor executor) : executor_{std::move(execu
 
 scheduler::~scheduler()
 {
-    // The context has gone before they had their turn.
+    // If the context was destroyed first, functions are still queued.
     forget_turns();
     destroy_flows();
     for (told_list* const each : {&untold_, &told_again_, &told_, &unused_})
@@ -107,7 +108,7 @@ void scheduler::on_alarm()
 
 void scheduler::set_alarm()
 {
-    // An alarm that comes too early finds nothing due and is set again: cheaper than moving it for each
+    // An alarm that fires too early finds nothing due and is set again. That is cheaper than moving it for each
     // deadline.
     if (!closed_ && deadlines_.next() < alarm_at_)
     {
@@ -118,7 +119,7 @@ void scheduler::set_alarm()
 
 void scheduler::close() noexcept
 {
-    // The alarm itself stays: a call of it may be on its way.
+    // The alarm is closed but not destroyed, because a handler that refers to it may be in flight.
     if (alarm_ != nullptr && !closed_)
     {
         alarm_->close();
@@ -131,7 +132,8 @@ bool scheduler::more_will_come() const noexcept
     return expects_more_ || more_to_tell_.load(std::memory_order_relaxed);
 }
 
-/// What is due at the end waits for a turn behind those that are ready. False if this is that turn.
+/// Defers the work for the end of the step to a step after the handlers that are ready to run. Returns false if this is
+/// that step.
 bool scheduler::put_off()
 {
     if (at_last_)
@@ -152,7 +154,7 @@ bool scheduler::put_off()
 
 void scheduler::finish_turn() noexcept
 {
-    // It ends: whatever is woken waits for I/O or for time before it does the same thing again.
+    // The loop ends, because every resumed coroutine waits for I/O or time before it does the same work again.
     for (;;)
     {
         if (!ready_.empty())
@@ -192,7 +194,7 @@ void scheduler::take_turns()
     end_turn(begun_by::context);
 }
 
-/// Makes the turns that wait, leaves the turn to others, and tells what there is to be told.
+/// Runs the queued steps, releases the strand, and delivers the completions.
 void scheduler::end_turn(begun_by whom)
 {
     std::uint8_t undisturbed = taken;
@@ -201,7 +203,7 @@ void scheduler::end_turn(begun_by whom)
     {
         return;
     }
-    // One of those that wait may be the last that keeps it.
+    // A queued function may hold the last reference to the owner.
     const std::shared_ptr<void> keep = owner_.lock();
     bool rest = false;
     bool to_tell = false;
@@ -254,7 +256,7 @@ void scheduler::make_room_to_tell()
     }
 }
 
-/// The lock is held.
+/// Posts a handler that delivers the queued completions, unless one is posted. Precondition: the lock is held.
 void scheduler::call_for_telling() noexcept
 {
     if (!untold_.empty() && !std::exchange(telling_, true))
@@ -271,7 +273,8 @@ void scheduler::call_for_telling() noexcept
     }
 }
 
-/// A handler of the user's may block, throw, or stop the context: what is left isn't this thread's alone.
+/// Delivers the queued completions. A handler of the user may block, throw, or stop the context, so another handler is
+/// posted ahead of each call, to deliver the remaining completions.
 void scheduler::tell()
 {
     std::unique_ptr<told_outside> told;

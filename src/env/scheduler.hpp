@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a manager does, one turn after the other: a strand that allocates nothing where threads don't meet. Its turns, the
-// coroutines that became ready in them, their deadlines, and what is told to the outside behind them.
+// The strand of a manager: its steps, the coroutines and deadlines that run in them, and the delivery of completions
+// after them.
 #pragma once
 
 #include "env/deadline_queue.hpp"
@@ -39,8 +39,8 @@ using unlinking_hook = intrusive::list_base_hook<intrusive::link_mode<intrusive:
 template <class T>
 using unlinking_list = intrusive::list<T, intrusive::constant_time_size<false>>;
 
-/// Where one coroutine waits until something has happened that it should look at, like a condition variable:
-/// whoever is woken checks what it waits for, and waits again if it isn't there.
+/// An event that one coroutine waits for, similar to a condition variable: the resumed coroutine checks its condition,
+/// and waits again if it isn't met.
 class wake : public unlinking_hook
 {
   public:
@@ -48,7 +48,8 @@ class wake : public unlinking_hook
     wake(const wake&) = delete;
     wake& operator=(const wake&) = delete;
 
-    /// Never resumes inside the call: the coroutine goes on later in this turn.
+    /// Makes the waiting coroutine ready; it is resumed later in this step, never within the call. If none is waiting,
+    /// the next `co_await` doesn't suspend.
     void notify() noexcept;
 
     bool await_ready() const noexcept { return notified_; }
@@ -63,7 +64,7 @@ class wake : public unlinking_hook
     bool notified_ = false;
 };
 
-/// Something that is done once at the end of a turn, however often it was asked for in it.
+/// Work that is done once at the end of a step, however often it was requested during the step.
 class end_of_turn : public unlinking_hook
 {
   public:
@@ -73,7 +74,7 @@ class end_of_turn : public unlinking_hook
     ~end_of_turn() = default;
 };
 
-/// A suspended flow, so that the strand's end can find it.
+/// A detached coroutine in the scheduler's list, so that it can be destroyed with the scheduler.
 class flow_frame : public unlinking_hook
 {
   public:
@@ -83,26 +84,40 @@ class flow_frame : public unlinking_hook
     ~flow_frame() = default;
 };
 
-/// Who begins a turn.
+/// The origin of a step.
 enum class begun_by : std::uint8_t
 {
-    context, // One of the executor's threads, with nothing of the user's around it.
-    user     // A call of the user's, inside of which nothing of his may be called.
+    context, // A handler on a thread of the executor: completions may be called after the step.
+    user     // A call by the user, within which no completion may be called.
 };
 
-/// Whether this is a thread of the executor's context, so that it would run things at once. Only for those of an
-/// io_context; else false.
+/// Returns whether the calling thread runs the executor's context, so that the executor would run a function at once.
+/// Always false for executors of other contexts than io_context.
 bool runs_here(const asio::any_io_executor& executor) noexcept;
 
-/// Everything that a manager does happens in a turn: a completion of I/O, an alarm, or a call from outside;
-/// then the coroutines that it made ready; then what is due at its end (writes), until nothing is left to do.
+/// The strand of a manager: serializes all its work in steps, and delivers completions after them.
 ///
-/// There is one turn at a time. A thread that comes while another one is in a turn leaves what it brings to that one,
-/// which makes so many turns in a row at most, and then leaves the rest to a handler of its own.
+/// A step handles one event: a completed I/O operation, an alarm, or a call from outside. Then it resumes the
+/// coroutines that have become ready, performs the work that was registered for the end of the step (the writes), and
+/// repeats both until nothing is left.
+///
+/// The strand is either idle or taken by one thread, which runs the step. A thread that arrives meanwhile queues its
+/// function and returns. At the end of its step, the thread runs queued functions as further steps, at most 64. Then it
+/// releases the strand, or passes it to a posted handler that runs the rest, and calls the completions.
+///
+/// Steps are begun by handlers of I/O and alarms (`bind`), by calls of the user (`enter`, any thread), and by `post`.
+/// Unless stated otherwise, the other members are called within a step.
+///
+/// Guarantees:
+/// - Steps neither overlap nor nest, and posted functions run in their order.
+/// - `wake::notify` never resumes a coroutine within the call, so no function finds its object changed by one.
+/// - Handlers of the user are called while the strand isn't held by their thread, and never within a call by the user.
+/// - A step without contention and without completions takes no lock.
+/// - If the context is destroyed first, queued functions and suspended coroutines are destroyed without being run.
 class scheduler
 {
   public:
-    /// An executor of Asio's that makes a turn of everything.
+    /// An Asio executor that runs each function as a step.
     class turns
     {
       public:
@@ -132,16 +147,17 @@ class scheduler
     scheduler& operator=(const scheduler&) = delete;
     ~scheduler();
 
-    /// `owner` is what keeps this scheduler alive while an operation is in flight.
+    /// Sets the environment and creates the alarm. `owner` owns this scheduler; handlers in flight keep it alive.
     void start(const environment& outside, std::weak_ptr<void> owner);
 
-    /// On which turns are taken.
+    /// Returns the executor on which the steps run. Thread-safe.
     const asio::any_io_executor& executor() const noexcept { return executor_; }
     clock::time_point now() const noexcept;
     frame_pool& frames() noexcept { return frames_; }
 
-    /// Makes a turn of `function`: now, or behind the turns that were asked for before. The owner has to live until then.
-    /// What goes wrong in a turn is an `error_code`: an exception, that is `bad_alloc`, ends the program.
+    /// Runs `function` as a step: immediately, or after the steps that are queued. The owner must live until then.
+    /// Errors within a step are error codes. An exception, which can only be `bad_alloc`, terminates the program.
+    /// Thread-safe.
     template <class Function>
     void turn(Function&& function, begun_by whom = begun_by::context)
     {
@@ -153,13 +169,13 @@ class scheduler
         }
     }
 
-    /// `function`, as a handler that is a turn and keeps the owner alive until then.
+    /// Returns a handler that runs `function` as a step, and keeps the owner alive until then.
     template <class Function>
     auto bind(Function function)
     {
         return asio::bind_executor(turns{*this}, keeping<Function>{owner_.lock(), std::move(function)});
     }
-    /// A turn on a thread of the executor's, later. Turns that are asked for one after the other come in this order.
+    /// Runs `function` as a later step, on a thread of the executor. Posted functions run in their order. Thread-safe.
     template <class Function>
     void post(Function function)
     {
@@ -173,7 +189,7 @@ class scheduler
         }
         waiting_.push_back(*next.release());
     }
-    /// A turn that the user's own call begins: at once on a thread of the executor's, else later.
+    /// Runs a call by the user as a step: immediately on a thread of the executor, otherwise later. Thread-safe.
     template <class Function>
     void enter(Function function)
     {
@@ -187,8 +203,9 @@ class scheduler
             post(std::move(function));
         }
     }
-    /// In a turn: `what` is called behind it, on a thread of the executor's, when other turns may be taken again: at once,
-    /// unless the user is inside of a call. None of them holds up another where there are several threads.
+    /// Calls `what` after the current step, when this thread no longer holds the strand, on a thread of the executor.
+    /// If the step was begun by a call of the user, a handler is posted for it. If the executor has several threads, a
+    /// completion that blocks doesn't delay others.
     template <class Function>
     void after_turn(Function&& what)
     {
@@ -202,19 +219,19 @@ class scheduler
         told_.push_back(place);
     }
 
-    /// In a turn: whether more is likely to come from what is ready to run. Then what is due at a turn's end waits for a
-    /// turn behind all that, and goes out together.
+    /// Sets whether the handlers that are ready to run are likely to cause more commands. If so, the work for the end
+    /// of the step is deferred to a step after these handlers, so that all their commands leave in one write.
     void expect_more(bool more) noexcept { expects_more_ = more; }
 
     void arm(deadline& item, clock::time_point at);
     void at_end_of_turn(end_of_turn& item);
     void add(flow_frame& flow) { flows_.push_back(flow); }
 
-    /// Called by the alarm, in a turn.
+    /// Called by the alarm, in a step.
     void on_alarm();
-    /// No alarm after this.
+    /// Stops the alarm permanently.
     void close() noexcept;
-    /// Destroys the flows that are suspended, and with them what they hold.
+    /// Destroys the suspended detached coroutines, and the objects that they own.
     void destroy_flows() noexcept;
 
   private:
@@ -233,7 +250,7 @@ class scheduler
             function(std::forward<Arguments>(arguments)...);
         }
     };
-    /// What has to wait for its turn.
+    /// A function that is queued for a step.
     class waiting_turn : public intrusive::slist_base_hook<>
     {
       public:
@@ -259,8 +276,8 @@ class scheduler
     using waiting_list = intrusive::slist<waiting_turn, intrusive::cache_last<true>>;
     using told_list = intrusive::slist<told_outside, intrusive::cache_last<true>>;
 
-    /// The handler that goes on with the turns. It owns the turn while it is on its way; where its context goes instead,
-    /// what waits goes with it: it may keep the owner.
+    /// The handler that continues with the queued steps. It holds the strand until it runs. If the context is destroyed
+    /// first, so are the queued functions, since they may keep the owner alive.
     class rest_of_turns
     {
       public:
@@ -284,7 +301,8 @@ class scheduler
         std::shared_ptr<void> keep_;
     };
 
-    /// True if it is this function's turn now. Else it was taken, and has had its turn or waits for it.
+    /// Takes the strand, and returns true if the caller now has to run the step. Otherwise `function` was queued, and
+    /// may have run already.
     template <class Function>
     bool begin_turn(Function&& function, begun_by whom)
     {
@@ -326,24 +344,24 @@ class scheduler
     void set_alarm();
 
     asio::any_io_executor executor_;
-    // Of the turn: a thread has it; others wait for it, which is noted and taken back with the lock held. One that nobody
-    // disturbs and that tells nothing begins and ends without the lock.
+    // The state of the strand. `taken`: a thread runs a step. `wanted`: functions are queued; set and cleared with the
+    // lock held. A step without contention and without completions begins and ends without the lock.
     static constexpr std::uint8_t taken = 1;
     static constexpr std::uint8_t wanted = 2;
     std::atomic<std::uint8_t> turn_{0};
     std::mutex mutex_;
-    bool called_ = false; // For take_turns, on one of the executor's threads.
+    bool called_ = false; // A handler that calls take_turns is posted.
     waiting_list waiting_;
-    told_list untold_;     // Behind turns that have ended.
-    told_list told_again_; // Their places, which can be used again.
-    bool telling_ = false; // A thread was called for that tells.
-    // Behind what is told now, which leads to more turns. Read in a turn, without the lock: it may be wrong by then, and then
-    // something goes out too early or in a turn of its own.
+    told_list untold_;     // Completions of steps that have ended.
+    told_list told_again_; // Empty slots, which can be reused.
+    bool telling_ = false; // A handler that delivers completions is posted.
+    // Completions remain after the one that is being delivered, and are likely to cause more steps. Read in a step
+    // without the lock: if the value is outdated, writes leave too early or in a separate step.
     std::atomic<bool> more_to_tell_{false};
-    // Of the thread that is in a turn:
+    // Used only by the thread that runs a step:
     bool expects_more_ = false;
-    bool put_off_ = false; // What is due at the end has a turn of its own to come.
-    bool at_last_ = false; // This is that turn.
+    bool put_off_ = false; // The work for the end of the step was deferred to a posted step.
+    bool at_last_ = false; // This is that step.
     told_list told_;
     told_list unused_;
     const environment* outside_ = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Connects a socket to a host by its name.
+// Connects a socket to a host by name.
 #include "env/tcp_connector.hpp"
 
 #include <boost/asio/error.hpp>
@@ -99,7 +99,7 @@ void tcp_connector::try_next()
     const auto left = static_cast<clock::rep>(addresses_.size() - next_);
     const clock::time_point now = strand_.now();
     overdue_ = false;
-    // The last one's time is up when everything's is: whoever waits for all of it sees to that.
+    // The last address needs no deadline: the caller closes the connector at `until_`.
     if (left > 1)
     {
         strand_.arm(*this, now + std::max(until_ - now, clock::duration::zero()) / left);
@@ -133,7 +133,7 @@ void tcp_connector::finish(error_code result)
 {
     if (!result)
     {
-        // A command must not wait for the acknowledgement of the one before it.
+        // A command must not wait until the previous one is acknowledged (Nagle's algorithm).
         socket_.set_option(tcp::no_delay{true}, result);
     }
     if (const completion done = std::exchange(done_, nullptr))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Connects a socket to a host by its name: resolves it again, and tries one address after the other.
+// Connects a socket to a host by name: resolves the name each time, and tries one address after the other.
 #pragma once
 
 #include "env/name_lookup.hpp"
@@ -20,7 +20,8 @@
 namespace redlock::env
 {
 
-/// Each address that a name leads to gets an equal share of the time that is left: one that hangs costs no more.
+/// Connects a socket to one of the addresses of a host. Each address gets an equal share of the remaining time, so that
+/// one that doesn't answer leaves time for the others.
 class tcp_connector final : private deadline
 {
   public:
@@ -29,13 +30,15 @@ class tcp_connector final : private deadline
 
     tcp_connector(scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port);
 
-    /// Calls `done` in a later turn, by `until` or a little after it. Once.
+    /// Connects, and calls `done` once, in a later step. The time until `until` is divided among the addresses; the
+    /// caller closes the connector at `until`, if `done` has not been called.
     void connect(clock::time_point until, completion done);
-    /// The same with addresses that are known.
+    /// Does the same with addresses that are known.
     void connect_to(std::vector<tcp::endpoint> addresses, clock::time_point until, completion done);
-    /// `done` is called soon, with `operation_aborted`, if it wasn't. The caller closes the socket behind this.
+    /// Makes `done` be called soon with `operation_aborted`, unless it has been called. The caller then closes the
+    /// socket.
     void close() noexcept;
-    /// What the error of a connect that isn't done doesn't say; often empty.
+    /// Returns why connecting has not succeeded, in addition to the error; often empty.
     std::string_view complaint() const noexcept { return complaint_; }
 
   private:
@@ -55,9 +58,9 @@ class tcp_connector final : private deadline
     std::vector<tcp::endpoint> addresses_;
     std::size_t next_ = 0;
     std::shared_ptr<name_lookup> lookup_;     // While the name is being resolved.
-    asio::posix::stream_descriptor resolved_; // Becomes readable when it is.
+    asio::posix::stream_descriptor resolved_; // Becomes readable when the name has been resolved.
     std::string_view complaint_;
-    bool overdue_ = false; // The attempt in flight has had its share of the time.
+    bool overdue_ = false; // The attempt in flight has used up its share of the time.
     bool closed_ = false;
     error_code last_error_;
 };

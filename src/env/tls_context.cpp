@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What all TLS connections of a manager share.
+// The TLS settings that all connections of a manager share.
 #include "env/tls_context.hpp"
 
 #include <redlock/error.hpp>
@@ -29,8 +29,8 @@ void expect(
     }
 }
 
-/// The system's list, as its administrator may have set it, without key exchange by RSA. TLS 1.3 has none, and a list
-/// that isn't set here.
+/// Returns the cipher list of the system, which its administrator may have configured, without RSA key exchange.
+/// TLS 1.3 has no RSA key exchange, and a separate list.
 std::string ciphers_with_forward_secrecy(SSL_CTX* context)
 {
     std::string list;
@@ -54,9 +54,8 @@ void set_ciphers(SSL_CTX* context, const std::string& asked_for)
     {
         throw system_error{
             errc::invalid_config, fmt::format(
-                                      "the tls.ciphers '{}' can't be used: it must be a list of ciphers as "
-                                      "OpenSSL takes it, with one that it "
-                                      "has",
+                                      "the tls.ciphers '{}' can't be used: it must be an OpenSSL cipher list "
+                                      "with at least one available cipher",
                                       short_text{list}.view())};
     }
 }
@@ -72,29 +71,29 @@ std::shared_ptr<tls_context> make_tls_context(const tls_options& options)
     SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
     SSL_CTX_set_options(context.native_handle(), SSL_OP_NO_RENEGOTIATION);
     set_ciphers(context.native_handle(), options.ciphers);
-    // Without this, OpenSSL would ask on the terminal for the password of an encrypted key.
+    // Otherwise OpenSSL would ask on the terminal for the password of an encrypted key.
     context.set_password_callback(
         [](std::size_t, ssl::context::password_purpose) { return std::string{}; }, result);
     if (options.ca_file.empty())
     {
         context.set_default_verify_paths(result);
-        expect(result, "tls.ca_file", {}, "the system's own authorities can't be read");
+        expect(result, "tls.ca_file", {}, "the certificate authorities of the system can't be read");
     }
     else
     {
         context.load_verify_file(options.ca_file, result);
-        expect(result, "tls.ca_file", options.ca_file, "it must be a readable file of certificates, as PEM");
+        expect(result, "tls.ca_file", options.ca_file, "it must be a readable PEM file with certificates");
     }
     if (!options.certificate_file.empty())
     {
         context.use_certificate_chain_file(options.certificate_file, result);
         expect(
             result, "tls.certificate_file", options.certificate_file,
-            "it must be a readable file with a certificate, as PEM");
+            "it must be a readable PEM file with a certificate");
         context.use_private_key_file(options.private_key_file, ssl::context::pem, result);
         expect(
             result, "tls.private_key_file", options.private_key_file,
-            "it must be a readable file with the key to the certificate, as PEM and not encrypted");
+            "it must be a readable PEM file with the key of the certificate, not encrypted");
     }
     return made;
 }

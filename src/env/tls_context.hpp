@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What all TLS connections of a manager share: whom they trust, and who they say they are.
+// The TLS settings that all connections of a manager share: trusted authorities, client certificate, ciphers.
 #pragma once
 
 #include <redlock/tls.hpp>
@@ -17,7 +17,8 @@ struct tls_context
     tls_verification verification;
 };
 
-/// Reads the files. Throws `system_error` with `errc::invalid_config` and what is wrong with which file.
+/// Creates a context from the options, and reads their files. Throws `system_error` with `errc::invalid_config` and a
+/// message that names the invalid option.
 std::shared_ptr<tls_context> make_tls_context(const tls_options& options);
 
 } // namespace redlock::env

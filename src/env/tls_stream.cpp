@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Byte streams over TLS. What is wrong with a certificate is told as an error of its own.
+// Byte streams over TLS. Each kind of problem with a certificate is reported as a separate error.
 #include "env/asio_stream.hpp"
 #include "env/channel_stream.hpp"
 #include "env/tcp_connector.hpp"
@@ -31,7 +31,7 @@ master_errc reason_of(int verify_error) noexcept
     return by_date ? master_errc::certificate_expired : master_errc::certificate_untrusted;
 }
 
-/// Whether a certificate is made out to this host: in its subjectAltName, as RFC 9525 has it.
+/// Returns whether a certificate is valid for this host. By default, only its subjectAltName counts, as in RFC 9525.
 bool is_made_out_to(
     X509* certificate, const std::string& host, unsigned int flags = X509_CHECK_FLAG_NEVER_CHECK_SUBJECT)
 {
@@ -97,8 +97,8 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
     {
         error_code not_a_number;
         asio::ip::make_address(host_, not_a_number);
-        // The name that is asked for, so that a server with several certificates shows the right one. Addresses have
-        // no place in it (RFC 6066, 3).
+        // Server name indication, so that a server with several certificates presents the right one. It must not be an
+        // address (RFC 6066, section 3).
         if (not_a_number && SSL_set_tlsext_host_name(channel_.native_handle(), host_.c_str()) != 1)
         {
             return master_errc::tls_failed;
@@ -148,8 +148,8 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
         {
             return refused_;
         }
-        // Many servers end a connection without the farewell of TLS. Nothing that was cut off is ever used: replies
-        // tell their own length.
+        // Many servers close a connection without a close_notify alert. A truncated reply is detected by its length, so
+        // it is never used.
         if (error == ssl::error::stream_truncated)
         {
             return asio::error::eof;
@@ -165,7 +165,7 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
     std::shared_ptr<tls_context> shared_;
     tcp_connector connector_;
     std::string host_;
-    error_code refused_; // Why the certificate isn't accepted.
+    error_code refused_; // The reason why the certificate was rejected.
     std::string complaint_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is told to the outside behind a turn: a function of any type, kept without the heap in a place that is used again.
+// A slot for a completion that is delivered after a step: a function of any type, stored without a heap allocation.
 #pragma once
 
 #include <boost/intrusive/slist.hpp>
@@ -14,7 +14,8 @@
 namespace redlock::env
 {
 
-/// Holds any `void()` that fits, until it is called. It stays where it is: what is passed on is its place.
+/// Stores a `void()` function of limited size until it is called. The function is never moved; slots are passed between
+/// lists, and reused.
 class told_outside : public boost::intrusive::slist_base_hook<>
 {
   public:
@@ -29,7 +30,7 @@ class told_outside : public boost::intrusive::slist_base_hook<>
         }
     }
 
-    /// Only an empty one.
+    /// Stores a function. Precondition: the slot is empty.
     template <class Function>
     void hold(Function&& function)
     {
@@ -39,7 +40,7 @@ class told_outside : public boost::intrusive::slist_base_hook<>
         ::new (static_cast<void*>(storage_)) kept(std::forward<Function>(function));
         kind_ = &kind_of<kept>;
     }
-    /// Calls it, once, and is empty then, also if it throws.
+    /// Calls the function once. The slot is empty afterwards, even if the function throws.
     void tell()
     {
         struct emptied
