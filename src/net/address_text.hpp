@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What reading and checking an address share: which characters it may have, and what of it a message may
-// show.
+// Helpers for parsing and checking addresses: permitted characters, and the parts that a message may show.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -16,7 +15,7 @@ namespace redlock::net
 inline constexpr std::string_view digits = "0123456789";
 inline constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-/// Whether there is nothing in `text` but digits and characters from the other two.
+/// Returns whether `text` consists of digits and characters from `characters` and `more` only.
 inline bool
 consists_of(std::string_view text, std::string_view characters, std::string_view more = {}) noexcept
 {
@@ -28,20 +27,20 @@ consists_of(std::string_view text, std::string_view characters, std::string_view
     return std::all_of(text.begin(), text.end(), allowed);
 }
 
-/// For a message: short, and without what isn't printable.
+/// Returns `text` for a message: shortened, and with unprintable bytes escaped.
 inline std::string printable(std::string_view text)
 {
     return std::string{short_text{text}.view()};
 }
 
-/// A value in quotes, with a space behind it; empty if it might be a whole URL with its password.
+/// Returns a value in quotes, followed by a space; or nothing if it might be a whole URL with a password.
 inline std::string in_quotes(std::string_view value)
 {
     if (value.find_first_of(":@") != std::string_view::npos)
     {
         return {};
     }
-    // Not as one sum: g++ 12 warns of that at -O3, for nothing.
+    // Not a single expression, for which g++ 12 gives a false warning at -O3.
     std::string quoted{"'"};
     quoted.append(printable(value)).append("' ");
     return quoted;

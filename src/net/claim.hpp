@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One owner id's stake in one resource, and what each master may still have of it.
+// One attempt to lock a resource: its key, its owner id, and the masters that may have the key.
 #pragma once
 
 #include <redlock/vote.hpp>
@@ -19,26 +19,29 @@
 namespace redlock::net
 {
 
-/// Where a claim stands with one master.
+/// The state of a claim's key at one master. See `ledger`.
 enum class debt_state : std::uint8_t
 {
-    none,     // No SET of it went there, or its release was answered: nothing is left there.
-    incurred, // A SET was sent: the key may be there. It isn't to be released yet.
-    due,      // It is to be released as soon as a connection is ready.
-    asked     // The release was sent on the connection that is up; the answer settles it.
+    none,     // The master doesn't have the key: no SET was sent, or the release was answered.
+    incurred, // A SET was sent, so the master may have the key. No release has been requested.
+    due,      // The release has to be sent as soon as a connection is ready.
+    asked     // The release was sent on the current connection. Its reply ends the debt.
 };
 
-/// What one master may still have of a claim: a key that nobody has seen deleted.
+/// An outstanding key: one that a master may have, because its release has not been confirmed.
 struct debt
 {
     debt_state state = debt_state::none;
-    /// A SET of it may have run. Until then, a connection that breaks or an answer that rules it out leaves nothing behind.
+    /// A SET may have run. While this is false, the debt ends if the SET turns out not to have been written, or is
+    /// answered with an error that rules out that it ran.
     bool maybe_there = false;
 };
 
-/// The key and the owner id of one attempt, and a debt for each master. Counted: the lease, the manager's list of those,
-/// the operations, the commands in flight and what is due keep it alive. What the strand has of it is counted on the strand,
-/// and counts as one among those who keep it, of whom a lease may be dropped on any thread.
+/// The key and the owner id of one attempt, with a debt for each master.
+///
+/// Claims are reference-counted. They are kept alive by the lease, the manager's list of leases, operations, commands
+/// in flight and ledgers. A lease may be destroyed on any thread, so `keep` and `let_go` are atomic. The references on
+/// the strand (`claim_ptr`) have a separate, cheaper count, and together hold one of the atomic references.
 class alignas(env::cache_line) claim
 {
   public:
@@ -50,7 +53,7 @@ class alignas(env::cache_line) claim
 
     std::string_view key() const noexcept { return key_; }
     std::string_view owner_id() const noexcept { return {owner_id_.data(), owner_id_.size()}; }
-    /// No master may have anything of it.
+    /// Returns whether no master has an outstanding key.
     bool is_settled() const noexcept
     {
         return std::all_of(
@@ -59,7 +62,7 @@ class alignas(env::cache_line) claim
     debt& at(std::size_t master) noexcept { return debts_[master]; }
     const debt& at(std::size_t master) const noexcept { return debts_[master]; }
 
-    /// On any thread.
+    /// Adds a reference. Thread-safe, as is `let_go`.
     void keep() noexcept { keepers_.fetch_add(1, std::memory_order_relaxed); }
     void let_go() noexcept
     {
@@ -69,7 +72,7 @@ class alignas(env::cache_line) claim
         }
     }
 
-    /// On the strand.
+    /// Called on the strand only.
     friend void intrusive_ptr_add_ref(claim* self) noexcept
     {
         if (self->uses_++ == 0)
@@ -87,11 +90,11 @@ class alignas(env::cache_line) claim
 
   protected:
     virtual ~claim() = default;
-    /// Nobody keeps it any more. On the thread of the last one.
+    /// Called without references left, on the thread that dropped the last one.
     virtual void recycle() noexcept = 0;
 
   private:
-    // What each reply needs, in one line of the processor's cache.
+    // The members that are used for each reply are in the first cache line.
     std::uint32_t uses_ = 0;
     std::atomic<std::uint32_t> keepers_{0};
     std::array<debt, max_masters> debts_{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The commands of the three verbs, and how their replies become votes.
+// The commands that are sent to masters, and the translation of their replies into votes.
 #include "net/command.hpp"
 
 #include "resp/serialise.hpp"
@@ -14,7 +14,7 @@ namespace redlock::net
 namespace
 {
 
-/// A number in digits, without a string.
+/// A decimal number, without an allocation.
 class decimal
 {
   public:
@@ -68,13 +68,13 @@ integer_between(std::int64_t least, std::int64_t most, const resp::reply& reply)
     return is_one ? std::optional{reply.integer()} : std::nullopt;
 }
 
-/// A reply of another kind where an integer was expected.
+/// Translates a reply other than the expected integer.
 answer no_number(const resp::reply& reply) noexcept
 {
     return reply.is_error() ? read_error(reply) : unexpected();
 }
 
-/// The same, of a script that compares the key with the owner id first: a key of another type isn't ours.
+/// Does the same for scripts that first compare the key with the owner id: a key of another type isn't ours.
 answer not_compared(const resp::reply& reply) noexcept
 {
     answer said = no_number(reply);
@@ -211,7 +211,7 @@ key_state read_inspect(const resp::reply& reply) noexcept
 
 std::optional<std::chrono::microseconds> read_time(const resp::reply& reply) noexcept
 {
-    std::array<std::int64_t, 2> parts{}; // Seconds, and microseconds of the next one.
+    std::array<std::int64_t, 2> parts{}; // Seconds and microseconds.
     if (reply.root().kind != resp::kind::array || reply.nodes.size() != 1 + parts.size())
     {
         return std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The commands of the three verbs, and how their replies become votes.
+// The commands that are sent to masters, and the translation of their replies into votes.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -20,23 +20,23 @@
 namespace redlock::net
 {
 
-/// A Lua script, and the digest by which a server knows it.
+/// A Lua script, and the SHA-1 digest that identifies it on a server.
 struct script
 {
     std::string_view text;
     std::string_view sha1;
 };
 
-/// Sets a new expiry if the key is ours, never an earlier one: an extension that comes late must not undo a
-/// newer. A key that lost its expiry gets one again.
+/// Extends the expiry of the key if its value is our owner id. The expiry is never shortened, so that a late extension
+/// can't undo a newer one. A key without an expiry is given one.
 inline constexpr script extend_script{
     R"lua(if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 if redis.call("pttl", KEYS[1]) < tonumber(ARGV[2]) then redis.call("pexpire", KEYS[1], ARGV[2]) end
 return 1)lua",
     "0fb1b4f8c33500117953de4d978566ebb71567c7"};
 
-/// Deletes the key if it is ours. With a second argument, for the leading master, it tells as well whether somebody stands in
-/// line for it.
+/// Deletes the key if its value is our owner id: returns 1, or 0 if the value is another one. With a second argument,
+/// at the queue master, returns 3 instead of 1 if clients are queued for the resource.
 inline constexpr script release_script{
     R"lua(if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call("del", KEYS[1])
@@ -45,17 +45,18 @@ local left = redis.pcall("pttl", KEYS[1] .. ":redlock-line")
 return type(left) == "number" and left > 0 and 3 or 1)lua",
     "ca1baee226d65423e373fb66b6da6d2579a7f6b3"};
 
-/// Somebody who was refused, or knows that others were, asks the leading master whose turn it is. The key is set if nobody has
-/// it, and either it is the asker's turn or nobody stands in line. Else the asker gets the place behind the last one: the
-/// milliseconds until its turn. A place is as wide as a quarter of the time for which whoever has the key has been seen to
-/// have it; the time in which nobody has it doesn't count.
+/// Asks for the resource at the queue master, through the time-slot queue. Sets the key if it doesn't exist and either
+/// the slot of this client has come or no client is queued: returns 0, or -1 if other clients are queued. Otherwise
+/// appends a slot for this client, and returns the milliseconds until it begins. A slot is a quarter as wide as the
+/// time for which the current value of the key has been observed.
 ///
-/// The line is a key of its own, which lapses when the last one's turn is over. It holds by whom the key was held (a digest:
-/// others may keep anything there), since when, the last one's turn, and who that is: whoever doesn't come back is missed
-/// by nobody. A clock that was set makes it begin anew.
+/// The queue is a separate key, which expires after the last slot. It contains a digest of the key's value (foreign
+/// values may be anything), the time since which this value has been observed, the start of the last slot, and the
+/// owner id of the client that has it. A client that doesn't return needs no clean-up. The queue restarts if the
+/// server's clock was set.
 ///
-/// Arguments: the owner id, the ttl, 1 for somebody whose turn has come, for how long past it the last one is waited for, the
-/// widest place. The times are in milliseconds.
+/// Arguments: the owner id, the ttl, 1 if the slot of this client has come or else 0, how long the queue outlives the
+/// start of the last slot, the maximum width of a slot. All times are in milliseconds.
 inline constexpr script turn_script{
     R"lua(local line = KEYS[1] .. ":redlock-line"
 local holder = redis.call("get", KEYS[1])
@@ -83,34 +84,36 @@ redis.call("set", line, "line " .. whose .. " " .. since .. " " .. turn .. " " .
 return turn - now)lua",
     "f74a54abf2623c62e009162145bc8472d000b3c4"};
 
-/// As much of a foreign value as a `short_text` can show of it, and the byte that says that there is more.
+/// The part of a foreign value that is read: as much as a `short_text` can show, and one more byte if it is longer.
 inline constexpr std::size_t max_inspected_bytes = short_text::capacity + 1;
 
-/// Returns the value of the key, cut off, and when it expires. A value of another type is an error in the value's place.
+/// Returns the value of the key, truncated, and its time to live. A value of another type is replaced with an error.
 /// Always sent with EVAL: it is rare and needs no digest.
 inline constexpr std::string_view inspect_script = R"lua(local value = redis.pcall("get", KEYS[1])
 if type(value) == "string" then value = string.sub(value, 1, 96) end
 return {value, redis.call("pttl", KEYS[1])})lua";
 static_assert(max_inspected_bytes == 96, "the script has the number too");
 
-/// How a script is named: by its digest, or in full where the server didn't know the digest.
+/// The way in which a script is sent: by its digest, or in full to a server that doesn't know the digest.
 enum class script_form : std::uint8_t
 {
     digest, // EVALSHA.
     text    // EVAL.
 };
 
+// Each of the following functions appends one serialised command to `out`.
+
 void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl);
 void append_extend(std::string& out, const claim& of, std::chrono::milliseconds ttl, script_form form);
 void append_release(std::string& out, const claim& of, script_form form);
-/// For the leading master: its answer tells of the line.
+/// For the queue master: the reply reports whether clients are queued.
 void append_release_at_leader(std::string& out, const claim& of);
 
-/// What somebody in line asks for.
+/// The arguments of `turn_script`, apart from the owner id.
 struct turn_request
 {
     std::chrono::milliseconds ttl;
-    bool in_line; // He has a place, and his turn has come.
+    bool in_line; // The client has a slot, which has come.
     std::chrono::milliseconds waited_for;
     std::chrono::milliseconds widest_place;
 };
@@ -119,18 +122,18 @@ void append_turn(std::string& out, const claim& of, const turn_request& asked, s
 
 void append_inspect(std::string& out, std::string_view key);
 
-/// What one master said, as a vote with its reason.
+/// The reply of one master, as a vote with its reason.
 struct answer
 {
     redlock::vote vote = redlock::vote::pending;
     error_code reason;
-    std::string_view text; // What the server said, raw. Valid during the call that passes the answer.
-    core::server_error error = core::server_error::none;  // What kind of error it is, if it is one.
-    std::optional<std::chrono::milliseconds> time_left{}; // Until the key expires, or until one's turn.
-    bool others_wait = false;                             // Somebody stands in line.
+    std::string_view text; // The server's text, unmodified. Valid during the call that passes the answer.
+    core::server_error error = core::server_error::none;  // The kind of an error reply.
+    std::optional<std::chrono::milliseconds> time_left{}; // Until the slot in the queue begins.
+    bool others_wait = false;                             // Other clients are queued.
 };
 
-/// A vote without an answer, or with one that decides nothing.
+/// Returns a vote for a missing or unusable reply.
 inline answer no_answer(vote value, error_code reason, std::string_view text = {}) noexcept
 {
     answer without;
@@ -140,35 +143,35 @@ inline answer no_answer(vote value, error_code reason, std::string_view text = {
     return without;
 }
 
-/// Of a SET NX: OK is granted, nil is held.
+/// Translates the reply to a SET NX: OK is granted, nil is held.
 answer read_set(const resp::reply& reply) noexcept;
-/// Of an extension: 1 is granted, 0 is held ("not ours"), and so is a key of another type.
+/// Translates the reply to an extension: 1 is granted; 0 and a key of another type are held ("not ours").
 answer read_extend(const resp::reply& reply) noexcept;
-/// Of a release: the same, and 2 more if others wait.
+/// Translates the reply to a release: as for an extension, with 2 added if clients are queued.
 answer read_release(const resp::reply& reply) noexcept;
-/// Of the turn in a line: 0 is granted, -1 is granted and others wait, a positive number is held, with the time until
-/// the turn.
+/// Translates the reply of `turn_script`: 0 is granted, -1 is granted while other clients are queued, a positive number
+/// is held, with the time until the slot begins.
 answer read_turn(const resp::reply& reply) noexcept;
-/// What a master has under a key.
+/// The state of a key at one master.
 struct key_state
 {
-    error_code reason; // Why that isn't known.
+    error_code reason; // Why the state is unknown.
     bool exists = false;
-    std::string_view owner_id; // Its value, cut off. Empty for one of another type.
-    std::string_view detail;   // What the server said of it. Both are valid as long as the reply.
+    std::string_view owner_id; // The value, truncated. Empty for a value of another type.
+    std::string_view detail;   // The server's error text. Both views are valid as long as the reply.
     std::optional<std::chrono::milliseconds> expires_in{};
 };
 
-/// Of an inspection.
+/// Translates the reply to an inspection.
 key_state read_inspect(const resp::reply& reply) noexcept;
-/// Of TIME: what the server's clock shows, since 1970; empty for anything else.
+/// Returns the server's time since the Unix epoch from a reply to TIME, or nothing for any other reply.
 std::optional<std::chrono::microseconds> read_time(const resp::reply& reply) noexcept;
-/// By how much a clock is off, in words.
+/// Describes the deviation of a server's clock.
 std::string clock_complaint(clock::duration off);
-/// Of an error reply, as the reason of a vote.
+/// Returns the reason of a vote for an error reply.
 error_code reason_of(core::server_error error) noexcept;
-/// Whether a master that gives no vote for this reason will give none as long as nobody changes its settings or ours:
-/// wrong password, no permission, a certificate that isn't trusted, not a master of its own.
+/// Returns whether a master won't vote until the configuration of the server or of this client is changed: wrong
+/// password, no permission, rejected certificate, node of a cluster, a server that is configured twice.
 bool is_for_good(error_code reason) noexcept;
 
 } // namespace redlock::net

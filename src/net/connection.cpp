@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The connection to one master: its life, what it reads, and when it writes.
+// The connection to one master: its states, reading, writing, and its deadlines.
 #include "net/connection.hpp"
 
 #include <boost/asio/error.hpp>
@@ -13,7 +13,7 @@ namespace redlock::net
 namespace
 {
 
-constexpr std::size_t optional_for_each_debt = 2; // Its SET, and an extension.
+constexpr std::size_t optional_for_each_debt = 2; // A SET and an extension.
 
 constexpr std::chrono::milliseconds second_look{1};
 
@@ -63,7 +63,8 @@ env::flow connection::run()
             const clock::time_point ready_at = strand_.now();
             become_ready();
             why = co_await serve();
-            // One that breaks as soon as it is there is as good as none: it mustn't be made anew without end.
+            // Reset the back-off only if the connection lasted: a server that drops us at once would otherwise cause a
+            // tight reconnect loop.
             if (strand_.now() - ready_at >= options_.reconnect.longest)
             {
                 failures = 0;
@@ -145,7 +146,7 @@ env::task<failure> connection::serve()
     }
 }
 
-/// Starts what can be started: a read whenever none is in flight, a write whenever there is something for it.
+/// Starts a read unless one is in flight, and a write if there is output and none is in flight.
 void connection::start_io()
 {
     if (!stream_ || stopping_ || (state_ != state::ready && state_ != state::connecting))
@@ -176,7 +177,7 @@ void connection::start_io()
     }
 }
 
-/// Why the connection can't go on, if something says so.
+/// Returns the reason why the connection can't continue, if there is one.
 failure connection::io_failure() const
 {
     if (stopping_)
@@ -190,8 +191,8 @@ failure connection::io_failure() const
             closed ? error_code{master_errc::connection_lost} : reading_.error,
             std::string{stream_->complaint()}};
     }
-    // What the other side said before it closed tells more, and is read at once: a TLS alert, the error of a server that
-    // refuses us. If nothing comes, a deadline ends it.
+    // After a failed write, wait for the read: it may yield the reason, such as a TLS alert, or the error of a server
+    // that refuses us. If nothing is received, a deadline ends the connection.
     if (writing_.error && !reading_.pending)
     {
         return {writing_.error, std::string{stream_->complaint()}};
@@ -241,8 +242,7 @@ failure connection::take_replies()
     if (probing && !commands_.probing())
     {
         look_at_clock();
-        // It has answered: on to the next probe.
-        watch(last_read_);
+        watch(last_read_); // Schedules the next probe.
     }
     if (commands_.pace().refused() || commands_.has_refusal())
     {
@@ -259,7 +259,7 @@ failure connection::take_replies()
     return {};
 }
 
-/// Releases that were refused: temporarily, then the next batch is put off; or permanently, which is reported.
+/// Handles refused releases: after a temporary refusal, the next batch is put off; a permanent refusal is reported.
 void connection::look_at_refusals()
 {
     if (commands_.pace().refused())
@@ -294,9 +294,9 @@ void connection::become_ready()
     last_read_ = last_probe_ = now;
     last_failure_ = {};
     clock_hidden_ = false;
-    // After the fence, and ahead of any new SET.
+    // After the stale connections were killed, and ahead of any new SET.
     commands_.push_due(now);
-    // So that what happens to the server's clock from now on is seen.
+    // The first reading of the server's clock, with which later ones are compared.
     commands_.push_probe(now);
     watch(now);
     owner_.on_up(index_, run_id());
@@ -322,14 +322,14 @@ void connection::break_off(const failure& why)
     owner_.on_down(index_, why);
 }
 
-/// When nothing has been answered for too long. A server that works through a long queue answers one after the other: each
-/// answer gives it time for the next. Only if there is a command.
+/// Returns the end of the response timeout. Each reply restarts it, because a server that works through a long queue
+/// answers one command after the other. Meaningful only while a command is in flight.
 clock::time_point connection::dead_at() const noexcept
 {
     return std::max(commands_.busy_since(), last_reply_) + options_.dead_after;
 }
 
-/// Sets the next look at whether the server still answers, and at the releases that were put off.
+/// Arms the deadline for the earliest of the response timeout, the next probe, and the releases that were put off.
 void connection::watch(clock::time_point now)
 {
     clock::time_point next = commands_.empty() ? now + options_.dead_after : dead_at();
@@ -354,7 +354,7 @@ void connection::on_deadline()
     }
     if (!commands_.empty() && dead_at() <= now)
     {
-        // This process may have been stopped, and the answers wait in the kernel: they get one more look.
+        // If this process was suspended, replies may be waiting in the kernel. Read once more before giving up.
         if (!std::exchange(overdue_, true))
         {
             strand_.arm(*this, now + second_look);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The connection to one master: connects, shakes hands, carries commands, breaks, and connects again.
+// The connection to one master: connects, performs the handshake, carries commands, and reconnects.
 #pragma once
 
 #include <redlock/config.hpp>
@@ -28,47 +28,49 @@
 namespace redlock::net
 {
 
-/// Why a connection is not there.
+/// The reason why a connection isn't ready.
 struct failure
 {
-    // g++ 12.2 destroys an aggregate with a string twice in a co_await expression; one with a constructor it
-    // doesn't.
+    // Not an aggregate: g++ 12.2 destroys an aggregate that contains a string twice in a co_await expression.
     failure() = default;
     failure(error_code why, std::string said) : reason{why}, detail{std::move(said)} {}
 
     error_code reason;
-    std::string detail; // What the server said, without anything that was sent to it. Often empty.
+    std::string detail; // The server's text or a description, without passwords that were sent. Often empty.
 };
 
-/// What a server told of itself in the handshake. Empty where it doesn't tell.
+/// The facts about a server that the handshake found. Empty if the server doesn't reveal them.
 struct server_facts
 {
     std::string server;           // "redis" or "valkey".
     std::string version;          // "7.0.15".
     std::string maxmemory_policy; // "noeviction".
-    bool tells = false;           // It answered INFO.
-    bool may_fence = false;       // Our client id is known, and connections may be killed.
+    bool tells = false;           // The server answered INFO with its run id.
+    bool may_fence = false;       // Our client id is known, and CLIENT KILL is permitted.
 };
 
-/// What a connection asks and tells its manager. Called on the strand.
+/// The callbacks of a connection to its manager. Called on the strand.
 class connection_owner
 {
   public:
-    /// A master has announced its run id. False if another one had it first.
+    /// A master has announced its run id. Returns false if another master has announced it first.
     virtual bool claim_run_id(std::size_t master, std::string_view run_id) = 0;
+    /// The connection has become ready.
     virtual void on_up(std::size_t master, std::string_view run_id) = 0;
+    /// The connection has broken, or an attempt to connect has failed.
     virtual void on_down(std::size_t master, const failure& why) = 0;
+    /// The master has a configuration or clock problem that weakens locking, or refuses a release permanently.
     virtual void on_risk(std::size_t master, risk what, std::string detail) = 0;
-    /// Everything that this master owed is answered.
+    /// The last outstanding key of a master has been cleared by a reply.
     virtual void on_nothing_owed() = 0;
-    /// For good, after `stop`.
+    /// The connection has ended permanently, after `stop`.
     virtual void on_stopped(std::size_t master) = 0;
 
   protected:
     ~connection_owner() = default;
 };
 
-/// How a connection behaves in time.
+/// The timing and the limits of a connection.
 struct connection_options
 {
     std::chrono::milliseconds connect_timeout;
@@ -81,6 +83,32 @@ struct connection_options
     double drift_factor;
 };
 
+/// The connection to one master, and everything that has to survive its reconnects: the outstanding keys, and the stale
+/// connections that may still run a SET.
+///
+/// A coroutine drives it, from `start` until after `stop`, through these states:
+///
+/// - *connecting*: the stream connects and the handshake runs (handshake.cpp), both within `connect_timeout`. If that
+///   succeeds, the connection is ready and `on_up` is called.
+/// - *ready*: commands are accepted. Left if the stream ends, the server sends invalid data or is no longer a usable
+///   master, or no reply is received for `dead_after` while a command is in flight.
+/// - *broken*: entered from both other states. Each command in flight receives its vote, and `on_down` is called. Once
+///   pending I/O has ended and a random delay has passed, the connection connects again.
+/// - *stopped*: permanent. `on_stopped` is called once, as the last callback.
+///
+/// Everything runs on the manager's strand. Operations call the `send_` functions, which only queue a command
+/// (sending.cpp); the queue is written at the end of the step, with one write. A read or write that finishes resumes
+/// the coroutine, which parses the replies and passes them to the pipeline. The pipeline matches each reply to its
+/// command, updates the ledger and delivers the vote. A single deadline serves the connect timeout, the reconnect
+/// delay, the probes, the response timeout and the releases that were put off.
+///
+/// Guarantees:
+/// - Each command with a voter leads to one vote (or the reply to a question): within the call if it can't be sent,
+///   otherwise in a later step, at the latest when the connection breaks.
+/// - A command whose fate is unknown is never sent again, except for releases.
+/// - A key whose SET was written stays in the ledger until its release is answered, over any number of connections.
+///   The first releases on a new connection are sent ahead of any new SET.
+/// - No SET is sent until the stale connections to the same server have been killed, if the server permits that.
 class connection final : private env::end_of_turn, private env::deadline
 {
   public:
@@ -90,40 +118,43 @@ class connection final : private env::end_of_turn, private env::deadline
 
     env::scheduler& strand() noexcept { return strand_; }
 
-    /// Connects, and goes on doing so until `stop`.
+    /// Starts the coroutine, which connects, and reconnects, until `stop` is called.
     void start();
-    /// Breaks the connection for good. `on_stopped` follows.
+    /// Closes the connection permanently. `on_stopped` follows, but not within the call.
     void stop();
 
     bool ready() const noexcept { return state_ == state::ready; }
     const std::string& run_id() const noexcept { return fence_.run_id(); }
-    /// Why it isn't ready.
+    /// Returns the reason why the connection isn't ready.
     const failure& last_failure() const noexcept { return last_failure_; }
-    /// What the server told of itself, and what of that is less than it should be. Only when ready.
+    /// Returns the facts about the server. Meaningful only when ready, as are the risks.
     const server_facts& facts() const noexcept { return facts_; }
+    /// Returns the problems that follow from the facts.
     std::vector<found_risk> risks() const;
-    /// Whether its first attempt has come to an end, however.
+    /// Returns whether the first attempt to connect has ended, with or without success.
     bool tried() const noexcept { return ready() || last_failure_.reason != master_errc::not_connected; }
+    /// Returns the outstanding keys.
     const ledger& owed() const noexcept { return owed_; }
 
-    // Each of these ends in one vote, at once if nothing is sent.
+    // Each of these functions leads to one vote, within the call if the command can't be sent.
     void send_set(claim& of, std::string_view command, voter& votes, clock::time_point now);
     void send_turn(claim& of, std::string_view command, voter& votes, clock::time_point now);
     void send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
-    /// Ends in one reply, or in one vote that says why there is none.
+    /// Sends a query of a broadcast. Leads to one reply, or to one vote with the reason why there is none.
     void send_question(std::string_view command, voter& asker, clock::time_point now);
-    /// What can't be sent now is owed, and sent as soon as the master is back. `votes` may be null.
+    /// Sends a release. If it can't be sent now, the key becomes due, and its release is sent when the connection is
+    /// ready. `votes` may be null.
     void send_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
-    /// A SET for a master that lost the key, or never had it. Nobody waits for the answer.
+    /// Sends a SET to a master that lost the key or never had it, if possible. There is no vote.
     void rejoin(claim& of, std::string_view command, clock::time_point now);
 
   private:
     enum class state
     {
-        connecting, // Until the handshake is done.
+        connecting, // Connecting, and handshake.
         ready,      // Commands may be sent.
-        broken,     // Until the back-off is over.
-        stopped     // For good.
+        broken,     // Waiting for pending I/O and the reconnect delay.
+        stopped     // Permanently.
     };
 
     env::flow run();
@@ -166,13 +197,13 @@ class connection final : private env::end_of_turn, private env::deadline
     bool stopping_ = false;
     bool overdue_ = false;
     bool unresponsive_ = false;
-    bool unasked_ = false; // The server answered, in the handshake, what wasn't asked yet.
+    bool unasked_ = false; // In the handshake, a reply was received ahead of its command.
     push_guard pushes_;
     clock::time_point handshake_ends_{};
     clock::time_point last_read_{};
     clock::time_point last_reply_{};
     clock::time_point last_probe_{};
-    bool clock_hidden_ = false; // It refuses to tell its time, and that was said.
+    bool clock_hidden_ = false; // The server doesn't answer TIME, which has been reported.
     core::clock_watch clock_watch_;
     failure last_failure_{master_errc::not_connected, {}};
 

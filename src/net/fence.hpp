@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which earlier connections may still run a SET of ours, and so have to be killed before anything else is
-// sent.
+// The stale connections, which may still run a SET of ours, and have to be killed ahead of any other command.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +10,20 @@
 namespace redlock::net
 {
 
-/// The guard against ghosts: a SET that was written to a connection that broke may run on the server after
-/// the release that follows on the next connection. The next connection kills the broken ones first.
+/// The guard against stale connections. A SET that was written to a connection that broke may run on the server after
+/// its release, which is sent on the next connection. Therefore the next connection first kills the broken ones, by
+/// their client ids.
 ///
-/// Client ids start anew with the server, so they mean something only with its run id: under another run id,
-/// or an unknown one, they'd be those of strangers, and nothing is killed.
+/// A restarted server assigns the same client ids again. Under another run id, or an unknown one, the ids may be those
+/// of other clients, so nothing is killed. That is safe after a restart, because the stale connections ended with it.
 class fence
 {
   public:
-    /// The most broken connections that are remembered. A connection sends no SET before the earlier ones are
-    /// confirmed dead, so there is one at a time; the bound is for what nobody thought of.
+    /// The maximum number of stale connections. There should be one at most, since no SET is sent before the earlier
+    /// connections are confirmed dead; the limit is a safeguard.
     static constexpr std::size_t most = 64;
 
-    /// A connection has learnt who it is and to which server it leads. 0 and "" where the server doesn't
-    /// tell.
+    /// Records the client id and the run id of a new connection; 0 and "" if the server doesn't reveal them.
     void arrive(std::int64_t client_id, std::string run_id)
     {
         if (run_id.empty() || run_id != run_id_)
@@ -35,7 +34,7 @@ class fence
         run_id_ = std::move(run_id);
     }
 
-    /// The connection broke with a SET of ours unanswered.
+    /// Records that the connection broke with a SET unanswered, so that it has become stale.
     void leave_ghosts()
     {
         if (client_id_ != 0 && !run_id_.empty() && to_kill_.size() < most)
@@ -44,11 +43,12 @@ class fence
         }
     }
 
+    /// Returns the client ids of the stale connections.
     const std::vector<std::int64_t>& to_kill() const noexcept { return to_kill_; }
-    /// All of them are dead, or can't be killed by us.
+    /// Records that all stale connections are dead, or that the server doesn't permit killing them.
     void confirm() noexcept { to_kill_.clear(); }
 
-    /// The server's, of the last connection that learnt it.
+    /// Returns the run id of the server, as learnt by the last connection.
     const std::string& run_id() const noexcept { return run_id_; }
 
   private:

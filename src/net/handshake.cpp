@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is said on a new connection before it may carry a vote: who we are, who the server is, the scripts,
-// the fence.
+// The handshake on a new connection, which has to succeed before it may carry a vote: log-in, identity and role of the
+// server, scripts, and killing the stale connections.
 #include "net/connection.hpp"
 
 #include "resp/serialise.hpp"
@@ -14,10 +14,10 @@ namespace redlock::net
 namespace
 {
 
-constexpr std::string_view no_client = "9223372036854775807"; // Ids begin at 1 and grow by 1.
+constexpr std::string_view no_client = "9223372036854775807"; // Never assigned: ids count up from 1.
 constexpr int oldest_redis = 6;
 
-/// The value of `name:` in the text that INFO answers; empty if it isn't there.
+/// Returns the value of `name:` in a reply to INFO; empty if it is missing.
 std::string_view info_field(std::string_view info, std::string_view name)
 {
     for (std::size_t at = 0; at < info.size();)
@@ -33,7 +33,7 @@ std::string_view info_field(std::string_view info, std::string_view name)
     return {};
 }
 
-/// "standalone", "cluster" or "sentinel", from what INFO answers. Valkey has a name of its own for the field.
+/// Returns "standalone", "cluster" or "sentinel" from a reply to INFO. Valkey uses a different name for the field.
 std::string_view mode_in(std::string_view info)
 {
     const std::string_view redis = info_field(info, "redis_mode");
@@ -45,8 +45,8 @@ std::string_view text_of(const resp::node* node)
     return node != nullptr ? node->text : std::string_view{};
 }
 
-/// The first word of an error, if it looks like one: "WRONGPASS". The rest may repeat what was sent, and what
-/// was sent with a log-in is a password.
+/// Returns the first word of an error if it is an error code, such as "WRONGPASS". The rest may repeat the command,
+/// which contains a password during log-in.
 std::string first_word(std::string_view error)
 {
     const std::string_view word = error.substr(0, error.find(' '));
@@ -54,7 +54,8 @@ std::string first_word(std::string_view error)
     return plain ? std::string{word} : std::string{};
 }
 
-/// Why a server refused the first command. One that it doesn't know better is about the password, if there was one.
+/// Returns the reason why a server refused the log-in. An unspecific error is attributed to the password, if one was
+/// sent.
 failure log_in_failure(std::string_view error, bool with_password)
 {
     const core::server_error what = core::classify(error);
@@ -64,7 +65,7 @@ failure log_in_failure(std::string_view error, bool with_password)
         about_password ? error_code{master_errc::authentication_failed} : reason_of(what), first_word(error)};
 }
 
-/// Why a server with this mode and role can't be a master of ours; nothing if it can.
+/// Returns the reason why a server with this mode and role can't be used as a master; empty if it can.
 failure unfit(std::string_view mode, std::string_view role)
 {
     if (mode == "cluster")
@@ -82,7 +83,7 @@ failure unfit(std::string_view mode, std::string_view role)
     return {};
 }
 
-/// Errors that mean that the server isn't ready, whatever the command was.
+/// Returns a failure for the errors that don't depend on the command: the server isn't ready, or refuses this client.
 failure not_now(const resp::reply& reply)
 {
     if (!reply.is_error())
@@ -95,7 +96,7 @@ failure not_now(const resp::reply& reply)
     return passing ? failure{reason_of(what), std::string{reply.text()}} : failure{};
 }
 
-/// Its major version is below `major`. Not if it tells none.
+/// Returns whether the major version is below `major`; false if the version is unknown.
 bool is_older_than(std::string_view version, int major)
 {
     int theirs = major;
@@ -105,7 +106,7 @@ bool is_older_than(std::string_view version, int major)
 
 } // namespace
 
-/// The next reply of the handshake; null when `broken_handshake` says why there is none.
+/// Returns the next reply of the handshake, or null, in which case `broken_handshake` returns the reason.
 env::task<const resp::reply*> connection::next_reply()
 {
     const resp::reply* reply = nullptr;
@@ -130,7 +131,7 @@ env::task<const resp::reply*> connection::next_reply()
             }
             if (reply != nullptr)
             {
-                // What is asked hasn't left yet: this one was said to nothing.
+                // If the command has not been written, this is not the reply to it.
                 unasked_ = commands_.has_output();
                 reply = unasked_ ? nullptr : reply;
                 break;
@@ -193,8 +194,8 @@ env::task<failure> connection::say_hello()
     }
     if (hello->is_error())
     {
-        // Unknown before Redis 6, and an ACL may forbid it. From 9 on Valkey answers NOAUTH to commands that it doesn't
-        // know, but WRONGPASS to a HELLO with a password.
+        // HELLO doesn't exist before Redis 6, and an ACL may forbid it. Valkey 9 and later answer NOAUTH to unknown
+        // commands, but WRONGPASS to a HELLO with a wrong password. So NOAUTH means that HELLO is unknown.
         const std::string_view error = hello->text();
         const bool unknown = error.starts_with("ERR unknown command") || error.starts_with("NOPROTO") ||
                              error.starts_with("NOPERM") ||
@@ -216,7 +217,7 @@ env::task<failure> connection::say_hello()
     co_return why;
 }
 
-/// For servers before Redis 6, which know no HELLO.
+/// Logs in to a server without HELLO, such as Redis 5.
 env::task<failure> connection::log_in_with_resp2()
 {
     std::string& out = commands_.text();
@@ -267,7 +268,8 @@ env::task<failure> connection::log_in_with_resp2()
     co_return why;
 }
 
-/// The database, our name, the server's run id, the scripts: one write, one answer each.
+/// Selects the database, sets the client name, loads the scripts, and queries the facts about the server. After the
+/// SELECT, all commands are sent in one write.
 env::task<failure> connection::look_around(std::int64_t client_id)
 {
     std::string& out = commands_.text();
@@ -292,11 +294,11 @@ env::task<failure> connection::look_around(std::int64_t client_id)
     resp::append_command(out, {"SCRIPT", "LOAD", turn_script.text});
     resp::append_command(out, {"INFO", "server"});
     resp::append_command(out, {"INFO", "memory"});
-    // Nobody's id: only whether we may.
+    // No client has this id: the reply only shows whether the command is permitted.
     resp::append_command(out, {"CLIENT", "KILL", "ID", no_client});
 
     const resp::reply* reply = nullptr;
-    // The name and the scripts are conveniences: without the scripts each command is sent in full once.
+    // The name and the scripts are optional: a script that isn't loaded is sent in full after a NOSCRIPT reply.
     for (int convenience = 0; convenience < 4; ++convenience)
     {
         reply = co_await next_reply();
@@ -327,7 +329,7 @@ env::task<failure> connection::look_around(std::int64_t client_id)
         facts_.server = valkey.empty() ? "redis" : "valkey";
         facts_.version = valkey.empty() ? info_field(reply->text(), "redis_version") : valkey;
     }
-    // A server that another master's name leads to as well would have two votes.
+    // A server that is reached through two of the addresses would have two votes.
     if (!why.reason && !owner_.claim_run_id(index_, run_id))
     {
         why = {master_errc::same_server, "run id " + run_id};
@@ -358,7 +360,7 @@ env::task<failure> connection::look_around(std::int64_t client_id)
     co_return why;
 }
 
-/// Kills the broken connections on which a SET of ours may still run.
+/// Kills the stale connections, on which a SET of ours may still run.
 env::task<failure> connection::put_up_fence()
 {
     std::string& out = commands_.text();
@@ -374,8 +376,8 @@ env::task<failure> connection::put_up_fence()
         {
             co_return broken_handshake();
         }
-        // A number says how many were killed; none means that it was dead already. An error means that we may not
-        // kill, or that the command was taken away: then there is no fence, and what is owed is released once.
+        // An integer is the number of connections killed; 0 means that it had ended already. An error means that
+        // CLIENT KILL is forbidden or renamed. Then a stale SET may run after its release.
         const bool dead = reply->root().kind == resp::kind::integer;
         const failure why = not_now(*reply);
         if (why.reason)

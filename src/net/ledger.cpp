@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is owed to one master.
+// The outstanding keys of one master.
 #include "net/ledger.hpp"
 
 #include <cassert>
@@ -17,7 +17,7 @@ void ledger::incur(claim& of) noexcept
     }
     else
     {
-        item.maybe_there = true; // By an earlier SET: what becomes of this one can't rule it out.
+        item.maybe_there = true; // The earlier SET may have run, whatever the reply to this one is.
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The address of a master: checked, and written as a name without user and password.
+// The address of a master: its check, and its name, which contains neither user nor password.
 #include <redlock/master.hpp>
 
 #include "net/address_text.hpp"
@@ -22,8 +22,8 @@ using net::in_quotes;
 using net::letters;
 using net::refuse_master;
 
-constexpr std::size_t longest_host = 253; // A name in the DNS is no longer.
-constexpr std::size_t longest_path = 107; // What sockaddr_un takes, without its last NUL.
+constexpr std::size_t longest_host = 253; // The limit of DNS names.
+constexpr std::size_t longest_path = 107; // The limit of sockaddr_un, without the final NUL.
 constexpr std::size_t npos = std::string_view::npos;
 
 void check_host(const std::string& host)
@@ -67,7 +67,7 @@ void check_path(const std::string& path)
     }
 }
 
-/// The path as it stands in a URL, so that a name is a URL that leads to the same socket.
+/// Returns the path in percent-encoding, so that the name is a URL of the same socket.
 std::string encoded_path(std::string_view path)
 {
     std::string result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Reads the address of a master from a URL. Boost.URL knows the grammar; what stands here finds the words for
-// what is wrong, and keeps the password out of them.
+// Parses the URL of a master. Boost.URL implements the grammar; this file describes errors, without revealing a
+// password.
 #include "net/master_url.hpp"
 
 #include "net/address_text.hpp"
@@ -36,7 +36,7 @@ std::string lower_case(std::string_view text)
     return result;
 }
 
-/// A host with or without a port; not what may be a user and a password whose host was forgotten.
+/// Returns whether `text` is a host with an optional port, and not possibly a user and a password without a host.
 bool is_host_and_port(std::string_view text) noexcept
 {
     const std::size_t end_of_host = text.starts_with('[') ? text.find(']') : text.find(':');
@@ -49,8 +49,8 @@ bool is_host_and_port(std::string_view text) noexcept
     return consists_of(port, digits) && port.size() <= 5;
 }
 
-/// What of a URL may stand in a message: nothing that could belong to a user or password, and no query. Where
-/// it can't be told apart, only the scheme.
+/// Returns the part of a URL that a message may show: nothing that could belong to a user or password, and no query. If
+/// that can't be distinguished, only the scheme.
 std::string shown(std::string_view url)
 {
     const std::size_t scheme = url.find("://");
@@ -114,7 +114,7 @@ scheme scheme_of(std::string_view url)
     return name == "redis" ? scheme::tcp : scheme::tls;
 }
 
-/// Refuses what can stand nowhere in a URL.
+/// Refuses characters that can't occur in any part of a URL.
 void check_characters(std::string_view url)
 {
     for (std::size_t at = 0; at < url.size(); ++at)
@@ -136,7 +136,7 @@ void check_characters(std::string_view url)
     }
 }
 
-/// Why Boost.URL doesn't take this one for a URL.
+/// Describes why Boost.URL rejects a URL.
 std::string grammar_complaint(std::string_view authority)
 {
     if (std::count(authority.begin(), authority.end(), '@') > 1)
@@ -167,7 +167,7 @@ urls::url_view parse(std::string_view url)
     const std::string_view rest = url.substr(url.find("://") + 3);
     const std::string_view authority = rest.substr(0, rest.find_first_of(after_host));
     const auto parsed = urls::parse_uri(url);
-    // Boost 1.81 takes what it can't read in the authority for the path: "h:x" for host h and path x.
+    // Boost 1.81 parses the invalid part of an authority as the path: "h:x" as host h and path x.
     if (!parsed || !urls::parse_authority(authority))
     {
         refuse(url, grammar_complaint(authority));
@@ -181,7 +181,7 @@ std::string_view view(const BoostView& text) noexcept
     return {text.data(), text.size()};
 }
 
-/// A decimal number without sign, in the range of the type.
+/// Parses a decimal number without a sign. Returns nothing if it exceeds the range of the type.
 template <class Number>
 std::optional<Number> number(std::string_view text) noexcept
 {
@@ -202,7 +202,7 @@ std::uint16_t port_of(std::string_view url, const urls::url_view& parsed)
     const auto port = number<std::uint16_t>(text);
     if (!port || *port == 0)
     {
-        // Longer ones are rather the digits of a password whose host was forgotten.
+        // A longer number may be a password without a host, so it isn't shown.
         const std::string which = text.size() <= 5 ? in_quotes(text) : std::string{};
         refuse(url, "its port " + which + "isn't a number from 1 to 65535");
     }

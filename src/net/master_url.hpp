@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Reads the address of a master from a URL.
+// Parses the URL of a master.
 #pragma once
 
 #include <redlock/master.hpp>
@@ -10,8 +10,8 @@
 namespace redlock::net
 {
 
-/// Throws `system_error` with `errc::invalid_master`, and says which part is wrong, for what isn't
-/// `redis://[user[:password]@]host[:port][/db]` or `unix:///path[?db=n]`.
+/// Parses `redis://[user[:password]@]host[:port][/db]`, `rediss://...` or `unix:///path[?db=n]`. Throws `system_error`
+/// with `errc::invalid_master`, and a message that names the invalid part, for any other text.
 std::variant<tcp_address, unix_address> read_master_url(std::string_view url);
 
 } // namespace redlock::net

@@ -16,9 +16,8 @@ namespace
 
 constexpr std::string_view probe_command = "*1\r\n$4\r\nTIME\r\n";
 constexpr std::size_t script_in_full_bytes =
-    turn_script.text.size() + 200; // And the key: the longest of them.
-constexpr std::size_t kept_capacity = std::size_t{1}
-                                      << 20; // A larger buffer is given back once it is written.
+    turn_script.text.size() + 200; // The longest script with its arguments, except for the key.
+constexpr std::size_t kept_capacity = std::size_t{1} << 20; // A larger buffer is freed after the write.
 
 } // namespace
 
@@ -158,7 +157,7 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     {
         append_release(waiting_, *unknown.of, script_form::text);
     }
-    // Its release may be on its way already.
+    // If the release has been sent, the full script would create the key after it.
     else if (
         (unknown.what == verb::turn && unknown.of->at(master_).state != debt_state::incurred) ||
         !unknown.votes->append_in_full(waiting_))
@@ -182,13 +181,14 @@ void pipeline::book_set(claim& of, const answer& said)
     }
 }
 
-/// Refused in its turn, unlike by a SET that may have run before: the key is another's, the script has compared.
+/// Updates the ledger after a reply of `turn_script`. If it refused, it did not set the key. (After a refused SET that
+/// is uncertain, because an earlier SET of the same owner id may have run.)
 void pipeline::book_turn(claim& of, const answer& said)
 {
     debt& item = of.at(master_);
     if (said.error == core::server_error::no_permission)
     {
-        item.maybe_there = true; // The script may have set the key, and been refused what follows.
+        item.maybe_there = true; // The script may have set the key before it was refused another command.
     }
     else
     {
@@ -216,12 +216,12 @@ answer pipeline::read(verb what, const resp::reply& reply) noexcept
     }
 }
 
-/// Whether the release of an outstanding key is sent again after this answer.
+/// Returns whether the release of an outstanding key is repeated after this answer.
 bool pipeline::is_repeated(const answer& said) const noexcept
 {
     if (said.error == core::server_error::none)
     {
-        return said.vote == vote::failed; // Nonsense: on the next connection.
+        return said.vote == vote::failed; // An invalid reply: repeated on the next connection.
     }
     const core::release_after then = core::after_error(said.error);
     return then == core::release_after::again ||
@@ -251,7 +251,8 @@ void pipeline::book_release(claim& of, const answer& said, const resp::reply& re
     }
 }
 
-/// What ends the connection is reported with it.
+/// Records the first permanent refusal of each kind. Errors that close the connection are reported with its end
+/// instead.
 void pipeline::note_refusal(core::server_error error, std::string_view words)
 {
     const core::release_after then = core::after_error(error);
@@ -267,8 +268,8 @@ void pipeline::note_refusal(core::server_error error, std::string_view words)
     }
 }
 
-/// With many in flight their claims and rounds aren't in the cache any more: the processor is told what it will need for the
-/// next replies while it works on this one.
+/// Prefetches the claim and the round of a later reply while this one is processed. With many commands in flight, they
+/// are no longer in the cache.
 void pipeline::fetch_ahead() const noexcept
 {
     constexpr std::size_t soon = 4;
@@ -305,7 +306,7 @@ void pipeline::book(const slot& answered, const answer& said, const resp::reply&
 
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
 {
-    // A reply to a command that can't have arrived yet is one that nobody asked for.
+    // If no command has been written, the reply is unsolicited.
     if (slots_.size() == unwritten_)
     {
         return master_errc::protocol_error;
@@ -315,7 +316,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     fetch_ahead();
     if (current.what == verb::probe)
     {
-        // Whatever it says, it is a sign of life.
+        // Any reply shows that the server responds.
         probing_ = false;
         if (const std::optional<std::chrono::microseconds> theirs = read_time(reply))
         {
@@ -388,7 +389,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     pace_.reset();
     refusals_noted_ = 0;
     refusal_.clear();
-    // What is being written stays where it is until that write has ended.
+    // writing_ stays valid for the write that may be in flight.
     waiting_.clear();
     return ghosts;
 }

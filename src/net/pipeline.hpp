@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The commands in flight on one connection: what is to be written, and who gets the next reply. No I/O.
+// The commands in flight on one connection: the output to be written, and the recipients of the replies. No I/O.
 #pragma once
 
 #include "core/clock_watch.hpp"
@@ -21,14 +21,30 @@
 namespace redlock::net
 {
 
-/// A queue of commands that are answered in their order. Every command keeps its place until its reply has
-/// come, whether anybody still waits for it or not.
+/// The queue of commands in flight on one connection, which a server answers in their order.
+///
+/// A command passes through three stages: its text is appended to the output that is waiting; the output is taken for a
+/// write; the reply is received. It stays in the queue until its reply has been received, even if its round has ended,
+/// so that a late reply is never matched to another command.
+///
+/// The connection drives it, on the manager's strand: it pushes commands, calls `take_output` for each write and
+/// `written` after it, passes in each reply (`on_reply`), and calls `break_off` when the connection has ended, after
+/// which the pipeline is ready for the next one. The handshake uses only the output (`text`); it matches its replies
+/// itself.
+///
+/// Guarantees:
+/// - Each command that was pushed with a voter leads to one vote (or the reply to a question), from `on_reply` or
+///   `break_off`. The ledger is updated before the vote is delivered.
+/// - Releases are repeated as the ledger requires. Any other command is sent again only if its script was unknown
+///   (NOSCRIPT), so that it has not run: once, in full, unless its round or the claim's release has made it obsolete.
+/// - The numbers of commands and of bytes are bounded. An extension or a question is refused if there is no room; for a
+///   SET the caller checks `has_room` and the ledger first.
 class pipeline
 {
   public:
-    /// Commands that aren't about a debt are refused once `most_optional` are in flight; those that are, the ledger
-    /// bounds. All of them are refused while `most_bytes` wait to be written. `repeats` is the back-off of releases that are
-    /// refused.
+    /// Commands that don't concern an outstanding key are refused while `most_optional` commands are in flight; the
+    /// others are bounded by the ledger. All commands are refused if the output would exceed `most_bytes`. `repeats` is
+    /// the back-off of refused releases.
     pipeline(
         std::size_t master, ledger& owed, std::size_t most_optional, std::size_t most_bytes,
         const core::backoff_policy& repeats)
@@ -36,58 +52,58 @@ class pipeline
     {
     }
 
-    /// Whether so many more bytes may wait.
+    /// Returns whether the output has room for another `bytes` bytes.
     bool has_room(std::size_t bytes) const noexcept
     {
         return waiting_.size() + writing_.size() + bytes <= most_bytes_;
     }
-    /// Only with room, here and in the ledger. `command` is the serialised SET.
+    /// Queues a serialised SET. Precondition: there is room for it here and in the ledger.
     void push_set(claim& of, std::string_view command, voter* votes, clock::time_point now);
-    /// The same for the turn in a line, whose `command` is the serialised script call, by digest.
+    /// Queues a serialised call of `turn_script` by digest. Precondition: as for `push_set`.
     void push_turn(claim& of, std::string_view command, voter& votes, clock::time_point now);
-    /// False if it is full: releases have their room reserved, extensions don't.
-    /// `command` is the serialised script call, by digest.
+    /// Queues a serialised call of `extend_script` by digest. Returns false if there is no room.
     bool push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
-    /// False if it is full.
+    /// Queues a query of a broadcast. Returns false if there is no room.
     bool push_question(std::string_view command, voter& asker, clock::time_point now);
-    /// A debt of it becomes asked. False if it is full: then nothing has changed.
-    /// `command` is the serialised script call, by digest.
+    /// Queues a serialised call of `release_script` by digest, and records it in the ledger if the key is outstanding.
+    /// Returns false, without any change, if there is no room.
     bool push_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
-    /// Sends the next batch of releases that are due, if its time has come and there is room.
+    /// Queues the next batch of releases that are due, if its time has come, as far as there is room.
     void push_due(clock::time_point now);
-    /// When releases that are due were refused, and how long they are put off.
+    /// Returns the pacing of the releases that are due.
     release_pace& pace() noexcept { return pace_; }
     const release_pace& pace() const noexcept { return pace_; }
-    /// What the server said when it refused a release permanently, once for each kind of error on a connection; else empty.
+    /// Returns the server's text for a permanent refusal of a release, once for each kind of error on a connection;
+    /// otherwise empty.
     std::string take_refusal() noexcept { return std::exchange(refusal_, {}); }
     bool has_refusal() const noexcept { return !refusal_.empty(); }
-    /// Asks for a sign of life: what the server's clock shows.
+    /// Queues a TIME command, which shows whether the server responds, and its clock.
     void push_probe(clock::time_point now);
 
-    /// Matches a reply to the oldest command. An error means that the connection can't be used any more: the
-    /// server isn't what it was, or what it sends can't be trusted (`protocol_error`).
+    /// Matches a reply to the oldest command. An error means that the connection has to be closed: the server is no
+    /// longer a usable master, or sent invalid data (`protocol_error`).
     error_code on_reply(const resp::reply& reply, clock::time_point now);
-    /// Whether one is unanswered.
+    /// Returns whether a probe is in flight.
     bool probing() const noexcept { return probing_; }
-    /// What the last probe showed, once; nothing if the server doesn't tell.
+    /// Returns the clock reading of the last probe, once; nothing if the server didn't answer with its time.
     std::optional<core::clock_reading> take_clock_reading() noexcept
     {
         return std::exchange(clock_reading_, {});
     }
-    /// The connection is gone: every command gets its vote, and what was asked is due again.
-    /// True if a SET may still run on the server: a later connection has to fence this one.
+    /// Ends all commands because the connection has ended: delivers their votes, and makes keys due again whose release
+    /// was in flight. Returns true if a SET may still run on the server, so that the connection has to be killed.
     bool break_off(error_code reason, clock::time_point now);
 
     bool empty() const noexcept { return slots_.empty(); }
-    /// Since when there has been one all the time, if there is one.
+    /// Returns the time since which commands have been in flight without interruption. Meaningful only if one is.
     clock::time_point busy_since() const noexcept { return busy_since_; }
 
-    /// Text for the handshake, which keeps its own order.
+    /// Returns the output buffer, for the commands of the handshake.
     std::string& text() noexcept { return waiting_; }
     bool has_output() const noexcept { return !waiting_.empty(); }
-    /// What has piled up becomes the next write, and stays where it is until the next call.
+    /// Returns the waiting output for the next write. It stays valid until the next call, or until `written`.
     std::span<const char> take_output();
-    /// It is written.
+    /// Called when the output that was taken has been written.
     void written() noexcept
     {
         if (!writing_.empty())
@@ -110,15 +126,15 @@ class pipeline
 
     struct slot
     {
-        // None beside another of its size: they would be moved in one go, which has to wait until what was just written of
-        // them has got to the cache.
-        claim_ptr of; // Empty for a question and a probe.
+        // The pointers are not adjacent. Otherwise the compiler moves both with one wide load, which stalls until the
+        // two stores that have just written them are complete.
+        claim_ptr of; // Null for a question and a probe.
         verb what;
         voter_ptr votes;
-        bool in_full = false; // The script was sent in full, after NOSCRIPT.
+        bool in_full = false; // The script was sent in full, after a NOSCRIPT reply.
     };
 
-    /// Whether it may leave a key behind.
+    /// Returns whether a command may create a key.
     static bool writes_key(verb what) noexcept { return what == verb::set || what == verb::turn; }
     static bool releases(verb what) noexcept { return what == verb::release || what == verb::due_release; }
     static answer read(verb what, const resp::reply& reply) noexcept;
@@ -141,15 +157,15 @@ class pipeline
     std::size_t most_optional_;
     std::size_t most_bytes_;
     boost::circular_buffer<slot> slots_;
-    std::size_t unwritten_ = 0; // The last slots, whose text is still waiting.
+    std::size_t unwritten_ = 0; // The number of last slots whose text is in waiting_.
     clock::time_point busy_since_{};
     bool probing_ = false;
     clock::time_point probed_{};
     std::optional<core::clock_reading> clock_reading_;
     release_pace pace_;
-    std::uint32_t refusals_noted_ = 0; // A bit for each kind of error.
+    std::uint32_t refusals_noted_ = 0; // One bit for each kind of error.
     std::string refusal_;
-    std::string due_command_; // Where the releases of a batch are put together.
+    std::string due_command_; // The buffer for serialising the releases of a batch.
     std::string waiting_;
     std::string writing_;
 };

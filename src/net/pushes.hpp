@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The pushes that a server sends on one connection: which were asked for, and how many were not.
+// Limits the unsolicited pushes that a server sends on one connection.
 #pragma once
 
 #include "resp/value.hpp"
@@ -10,18 +10,18 @@
 namespace redlock::net
 {
 
-/// Whether this connection asked for a push. It subscribes to nothing, so it asked for none.
+/// Returns whether the connection asked for a push. It has no subscriptions, so it asked for none.
 inline bool was_asked_for(const resp::reply&) noexcept
 {
     return false;
 }
 
-/// Counts the pushes that were not asked for. A few are skipped; a server that goes on sending them costs time with each,
-/// and is disconnected.
+/// Counts the unsolicited pushes. A few are ignored; a server that continues to send them is disconnected, because each
+/// costs processing time.
 class push_guard
 {
   public:
-    /// The last of them ends the connection.
+    /// The number of unsolicited pushes that ends the connection.
     static constexpr std::size_t max_unasked = 16;
     static constexpr std::string_view complaint = "it sent 16 pushes that were not asked for";
 

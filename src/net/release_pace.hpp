@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// When outstanding keys are released at one master: in batches, and later after a refusal. No I/O, no clock.
+// The pacing of releases of outstanding keys at one master: in batches, with delays after refusals. No I/O, no clock.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -14,50 +14,51 @@
 namespace redlock::net
 {
 
-/// The pace of the releases that wait for a connection, for room or for the end of a refusal. The next batch is sent when
-/// the former is answered, so that a long queue never delays other commands. A release that its operation sends itself
-/// doesn't wait for any of this.
+/// The pacing of the releases that were queued because there was no connection or no room, or because they were
+/// refused. The next batch is sent when the previous one has been answered, so that a long queue doesn't delay other
+/// commands. Releases that are sent directly by an operation are not paced.
 class release_pace
 {
   public:
-    /// The most releases from the queue that are in flight.
+    /// The maximum number of queued releases in flight.
     static constexpr std::size_t batch = 128;
-    /// As many delays in a row, and an unknown error is taken for a permanent refusal.
+    /// The number of delays in a row after which an unknown error counts as a permanent refusal.
     static constexpr std::uint32_t patience = 5;
 
     explicit release_pace(const core::backoff_policy& policy) noexcept : policy_{policy} {}
 
-    /// A connection is new, or gone: nothing is in flight.
+    /// Resets the state when the connection ends: nothing is in flight.
     void reset() noexcept { *this = release_pace{policy_}; }
-    /// Whether a batch may be sent.
+    /// Returns whether a batch may be sent.
     bool may_send(clock::time_point now) const noexcept { return in_flight_ == 0 && not_before_ <= now; }
-    /// Until when nothing is sent after a refusal.
+    /// Returns the end of the current delay.
     clock::time_point not_before() const noexcept { return not_before_; }
-    /// The master has refused so often in a row that an unknown error won't pass.
+    /// Returns whether the master has refused often enough in a row that an unknown error counts as permanent.
     bool gives_up() const noexcept { return refusals_ >= patience; }
 
-    /// One of a batch was sent.
+    /// A release of a batch was sent.
     void on_sent() noexcept { ++in_flight_; }
-    /// One of a batch was answered, whatever the answer.
+    /// A release of a batch was answered, with or without success.
     void on_answered() noexcept { --in_flight_; }
-    /// A release was refused temporarily, and is to be repeated.
+    /// A release was refused temporarily, and will be repeated.
     void on_refused() noexcept { refused_ = true; }
-    /// A release was done, and no other is waiting. What is in flight may yet be refused again.
+    /// A release succeeded, and no other is queued. Releases in flight may still be refused.
     void on_all_done() noexcept { refusals_ = in_flight_ == 0 ? 0 : refusals_; }
 
-    /// Puts the next batch off if something was refused since the last call. False if nothing was, or it is put off already.
+    /// Starts a delay of the next batch if a release was refused since the last call. Returns false if none was, or if
+    /// a delay is in effect.
     bool put_off(clock::time_point now, std::uint64_t random) noexcept
     {
         if (!std::exchange(refused_, false) || now < not_before_)
         {
             return false;
         }
-        // The exponent needs no more, and a counter that wraps would start again.
+        // The back-off has reached its bound by this number; an unlimited counter could wrap around.
         refusals_ = std::min<std::uint32_t>(refusals_ + 1, most_refusals);
         not_before_ = now + core::backoff_delay(policy_, refusals_, clock::duration::zero(), random);
         return true;
     }
-    /// Whether `put_off` has something to do.
+    /// Returns whether a release was refused since the last call of `put_off`.
     bool refused() const noexcept { return refused_; }
 
   private:
@@ -66,7 +67,7 @@ class release_pace
     core::backoff_policy policy_;
     std::size_t in_flight_ = 0;
     std::uint32_t refusals_ = 0; // Delays in a row.
-    bool refused_ = false;       // Since the last delay was drawn.
+    bool refused_ = false;       // Since the last call of put_off.
     clock::time_point not_before_{};
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which master may go by which run id: the one that announced it first.
+// Detects two addresses of one server by its run id.
 #pragma once
 
 #include <algorithm>
@@ -11,16 +11,17 @@
 namespace redlock::net
 {
 
-/// The run ids of a manager's masters. Two addresses with one run id lead to one server, or one of them lies: the first one
-/// keeps it, also while it is disconnected, until it announces another one. So a server that announces the run id of another
-/// never takes its place, and two addresses that were exchanged get along again: whatever the first announces, the second
-/// one's is free.
+/// The run ids of a manager's masters. If two addresses announce the same run id, they lead to the same server, or one
+/// of the servers announces a false one. The master that announced it first keeps it, even while it is disconnected,
+/// until it announces another one. So a server can't displace another one by announcing its run id; and if the servers
+/// of two addresses are exchanged, both recover, because each announcement frees the master's previous run id.
 class run_ids
 {
   public:
     explicit run_ids(std::size_t masters) : claimed_(masters) {}
 
-    /// A master has announced this. False if it is another one's. A master that announces none keeps what it has.
+    /// Records the run id that a master has announced. Returns false if it belongs to another master. A master that
+    /// announces none keeps its previous run id.
     bool claim(std::size_t master, std::string_view run_id)
     {
         if (run_id.empty() || claimed_[master] == run_id)
@@ -37,7 +38,7 @@ class run_ids
     }
 
   private:
-    std::vector<std::string> claimed_; // By each master; empty where it has announced none that is its own.
+    std::vector<std::string> claimed_; // The run id of each master; empty if it has none.
 };
 
 } // namespace redlock::net

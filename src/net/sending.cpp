@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The connection to one master: what it is given to send. What it can't send is a vote, at once.
+// The connection to one master: sending commands. A command that can't be sent leads to a vote within the call.
 #include "net/connection.hpp"
 
 namespace redlock::net
@@ -12,13 +12,13 @@ constexpr std::size_t longest_command = 4096;
 
 } // namespace
 
-/// Why a command isn't taken that the ledger has room for.
+/// Returns the reason why the pipeline refused a command: its output is full, or else `otherwise`.
 error_code connection::full(const error_code& otherwise) const noexcept
 {
     return commands_.has_room(longest_command) ? otherwise : error_code{master_errc::too_many_waiting};
 }
 
-/// Whether what may leave a key behind can be sent; if not, that is the vote.
+/// Returns whether a command that may create a key can be sent. If not, delivers the vote.
 bool connection::may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now)
 {
     if (!ready())

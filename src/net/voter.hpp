@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Who gets a master's answer to a command.
+// The recipient of a master's reply to a command.
 #pragma once
 
 #include "net/command.hpp"
@@ -11,8 +11,8 @@
 namespace redlock::net
 {
 
-/// A round, as the connections see it. Counted by the commands in flight, on the strand: an answer finds it
-/// there however late it comes.
+/// The recipient of votes: a round, or a broadcast query. Reference-counted on the strand by the commands in flight, so
+/// that it still exists when a late reply is received.
 class voter
 {
   public:
@@ -20,12 +20,12 @@ class voter
     voter(const voter&) = delete;
     voter& operator=(const voter&) = delete;
 
-    /// Each master votes once for each command sent to it. `at` is when that became known.
+    /// Called once for each command, with the vote of a master. `at` is the time at which the vote became known.
     virtual void on_vote(std::size_t master, const answer& said, clock::time_point at) noexcept = 0;
-    /// The answer to a question, which is no vote.
+    /// Called instead of `on_vote` with the reply to a broadcast query.
     virtual void on_reply(std::size_t, const resp::reply&) noexcept {}
-    /// The master didn't know the script of a command: puts it into `out` again, with the script in full. False if that isn't
-    /// wanted any more: once a round is decided it would break the order, and land behind the release.
+    /// Called if the master doesn't know the script of a command. Appends the command again, with the full script, or
+    /// returns false if it is obsolete. Once the release may have been sent, the command must not follow it.
     virtual bool append_in_full(std::string& out) const = 0;
 
     friend void intrusive_ptr_add_ref(voter* self) noexcept { ++self->references_; }
@@ -39,7 +39,7 @@ class voter
 
   protected:
     virtual ~voter() = default;
-    /// Nobody refers to it any more.
+    /// Called when the last reference has been dropped.
     virtual void recycle() noexcept = 0;
 
   private:
