@@ -132,10 +132,10 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
         if (is_servers && !is_made_out_to(certificate, host_))
         {
             refused_ = master_errc::certificate_wrong_name;
-            complaint_ = "it isn't made out to " + host_;
+            complaint_ = "it isn't valid for " + host_;
             if (is_made_out_to(certificate, host_, X509_CHECK_FLAG_ALWAYS_CHECK_SUBJECT))
             {
-                complaint_ += " in its subjectAltName; its CN doesn't count";
+                complaint_ += " by its subjectAltName; its CN is ignored";
             }
             return false;
         }

@@ -151,7 +151,7 @@ failure connection::broken_handshake() const
 {
     if (unasked_)
     {
-        return {master_errc::protocol_error, "it answers what wasn't asked"};
+        return {master_errc::protocol_error, "it sent a reply without a command"};
     }
     if (pushes_.exceeded())
     {

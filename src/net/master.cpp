@@ -35,15 +35,15 @@ void check_host(const std::string& host)
     if (host.size() > longest_host)
     {
         refuse_master(
-            "a master's host of " + std::to_string(host.size()) + " bytes can't be used: it may have 1 to " +
+            "a master's host of " + std::to_string(host.size()) + " bytes can't be used: it must have 1 to " +
             std::to_string(longest_host));
     }
     if (!consists_of(host, letters, "-._") && !boost::urls::parse_ipv6_address(host))
     {
         refuse_master(
             "a master's host " + in_quotes(host) +
-            "can't be used: it may have letters, digits and -._ in it, or is an IPv6 address without "
-            "brackets and zone; port, user and password have places of their own");
+            "can't be used: it must consist of letters, digits and -._, or be an IPv6 address without "
+            "brackets and zone; port, user and password are separate fields");
     }
 }
 
@@ -53,17 +53,17 @@ void check_path(const std::string& path)
     {
         refuse_master(
             "a master's path " + in_quotes(path) +
-            "can't be used: it must be the absolute path of a socket, as in /run/redis.sock");
+            "can't be used: it must be the absolute path of a socket, such as /run/redis.sock");
     }
     if (path.size() > longest_path)
     {
         refuse_master(
             "a master's path of " + std::to_string(path.size()) +
-            " bytes can't be used: a unix socket's may have 2 to " + std::to_string(longest_path));
+            " bytes can't be used: a unix socket's path has 2 to " + std::to_string(longest_path));
     }
     if (path.find('\0') != npos)
     {
-        refuse_master("a master's path " + in_quotes(path) + "can't be used: it has a NUL byte in it");
+        refuse_master("a master's path " + in_quotes(path) + "can't be used: it contains a NUL byte");
     }
 }
 
@@ -147,7 +147,7 @@ void master::check_and_name()
     {
         refuse_master(
             "the master " + name_ +
-            " can't be used: its user has a space or NUL byte in it, which no server takes");
+            " can't be used: its user contains a space or a NUL byte, which no server accepts");
     }
 }
 

@@ -124,14 +124,13 @@ void check_characters(std::string_view url)
         if (byte <= 0x20 || byte >= 0x7f)
         {
             refuse(
-                url, "it has a space, a control character or one beyond ASCII in it" + where +
-                         "; such a byte is written as % and two hexadecimal digits");
+                url, "it contains a space, a control character or a character outside ASCII" + where +
+                         "; write such a byte as % and two hexadecimal digits");
         }
         const bool encodes = url.size() - at > 2 && consists_of(url.substr(at + 1, 2), hex_digits);
         if (byte == '%' && !encodes)
         {
-            refuse(
-                url, "a % isn't followed by two hexadecimal digits" + where + "; a % itself is written %25");
+            refuse(url, "a % isn't followed by two hexadecimal digits" + where + "; write % itself as %25");
         }
     }
 }
@@ -141,24 +140,24 @@ std::string grammar_complaint(std::string_view authority)
 {
     if (std::count(authority.begin(), authority.end(), '@') > 1)
     {
-        return "there is more than one @ in it; in a user or password, @ is written %40";
+        return "it contains more than one @; in a user or password, write @ as %40";
     }
     const std::string_view place = authority.substr(authority.find('@') + 1);
     if (place.starts_with('['))
     {
-        return "what stands in brackets isn't an IPv6 address and then a port, as in redis://[::1]:6379";
+        return "its host isn't an IPv6 address in brackets and an optional port, as in redis://[::1]:6379";
     }
     if (std::count(place.begin(), place.end(), ':') > 1)
     {
-        return "its host has a colon in it; an IPv6 address stands in brackets, as in redis://[::1]:6379";
+        return "its host contains a colon; an IPv6 address must be in brackets, as in redis://[::1]:6379";
     }
     const std::size_t colon = place.find(':');
     if (colon != npos && !consists_of(place.substr(colon + 1), digits))
     {
-        return "its port isn't a number from 1 to 65535; behind a password there must be @ and the host";
+        return "its port isn't a number from 1 to 65535; a password must be followed by @ and the host";
     }
-    return "it has a character in it that must be percent-encoded: only letters, digits and -._~!$&'()*+,;= "
-           "stand for themselves";
+    return "it contains a character that must be percent-encoded: all except letters, digits and "
+           "-._~!$&'()*+,;=";
 }
 
 urls::url_view parse(std::string_view url)
@@ -226,13 +225,13 @@ tcp_address read_redis(std::string_view url)
     if (end_of_authority != npos && rest.find('@', end_of_authority) != npos)
     {
         refuse(
-            url, "there is an @ behind its first /, ? or #; in a user or password, these are written "
-                 "%2F, %3F, %23 and %40");
+            url, "there is an @ after its first /, ? or #; in a user or password, write these as "
+                 "%40, %2F, %3F and %23");
     }
     const urls::url_view parsed = parse(url);
     if (parsed.host_type() == urls::host_type::ipvfuture)
     {
-        refuse(url, "what stands in brackets isn't an IPv6 address, as in redis://[::1]:6379");
+        refuse(url, "the host in brackets isn't an IPv6 address, as in redis://[::1]:6379");
     }
     tcp_address address{.host = parsed.host_address()};
     if (address.host.empty())
@@ -244,9 +243,7 @@ tcp_address read_redis(std::string_view url)
     address.password = secret{parsed.password()};
     if (parsed.has_query() || parsed.has_fragment())
     {
-        refuse(
-            url,
-            "a redis:// URL has no ? and no #; the database stands in its path, as in redis://10.0.0.1/3");
+        refuse(url, "a redis:// URL has no ? and no #; the database is its path, as in redis://10.0.0.1/3");
     }
     const std::string_view path = view(parsed.encoded_path());
     if (path.size() > 1)
@@ -261,7 +258,7 @@ unix_address read_unix(std::string_view url)
     const urls::url_view parsed = parse(url);
     if (parsed.has_userinfo())
     {
-        refuse(url, "a unix:// URL has no user and password; give a redlock::unix_address with them");
+        refuse(url, "a unix:// URL has no user and password; set them in a redlock::unix_address");
     }
     if (!view(parsed.encoded_host()).empty() || parsed.has_port())
     {
@@ -269,7 +266,7 @@ unix_address read_unix(std::string_view url)
     }
     if (parsed.has_fragment())
     {
-        refuse(url, "a unix:// URL has no #; in a path, # is written %23");
+        refuse(url, "a unix:// URL has no #; in a path, write # as %23");
     }
     unix_address address{.path = parsed.path()};
     if (parsed.has_query())
@@ -277,7 +274,7 @@ unix_address read_unix(std::string_view url)
         const std::string_view query = view(parsed.encoded_query());
         if (!query.starts_with("db=") || query.find('&') != npos)
         {
-            refuse(url, "behind the ? stands something else than db=n, as in unix:///run/redis.sock?db=3");
+            refuse(url, "its query isn't db=n, as in unix:///run/redis.sock?db=3");
         }
         address.database = database_of(url, query.substr(3));
     }

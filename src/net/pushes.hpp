@@ -23,7 +23,7 @@ class push_guard
   public:
     /// The number of unsolicited pushes that ends the connection.
     static constexpr std::size_t max_unasked = 16;
-    static constexpr std::string_view complaint = "it sent 16 pushes that were not asked for";
+    static constexpr std::string_view complaint = "it sent 16 unsolicited pushes";
 
     void on_push(const resp::reply& push) noexcept { unasked_ += was_asked_for(push) ? 0U : 1U; }
     bool exceeded() const noexcept { return unasked_ >= max_unasked; }

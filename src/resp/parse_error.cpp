@@ -20,7 +20,7 @@ std::string_view describe(parse_error value) noexcept
     case parse_error::bad_boolean:
         return "the server sent a boolean that is neither true nor false";
     case parse_error::bad_number:
-        return "the server sent a double or a big number that is not written as one";
+        return "the server sent a double or a big number with invalid syntax";
     case parse_error::bad_verbatim:
         return "the server sent a verbatim string without its format";
     case parse_error::missing_line_end:
@@ -28,11 +28,11 @@ std::string_view describe(parse_error value) noexcept
     case parse_error::streamed:
         return "the server sent a reply of unknown length, which is not supported";
     case parse_error::misplaced_push:
-        return "the server sent a push inside of another reply";
+        return "the server sent a push within another reply";
     case parse_error::too_deep:
         return "the server sent a reply that is nested too deeply";
     case parse_error::too_many_elements:
-        return "the server sent a reply of too many elements";
+        return "the server sent a reply with too many elements";
     case parse_error::line_too_long:
         return "the server sent a line that is too long";
     case parse_error::reply_too_long:

@@ -123,7 +123,7 @@ TEST_CASE("a server that pushes what was not asked for is left", "[connection][s
     own.events().wait_for_down(0);
     const master_down why = own.events().downs_of(0).front();
     CHECK(why.reason == master_errc::protocol_error);
-    CHECK(why.detail == "it sent 16 pushes that were not asked for");
+    CHECK(why.detail == "it sent 16 unsolicited pushes");
     CHECK_FALSE(release(held).error);
 }
 

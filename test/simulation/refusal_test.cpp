@@ -284,7 +284,7 @@ TEST_CASE("a server that pushes what was not asked for is disconnected after 16"
     const outcome_ptr without = all.acquire(locks, "without", {.ttl = 60s, .wait = 0ms});
     REQUIRE(all.finish(without));
     CHECK(without->report.masters()[0].reason == master_errc::protocol_error);
-    CHECK(without->report.masters()[0].detail.view() == "it sent 16 pushes that were not asked for");
+    CHECK(without->report.masters()[0].detail.view() == "it sent 16 unsolicited pushes");
     all.run_for(1s);
     CHECK(master.count("HELLO") == 2);
     // They are counted for each connection.
@@ -309,7 +309,7 @@ TEST_CASE("a server that pushes in the handshake is disconnected after 16", "[ha
     CHECK(!got->error);
     CHECK(got->report.masters()[0].vote == vote::unsent);
     CHECK(got->report.masters()[0].reason == master_errc::protocol_error);
-    CHECK(got->report.masters()[0].detail.view() == "it sent 16 pushes that were not asked for");
+    CHECK(got->report.masters()[0].detail.view() == "it sent 16 unsolicited pushes");
 }
 
 TEST_CASE("a master that announces another one's run id never takes its place", "[handshake][scenario-90]")

@@ -81,12 +81,12 @@ const std::vector<bad_url> bad_urls{
     {"redis://h:", "its port '' isn't a number from 1 to 65535"},
     {"redis://h:-1", "its port isn't a number from 1 to 65535"},
     {"redis://h:http", "its port isn't a number from 1 to 65535"},
-    {"redis://user:sesame", "its port isn't a number from 1 to 65535; behind a password there must be @"},
-    {"redis://::1", "an IPv6 address stands in brackets"},
-    {"redis://::1:6379", "an IPv6 address stands in brackets"},
+    {"redis://user:sesame", "its port isn't a number from 1 to 65535; a password must be followed by @"},
+    {"redis://::1", "an IPv6 address must be in brackets"},
+    {"redis://::1:6379", "an IPv6 address must be in brackets"},
     {"redis://[::1", "isn't an IPv6 address"},
-    {"redis://[::1]6379", "isn't an IPv6 address and then a port"},
-    {"redis://[::1]:x", "isn't an IPv6 address and then a port"},
+    {"redis://[::1]6379", "isn't an IPv6 address in brackets and an optional port"},
+    {"redis://[::1]:x", "isn't an IPv6 address in brackets and an optional port"},
     {"redis://[::g]", "isn't an IPv6 address"},
     {"redis://[v7.x]", "isn't an IPv6 address"},
     {"redis://[]", "isn't an IPv6 address"},
@@ -97,31 +97,31 @@ const std::vector<bad_url> bad_urls{
     {"redis://h/3/", "its database '3/' isn't"},
     {"redis://h/3/4", "its database '3/4' isn't"},
     {"redis://h//", "its database '/' isn't"},
-    {"redis://h?db=3", "the database stands in its path, as in redis://10.0.0.1/3"},
+    {"redis://h?db=3", "the database is its path, as in redis://10.0.0.1/3"},
     {"redis://h/3?", "has no ? and no #"},
     {"redis://h/3#top", "has no ? and no #"},
-    {"redis://a@b@h", "there is more than one @ in it; in a user or password, @ is written %40"},
-    {"redis://:p/w@h", "there is an @ behind its first /, ? or #"},
-    {"redis://:p?w@h", "there is an @ behind its first /, ? or #"},
-    {"redis://:p#w@h", "there is an @ behind its first /, ? or #"},
-    {"redis://ho st", "a space, a control character or one beyond ASCII in it (byte 11)"},
-    {"redis://h\r\n", "a space, a control character or one beyond ASCII in it (byte 10)"},
-    {"redis://h\0"s, "a space, a control character or one beyond ASCII in it (byte 10)"},
-    {"redis://h\x7f", "a space, a control character or one beyond ASCII in it (byte 10)"},
-    {"redis://gr\xc3\xbcn", "a space, a control character or one beyond ASCII in it (byte 11)"},
+    {"redis://a@b@h", "it contains more than one @; in a user or password, write @ as %40"},
+    {"redis://:p/w@h", "there is an @ after its first /, ? or #"},
+    {"redis://:p?w@h", "there is an @ after its first /, ? or #"},
+    {"redis://:p#w@h", "there is an @ after its first /, ? or #"},
+    {"redis://ho st", "a space, a control character or a character outside ASCII (byte 11)"},
+    {"redis://h\r\n", "a space, a control character or a character outside ASCII (byte 10)"},
+    {"redis://h\0"s, "a space, a control character or a character outside ASCII (byte 10)"},
+    {"redis://h\x7f", "a space, a control character or a character outside ASCII (byte 10)"},
+    {"redis://gr\xc3\xbcn", "a space, a control character or a character outside ASCII (byte 11)"},
     {"redis://h%", "a % isn't followed by two hexadecimal digits (byte 10)"},
     {"redis://h%4", "a % isn't followed by two hexadecimal digits (byte 10)"},
     {"redis://:a%zz@h", "a % isn't followed by two hexadecimal digits (byte 11)"},
-    {"redis://ho\"st", "a character in it that must be percent-encoded"},
-    {"redis://:p<w@h", "a character in it that must be percent-encoded"},
-    {"redis://h%00", "can't be used: it may have letters, digits and -._"},
-    {"redis://ho%20st", "can't be used: it may have letters, digits and -._"},
-    {"redis://a,b", "host 'a,b' can't be used: it may have letters, digits and -._"},
-    {"redis://" + std::string(254, 'h'), "host of 254 bytes can't be used: it may have 1 to 253"},
+    {"redis://ho\"st", "a character that must be percent-encoded"},
+    {"redis://:p<w@h", "a character that must be percent-encoded"},
+    {"redis://h%00", "can't be used: it must consist of letters, digits and -._"},
+    {"redis://ho%20st", "can't be used: it must consist of letters, digits and -._"},
+    {"redis://a,b", "host 'a,b' can't be used: it must consist of letters, digits and -._"},
+    {"redis://" + std::string(254, 'h'), "host of 254 bytes can't be used: it must have 1 to 253"},
     {"redis://alice@h", "it has a user without a password"},
     {"redis://alice:@h", "it has a user without a password"},
-    {"redis://al%20ice:x@h", "its user has a space or NUL byte in it"},
-    {"redis://al%00ice:x@h", "its user has a space or NUL byte in it"},
+    {"redis://al%20ice:x@h", "its user contains a space or a NUL byte"},
+    {"redis://al%00ice:x@h", "its user contains a space or a NUL byte"},
     {"unix://", "path '' can't be used: it must be the absolute path of a socket"},
     {"unix:///", "path '/' can't be used: it must be the absolute path of a socket"},
     {"unix:///run/", "path '/run/' can't be used: it must be the absolute path of a socket"},
@@ -129,15 +129,15 @@ const std::vector<bad_url> bad_urls{
     {"unix://:1/redis.sock", "a unix:// URL has no host"},
     {"unix://alice:sesame@/run/redis.sock", "a unix:// URL has no user and password"},
     {"unix:///run/redis.sock#x", "a unix:// URL has no #"},
-    {"unix:///run/redis.sock?", "something else than db=n"},
-    {"unix:///run/redis.sock?db", "something else than db=n"},
-    {"unix:///run/redis.sock?db=1&db=2", "something else than db=n"},
-    {"unix:///run/redis.sock?password=sesame", "something else than db=n"},
+    {"unix:///run/redis.sock?", "its query isn't db=n"},
+    {"unix:///run/redis.sock?db", "its query isn't db=n"},
+    {"unix:///run/redis.sock?db=1&db=2", "its query isn't db=n"},
+    {"unix:///run/redis.sock?password=sesame", "its query isn't db=n"},
     {"unix:///run/redis.sock?db=", "its database '' isn't a number from 0 to 2147483647"},
     {"unix:///run/redis.sock?db=-3", "its database '-3' isn't a number from 0 to 2147483647"},
-    {"unix:///run/a%00b", "it has a NUL byte in it"},
+    {"unix:///run/a%00b", "it contains a NUL byte"},
     {"unix:///" + std::string(107, 'p'),
-     "path of 108 bytes can't be used: a unix socket's may have 2 to 107"},
+     "path of 108 bytes can't be used: a unix socket's path has 2 to 107"},
 };
 
 } // namespace
@@ -252,8 +252,8 @@ TEST_CASE("wrong fields are refused, each with its own words")
     has(refusal_of(tcp_address{.host = ""}), "host is empty");
     has(refusal_of(tcp_address{.host = "h", .port = 0}), "port 0 can't be used: it must be from 1 to 65535");
     has(refusal_of(tcp_address{.host = "[::1]"}), "an IPv6 address without brackets");
-    has(refusal_of(tcp_address{.host = "10.0.0.1:6379"}), "port, user and password have places of their own");
-    has(refusal_of(tcp_address{.host = "a:b:c"}), "is an IPv6 address without brackets");
+    has(refusal_of(tcp_address{.host = "10.0.0.1:6379"}), "port, user and password are separate fields");
+    has(refusal_of(tcp_address{.host = "a:b:c"}), "be an IPv6 address without brackets");
     // What follows the % is this machine's own, and no URL can say it: the name would lead nowhere.
     has(refusal_of(tcp_address{.host = "fe80::1%eth0"}), "an IPv6 address without brackets and zone");
     has(refusal_of(tcp_address{.host = "h%eth0"}), "host 'h%eth0' can't be used");
@@ -265,7 +265,7 @@ TEST_CASE("wrong fields are refused, each with its own words")
     has(refusal_of(unix_address{.path = ""}), "must be the absolute path of a socket");
     has(refusal_of(unix_address{.path = "run/redis.sock"}),
         "path 'run/redis.sock' can't be used: it must be the abs");
-    has(refusal_of(unix_address{.path = "/a\0b"s}), "it has a NUL byte in it");
+    has(refusal_of(unix_address{.path = "/a\0b"s}), "it contains a NUL byte");
     has(refusal_of(unix_address{.path = "/" + std::string(107, 'p')}), "path of 108 bytes");
     has(refusal_of(unix_address{.path = "/a", .username = "alice"}),
         "unix:///a can't be used: it has a user without");
