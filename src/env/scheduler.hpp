@@ -95,7 +95,7 @@ enum class begun_by : std::uint8_t
 /// Always false for executors of other contexts than io_context.
 bool runs_here(const asio::any_io_executor& executor) noexcept;
 
-/// The strand of a manager: serializes all its work in steps, and delivers completions after them.
+/// The strand of a manager: serialises all its work in steps, and delivers completions after them.
 ///
 /// A step handles one event: a completed I/O operation, an alarm, or a call from outside. Then it resumes the
 /// coroutines that have become ready, performs the work that was registered for the end of the step (the writes), and

@@ -94,7 +94,7 @@ struct connection_options
 ///   master, or no reply is received for `dead_after` while a command is in flight.
 /// - *broken*: entered from both other states. Each command in flight receives its vote, and `on_down` is called. Once
 ///   pending I/O has ended and a random delay has passed, the connection connects again.
-/// - *stopped*: permanent. `on_stopped` is called once, as the last callback.
+/// - *stopped*: permanent; follows *broken* after `stop`. `on_stopped` is called once, as the last callback.
 ///
 /// Everything runs on the manager's strand. Operations call the `send_` functions, which only queue a command
 /// (sending.cpp); the queue is written at the end of the step, with one write. A read or write that finishes resumes
@@ -106,7 +106,7 @@ struct connection_options
 /// - Each command with a voter leads to one vote (or the reply to a question): within the call if it can't be sent,
 ///   otherwise in a later step, at the latest when the connection breaks.
 /// - A command whose fate is unknown is never sent again, except for releases.
-/// - A key whose SET was written stays in the ledger until its release is answered, over any number of connections.
+/// - A key whose SET may have run stays in the ledger until its release is answered, over any number of connections.
 ///   The first releases on a new connection are sent ahead of any new SET.
 /// - No SET is sent until the stale connections to the same server have been killed, if the server permits that.
 class connection final : private env::end_of_turn, private env::deadline
