@@ -60,7 +60,7 @@ void alarm::wait()
                 return;
             }
             std::uint64_t times = 0;
-            // There is nothing to read if it was set anew meanwhile.
+            // There is nothing to read if the timer was set again meanwhile.
             if (::read(timer_.native_handle(), &times, sizeof times) == static_cast<ssize_t>(sizeof times))
             {
                 to_.push({.kind = event_kind::time_is_up});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One deadline on the clock of leases. Asio's own timers stand still while the machine sleeps.
+// One deadline on the clock of leases. Asio's timers stop while the machine sleeps.
 #pragma once
 
 #include "cli/mailbox.hpp"
@@ -11,18 +11,18 @@
 namespace redlock::cli
 {
 
-/// Pushes `event_kind::time_is_up` when its time has come.
+/// Pushes `event_kind::time_is_up` at its deadline.
 class alarm
 {
   public:
-    /// Throws `system_error` when the system gives no timer. `to` must outlive this.
+    /// Throws `system_error` if the system refuses a timer. `to` must outlive the alarm.
     alarm(asio::io_context& io, mailbox& to);
 
-    /// Sets it, also anew. A time that is past goes off at once.
+    /// Sets or moves the deadline. A deadline in the past expires at once.
     void set(clock::time_point at) noexcept;
-    /// It doesn't go off any more. It may have gone off already.
+    /// Clears the deadline. An event that was pushed already stays in the mailbox.
     void unset() noexcept;
-    /// Nothing comes any more.
+    /// Pushes no further events.
     void close() noexcept;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The command line, by CLI11. No refusal repeats what could be a URL: there may be a password in it.
+// Parses the command line with CLI11. No message repeats a word that could be a URL, which may contain a password.
 #include "cli/arguments.hpp"
 
 #include "cli/duration.hpp"
@@ -33,7 +33,7 @@ constexpr const char* exit_codes =
     "  64 usage  69 no quorum  71 system error  75 held by another  76 lost  77 hold limit reached\n"
     "  78 masters that can't be used  126 the command can't be run  127 there is no such command";
 
-/// As they stand on the command line, before anything is read from them.
+/// The options as given, before their values are parsed.
 struct raw_arguments
 {
     resource_arguments common;
@@ -48,7 +48,7 @@ struct raw_arguments
     bool no_probe = false;
 };
 
-/// Help that begins with a synopsis of our own: CLI11's leaves out what stands behind --.
+/// Help with a synopsis that CLI11 can't produce: CLI11 omits what follows --.
 class help_with_synopsis : public CLI::Formatter
 {
   public:
@@ -152,14 +152,14 @@ bool is_command(std::string_view word) noexcept
 
 std::string no_such_command(const std::string& word)
 {
-    // It could be a URL.
+    // The word could be a URL with a password.
     const bool may_be_shown = word.find_first_of(":@") == std::string::npos;
     return fmt::format(
         "there is no such command{}; there are run, status and doctor",
         may_be_shown ? fmt::format(": {}", in_quotes(word)) : std::string{});
 }
 
-/// What CLI11 found wrong, in a line that has no value of an option in it.
+/// Describes an error of CLI11 in one line that repeats no value of an option.
 std::string complaint_of(const CLI::ParseError& error, const std::vector<std::string>& words)
 {
     const bool begins_with_option = !words.empty() && words.front().starts_with('-');
@@ -251,7 +251,7 @@ master_arguments complete(master_arguments servers)
     return servers;
 }
 
-/// The library would refuse it too, in a programmer's words.
+/// Checked here, because the library's message would name its own option.
 const std::string& read_prefix(const std::string& text)
 {
     constexpr std::size_t longest = 1024;
@@ -336,7 +336,7 @@ request read_arguments(int count, const char* const* words)
     CLI::App app{"Distributed locks over independent Redis or Valkey masters.", "redlock"};
     app.set_version_flag("--version", "redlock " REDLOCK_COMMAND_VERSION);
     app.require_subcommand(1);
-    // An alias or a script has options of its own, to which a user adds others: the last one counts.
+    // The last occurrence counts, so that a user can override the options in an alias or a script.
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     const CLI::App& run = add_run(app, raw);
     const CLI::App& status = add_status(app, raw);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the command is asked for on its command line.
+// The parsed command line.
 #pragma once
 
 #include <redlock/options.hpp>
@@ -13,18 +13,18 @@
 namespace redlock::cli
 {
 
-/// The variable with the masters' URLs.
+/// The environment variable with the masters' URLs.
 inline constexpr const char* masters_variable = "REDLOCK_MASTERS";
 
-/// What all subcommands take: where the masters are, and how they are spoken to.
+/// The arguments of every subcommand: the masters, and TLS.
 struct master_arguments
 {
-    /// URLs, as given, passwords in them.
+    /// URLs as given, including passwords.
     std::vector<std::string> masters;
     tls_options tls;
 };
 
-/// What those take that are about one resource.
+/// The arguments of subcommands for one resource.
 struct resource_arguments
 {
     master_arguments servers;
@@ -32,7 +32,7 @@ struct resource_arguments
     std::string resource;
 };
 
-/// redlock run
+/// Arguments of `redlock run`.
 struct run_arguments
 {
     resource_arguments common;
@@ -42,19 +42,19 @@ struct run_arguments
     bool try_once = false;
     std::chrono::milliseconds grace{};
     bool verbose = false;
-    /// The command gets REDLOCK_MASTERS, if we have it.
+    /// Passes REDLOCK_MASTERS on to the command.
     bool inherit_masters = true;
     std::vector<std::string> command;
 };
 
-/// redlock status
+/// Arguments of `redlock status`.
 struct status_arguments
 {
     resource_arguments common;
     bool json = false;
 };
 
-/// redlock doctor
+/// Arguments of `redlock doctor`.
 struct doctor_arguments
 {
     master_arguments servers;
@@ -63,16 +63,16 @@ struct doctor_arguments
     bool json = false;
 };
 
-/// The command line was answered already (help, version, a refusal): what to exit with.
+/// The command line has been handled completely (help, version, an error): the exit code.
 struct answered
 {
     int exit_code;
 };
 
-/// What may be asked for.
+/// The result of the command line.
 using request = std::variant<answered, run_arguments, status_arguments, doctor_arguments>;
 
-/// Reads the command line and the environment.
+/// Parses the command line and the environment. Reports errors on stderr.
 request read_arguments(int count, const char* const* words);
 
 } // namespace redlock::cli

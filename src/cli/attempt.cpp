@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Reaching the masters, rounds by the library, and an end in time.
+// Connects to the masters, lets the library run its rounds, and ends in time.
 #include "cli/attempt.hpp"
 
 #include "cli/descendants.hpp"
@@ -34,7 +34,7 @@ constexpr milliseconds reach_time{250};
 constexpr milliseconds silent_time{500};
 constexpr milliseconds least_wait{100};
 
-/// `--wait`; not less than reaching the masters takes, for no round begins before that.
+/// Returns `--wait`, but at least the time that connecting takes, since no round starts earlier.
 milliseconds whole_wait(const run_arguments& asked)
 {
     return std::max(asked.wait.value(), least_wait);
@@ -109,8 +109,8 @@ asio::awaitable<ending> attempt::run(lease& into)
     co_return result;
 }
 
-/// A lease on all masters outlives any one of them, one on a bare quorum doesn't until its first extension. So each
-/// master gets a moment to be reached; one that refuses costs nothing of it.
+/// Gives each master a moment to be connected, so that the lock is acquired on all of them: until its first extension,
+/// a lease on a bare quorum doesn't survive the failure of a master. A master that refuses isn't waited for.
 asio::awaitable<ending> attempt::reach_masters()
 {
     ending result;
@@ -137,7 +137,7 @@ asio::awaitable<ending> attempt::reach_masters()
     co_return result;
 }
 
-/// Why no round is worth its time; empty if one may be.
+/// Returns why a round would be futile; empty if one may succeed.
 std::optional<error_code> attempt::settled_by_reaching() const
 {
     if (refused_)
@@ -239,7 +239,7 @@ void attempt::set_timer()
     }
 }
 
-/// At a terminal, a person wants to know what is waited for.
+/// Reports at a terminal which client holds the resource, or which masters don't answer.
 void attempt::announce()
 {
     locks_.async_inspect(
@@ -273,7 +273,7 @@ ending attempt::fail(error_code why)
     }
     if (why == asio::error::operation_aborted)
     {
-        // We gave up: the last round that was decided says why.
+        // The attempt was cancelled. The last decided round has the reason.
         const bool known = record_.last_round() && record_.last_round()->result;
         why = known ? record_.last_round()->result : error_code{errc::no_quorum};
     }
@@ -287,7 +287,7 @@ ending attempt::fail(error_code why)
 
 std::string attempt::votes() const
 {
-    // Of a round that we cut off the votes say less than those of the one before it.
+    // The votes of a cancelled round say less than those of the round before it.
     const bool cut_off = report_.result == asio::error::operation_aborted;
     if (record_.last_round() && (cut_off || report_.masters().empty()))
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The attempt to lock: until there is a lease, or a reason why there is none.
+// The attempt to acquire the lock.
 #pragma once
 
 #include "cli/alarm.hpp"
@@ -19,16 +19,16 @@
 namespace redlock::cli
 {
 
-/// One attempt, which ends at `--wait` and one node timeout at the latest, however slow the masters are.
+/// One attempt. It ends at `--wait` plus one node timeout at the latest, however slow the masters are.
 class attempt
 {
   public:
-    /// All of them must outlive this. The time of `--wait` begins now.
+    /// All references must outlive the attempt. The time of `--wait` starts here.
     attempt(
         const run_arguments& asked, lock_manager& locks, mailbox& events, alarm& timer, const journal& record,
         const verbose_log& log);
 
-    /// Returns how the program ends if there is no lease; says why. Else `into` has it.
+    /// Acquires a lease into `into`. On failure, reports the reason on stderr and returns how the program ends.
     asio::awaitable<ending> run(lease& into);
 
   private:
@@ -50,13 +50,13 @@ class attempt
     const journal& record_;
     const verbose_log& log_;
     clock::time_point start_;
-    std::optional<clock::time_point> announce_at_; // When to say what is waited for.
+    std::optional<clock::time_point> announce_at_; // When to report what the attempt waits for.
     std::optional<clock::time_point> give_up_at_;
     asio::cancellation_signal cancel_;
     report report_;
-    std::optional<inspection> found_; // What the masters said before the first round.
+    std::optional<inspection> found_; // The inspection made before the first round.
     bool waiting_ = true;
-    bool refused_ = false; // By the system.
+    bool refused_ = false; // The system refuses connections.
 };
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From findings to verdicts.
+// Computes verdicts from findings.
 #include "cli/diagnosis.hpp"
 
 #include <redlock/vote.hpp>

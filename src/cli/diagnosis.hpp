@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The verdicts on masters that were examined: on each, and on all of them together.
+// Verdicts on the examined masters, one by one and all together.
 #pragma once
 
 #include "cli/exit_code.hpp"
@@ -14,15 +14,15 @@
 namespace redlock::cli
 {
 
-/// How fit a master is, or all of them.
+/// The verdict on one master, or on all of them.
 enum class verdict : std::uint8_t
 {
-    good,    ///< Nothing was found, or only notes.
-    usable,  ///< It votes, and something was found; of all: a quorum votes, and something was found.
-    unusable ///< It can't vote; of all: fewer than a quorum can.
+    good,    ///< No finding, or notes only.
+    usable,  ///< The master votes, with a warning. All: a quorum votes, and a master isn't good.
+    unusable ///< The master can't vote. All: fewer than a quorum can vote.
 };
 
-/// One master.
+/// The diagnosis of one master.
 struct master_diagnosis
 {
     master_facts facts;
@@ -30,15 +30,15 @@ struct master_diagnosis
     std::vector<finding> findings;
 };
 
-/// All masters, in their order.
+/// The diagnosis of all masters, in their order.
 struct diagnosis
 {
     std::vector<master_diagnosis> masters;
     verdict result = verdict::good;
-    std::size_t usable = 0; ///< How many can vote.
-    std::size_t quorum = 0; ///< How many have to.
+    std::size_t usable = 0; ///< Masters that can vote.
+    std::size_t quorum = 0; ///< Votes that a lock needs.
 
-    /// How many of those that vote may fail yet, with a quorum left.
+    /// Returns how many of the usable masters may fail before the quorum is lost.
     std::size_t may_fail() const noexcept { return usable < quorum ? 0 : usable - quorum; }
 };
 

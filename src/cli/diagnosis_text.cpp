@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Columns as wide as what stands in them.
+// Formats a diagnosis as a table, whose columns are as wide as their contents, and lines of findings.
 #include "cli/diagnosis_text.hpp"
 
 #include "cli/persistence.hpp"
@@ -72,14 +72,14 @@ std::string table_of(const diagnosis& all)
     return text;
 }
 
-/// Whether two findings differ in nothing but what was measured.
+/// Returns true if two findings are equal except for the measured time.
 bool is_same(const finding& left, const finding& right)
 {
     return left.level == right.level && left.kind == right.kind && left.what == right.what &&
            left.meaning == right.meaning && left.advice == right.advice;
 }
 
-/// This finding as every master has it; empty if one hasn't, and where there is only one master.
+/// Returns this finding of every master. Empty if a master doesn't have it, or if there is only one master.
 std::vector<const finding*> on_all(const diagnosis& all, const finding& one)
 {
     std::vector<const finding*> same;
@@ -102,7 +102,7 @@ std::string line_of(std::string_view whose, const finding& one, std::string_view
     return fmt::format("{}: {}: {}. {}. {}.\n", whose, to_string(one.level), seen, one.meaning, one.advice);
 }
 
-/// What all masters have is said once, with the range of what was measured.
+/// Formats a finding that all masters have in common, with the range of the measured times.
 std::string line_of_all(const std::vector<const finding*>& same)
 {
     const finding& first = *same.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A diagnosis for a person.
+// A diagnosis as text.
 #pragma once
 
 #include "cli/diagnosis.hpp"
@@ -9,7 +9,7 @@
 namespace redlock::cli
 {
 
-/// A table with a line for each master, a line for each finding, and the verdict.
+/// Returns a table of the masters, a line for each finding, and the verdict.
 std::string text_of(const diagnosis& all);
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One examination of all masters, a probe of each, the diagnosis as text or as JSON, and the verdict.
+// Examines all masters, probes each, and writes the diagnosis as text or JSON.
 #include "cli/doctor.hpp"
 
 #include "cli/diagnosis.hpp"
@@ -40,7 +40,7 @@ bool is_local(const master& one)
            one.host().starts_with("127.");
 }
 
-/// Options for one of the masters alone.
+/// Returns the options of a manager of one master alone.
 config only(const config& of_all, const master& one)
 {
     config options = of_all;
@@ -49,7 +49,7 @@ config only(const config& of_all, const master& one)
     return options;
 }
 
-/// Fills in what only this master can be asked for.
+/// Collects the facts that need a manager of this master alone.
 asio::awaitable<void> look_at(const config& of_all, const master& one, bool with_probe, master_facts& facts)
 {
     facts.user = one.username().empty() ? "default" : one.username();
@@ -59,7 +59,7 @@ asio::awaitable<void> look_at(const config& of_all, const master& one, bool with
     facts.is_open = !facts.examined.reason && !logs_in;
     if (!facts.examined.reason && logs_in)
     {
-        // Its name has no user and no password in it.
+        // The name of a master contains neither user nor password.
         config options = only(of_all, master{one.name()});
         facts.is_open = co_await answers_inspection(std::move(options));
     }
@@ -70,7 +70,7 @@ asio::awaitable<void> look_at(const config& of_all, const master& one, bool with
     }
 }
 
-/// Ends the program if the masters can't be examined at all.
+/// Examines all masters. Ends the program if that is impossible.
 std::vector<master_facts> examine(asio::io_context& io, const config& options)
 {
     lock_manager locks{io, options};
@@ -98,7 +98,7 @@ std::vector<master_facts> examine(asio::io_context& io, const config& options)
 
 void doctor(const doctor_arguments& asked)
 {
-    // A reader that has gone is seen at the end, like a disk that is full.
+    // leave_with_output() detects a closed pipe, like a full disk.
     std::signal(SIGPIPE, SIG_IGN);
     config options = manager_config(asked.servers);
     options.key_prefix = asked.prefix;

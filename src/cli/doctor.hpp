@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock doctor: whether the masters are fit to keep locks.
+// redlock doctor: checks whether the masters are fit for locks.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -7,7 +7,7 @@
 namespace redlock::cli
 {
 
-/// Examines the masters, writes what was found on stdout, and ends the program.
+/// Examines the masters, writes the diagnosis to stdout, and ends the program.
 [[noreturn]] void doctor(const doctor_arguments& asked);
 
 } // namespace redlock::cli

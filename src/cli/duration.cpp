@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Reading and writing of durations.
+// Parses and formats durations.
 #include "cli/duration.hpp"
 
 #include <redlock/report.hpp>
@@ -29,7 +29,7 @@ struct unit
 constexpr std::array units{
     unit{"ms", 1}, unit{"s", 1000}, unit{"m", 60'000}, unit{"h", 3'600'000}, unit{"d", 86'400'000}};
 
-/// About a hundred years: far from where a sum of times overflows.
+/// About a hundred years, so that no sum of times overflows.
 constexpr std::int64_t longest_in_ms = 36'500 * units.back().in_ms;
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why)

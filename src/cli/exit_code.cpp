@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From the library's errors to exit codes.
+// Maps the library's errors to exit codes.
 #include "cli/exit_code.hpp"
 
 namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From votes and inspections to sentences.
+// Describes votes and inspections.
 #include "cli/explain.hpp"
 
 #include "cli/message.hpp"
@@ -70,7 +70,7 @@ std::string holder_at(const master_inspection& one, std::string_view ours)
     return one.expires_in ? fmt::format("{}, for another {}", who, in_seconds(*one.expires_in)) : who;
 }
 
-/// How many masters have the key of another owner, or none, and how many gave no answer.
+/// Numbers of masters: with the key of another owner, without a key, without an answer.
 struct tally
 {
     std::size_t others = 0;

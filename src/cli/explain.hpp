@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the masters said, in lines for a person: one below the other, each with the master's name.
+// Votes and inspections as text, with a line for each master.
 #pragma once
 
 #include <redlock/inspection.hpp>
@@ -12,16 +12,18 @@
 namespace redlock::cli
 {
 
-/// The votes of a round, each on a line of its own that begins with a line end. Empty without votes.
+/// Returns the votes of a round, each preceded by a line end. Empty if there are none.
 std::string votes_of(const report& round);
 
-/// What each master says of the resource, likewise. `ours` is the owner id of our own lease; empty if there is none.
+/// Returns each master's answer about the resource, in the same form. `ours` is the owner id of the caller's lease;
+/// empty if there is none.
 std::string holders_of(const inspection& found, std::string_view ours = {});
 
-/// In one sentence: who holds the resource, and for how long, or how many masters say so.
+/// Describes in one sentence which owner holds the resource and for how long, or how many masters answered.
 std::string holder_of(const inspection& found);
 
-/// Why a lease was lost: the votes of the last extension that failed, if one is known, and what the masters say now.
+/// Describes why a lease was lost: the votes of the last failed extension, if there is one, and the masters' present
+/// answers.
 std::string
 why_lost(const std::optional<report>& failed_extension, const inspection& found, std::string_view ours);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From the library's reasons to findings. What its sentences say already isn't said anew.
+// Turns the library's error codes into findings, in the words of the library's messages where they suffice.
 #include "cli/failure.hpp"
 
 #include "cli/message.hpp"
@@ -17,7 +17,7 @@ namespace
 
 constexpr const char* no_vote = "It has no vote";
 
-/// The advice of a library's sentence, behind its colon, as a sentence of its own.
+/// Returns the advice in the library's message, which follows its colon, as a sentence.
 std::string advice_in(const error_code& reason)
 {
     const std::string text = reason.message();
@@ -36,7 +36,7 @@ std::string seen(const master_examination& one)
     return one.detail.empty() ? happened : fmt::format("{} (\"{}\")", happened, one.detail);
 }
 
-/// Two names of one server: it is a matter of chance which of them is refused, so both are named.
+/// Two addresses of one server. Which of them is refused is a matter of chance, so the finding names both.
 finding same_server(const master_examination& one, const std::vector<master_facts>& all)
 {
     const auto other = std::find_if(
@@ -53,7 +53,7 @@ finding same_server(const master_examination& one, const std::vector<master_fact
         "Give each server once"};
 }
 
-/// What can be said of a master that a program of ours can't reach.
+/// A master that can't be reached.
 finding unreachable(const master_examination& one)
 {
     return {
@@ -76,7 +76,7 @@ finding over_tls(const master_examination& one)
     return result;
 }
 
-/// Redis and Valkey refuse clients from other machines like this for as long as their default user has no password.
+/// Redis and Valkey in protected mode refuse clients from other machines while the default user has no password.
 finding protected_mode()
 {
     return {
@@ -89,7 +89,7 @@ finding protected_mode()
         "docs/deployment.md)"};
 }
 
-/// A short name for what is neither unreachable nor TLS.
+/// Returns the kind of an error that is neither unreachable nor TLS.
 std::string_view kind_of(master_errc reason) noexcept
 {
     switch (reason)

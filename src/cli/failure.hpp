@@ -9,7 +9,7 @@
 namespace redlock::cli
 {
 
-/// Of one that has a reason.
+/// Returns the finding for a master whose examination ended with an error.
 finding failure_of(const master_facts& one, const std::vector<master_facts>& all);
 
 } // namespace redlock::cli

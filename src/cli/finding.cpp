@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The findings of a master that can be used; those of one that can't are in failure.cpp.
+// Findings of a usable master. Those of an unusable one are in failure.cpp.
 #include "cli/finding.hpp"
 
 #include "cli/failure.hpp"
@@ -93,7 +93,7 @@ std::optional<finding> about_round_trips(const master_examination& one)
         median};
 }
 
-/// On a network a server that asks for no password is open to all clients; on its own machine that usually is intended.
+/// Reports an open default user: a warning on a network, and a note on this machine, where it is usually intended.
 std::optional<finding> about_strangers(const master_facts& one)
 {
     if (!one.is_open)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One event after the other.
+// Records the events of a manager.
 #include "cli/journal.hpp"
 
 #include "cli/message.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the manager reported so far, as far as a message may need it.
+// The events of a manager that later messages need.
 #pragma once
 
 #include "cli/mailbox.hpp"
@@ -16,22 +16,22 @@
 namespace redlock::cli
 {
 
-/// Takes the events of a manager: passes them on to -v, remembers the last rounds, and says at once what the user has
-/// to correct. One thread only.
+/// Observes a manager: forwards its events to the log of -v, keeps the last rounds, and warns at once of two addresses
+/// of one server. Not thread-safe.
 class journal
 {
   public:
-    /// Both must outlive this. Pushes `event_kind::refused` when the system refuses so many connections of `masters`
-    /// that no quorum is left.
+    /// Both references must outlive the journal. It pushes `event_kind::refused` when the system refuses connections to
+    /// too many of the `masters` for a quorum.
     journal(const verbose_log& log, mailbox& to, std::size_t masters);
 
-    /// An observer that writes here. Must not outlive this.
+    /// Returns an observer that records here. The journal must outlive it.
     redlock::observer observer();
-    /// The last round of an acquire; empty if there was none.
+    /// Returns the last round of an acquire; empty if there was none.
     const std::optional<report>& last_round() const noexcept { return last_round_; }
-    /// The last extension that failed, unless one has succeeded since.
+    /// Returns the last failed extension, unless one has succeeded since.
     const std::optional<report>& failed_extension() const noexcept { return failed_extension_; }
-    /// Whether the system refuses so many connections that no quorum is left, and why.
+    /// Returns true if the system refuses connections to too many masters for a quorum. `refusal()` is its last error.
     bool is_refused() const noexcept;
     const error_code& refusal() const noexcept { return refusal_; }
 
@@ -43,8 +43,8 @@ class journal
     mailbox& to_;
     std::optional<report> last_round_;
     std::optional<report> failed_extension_;
-    std::vector<bool> refused_; // Of each master: the system refuses to connect to it.
-    std::vector<bool> warned_;  // Of each master: it was said that it is the same server as another.
+    std::vector<bool> refused_; // For each master: the system refuses to connect to it.
+    std::vector<bool> warned_;  // For each master: it was reported as the same server as another.
     error_code refusal_;
 };
 

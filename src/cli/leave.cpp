@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Ends by exit code or by signal.
+// Ends the program by exit code or by signal.
 #include "cli/leave.hpp"
 
 #include "cli/message.hpp"
@@ -21,7 +21,7 @@ void leave(const ending& how)
         ::sigaddset(&only, how.signal);
         ::sigprocmask(SIG_UNBLOCK, &only, nullptr);
         ::raise(how.signal);
-        // Only if something keeps the signal from ending us: the code that a shell would show.
+        // Reached only if the signal didn't end the process. A shell would show this code.
         std::_Exit(128 + how.signal);
     }
     std::_Exit(how.exit_code);

@@ -11,16 +11,15 @@ namespace redlock::cli
 struct ending
 {
     int exit_code = 0;
-    /// If it isn't 0, the program ends by this signal, instead of with the exit code.
+    /// The signal that ends the program instead of the exit code; 0 for none.
     int signal = 0;
 };
 
-/// Ends the program without destroying anything: the destructor of an io_context waits for a name that is being
-/// resolved, for as long as the name servers like. What was written to stdout must have been flushed.
+/// Ends the program without destroying anything, because the destructor of an io_context waits until a pending name
+/// resolution ends, which may take long. stdout must have been flushed.
 [[noreturn]] void leave(const ending& how);
 
-/// The same for a program whose stdout is what it was asked for: writes what is left of it. If that can't be done it
-/// says so, and ends with `system_error`.
+/// Flushes stdout, then ends the program. If stdout can't be written, reports that and ends with `system_error`.
 [[noreturn]] void leave_with_output(exit_code code);
 
 } // namespace redlock::cli

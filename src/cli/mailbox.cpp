@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A queue of events and a timer that wakes who waits for one.
+// A queue of events, and a timer that wakes the waiting coroutine.
 #include "cli/mailbox.hpp"
 
 #include <boost/asio/redirect_error.hpp>

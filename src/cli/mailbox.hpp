@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What happens while a command runs, one thing after the other, for the one coroutine that decides.
+// The events of a run, in their order, for the one coroutine that acts on them.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -16,44 +16,44 @@ namespace redlock::cli
 
 namespace asio = boost::asio;
 
-/// What kind of thing happened.
+/// The kind of an event.
 enum class event_kind : std::uint8_t
 {
-    inspected,  ///< Each master has been asked about the resource, or can't be.
-    refused,    ///< The system refuses to connect to so many masters that no quorum is left.
+    inspected,  ///< An inspection of the resource has ended.
+    refused,    ///< The system refuses connections to too many masters for a quorum.
     acquired,   ///< The acquire has ended, with `error`.
-    signal,     ///< The signal `signal` came.
+    signal,     ///< The signal `signal` was received.
     lost,       ///< The lease is lost, because of `error`.
-    time_is_up, ///< The alarm went off.
+    time_is_up, ///< The alarm has expired.
     released,   ///< The release has ended, with `error`.
     shut_down   ///< The manager's shutdown has ended, with `error`.
 };
 
-/// One thing that happened. A plain value.
+/// An event.
 struct event
 {
     event_kind kind = event_kind::signal;
     int signal = 0;
-    bool from_terminal = false; ///< Of a signal: the terminal sent it to the whole foreground group.
+    bool from_terminal = false; ///< The terminal sent the signal to the whole foreground group.
     error_code error{};
 
     friend bool operator==(const event& left, const event& right) = default;
 };
 
-/// Events wait here in their order. One thread only.
+/// A queue of events. Not thread-safe.
 class mailbox
 {
   public:
     explicit mailbox(asio::io_context& io);
 
-    /// One that waits already isn't put in again, as the kernel does with signals: so there are never many.
+    /// Adds an event, unless an equal one is queued already, as the kernel does with signals. This bounds the queue.
     void push(event what);
-    /// Waits for the next one. One coroutine at a time.
+    /// Waits for the next event and removes it. Only one coroutine may wait.
     asio::awaitable<event> next();
 
   private:
     std::deque<event> waiting_;
-    asio::steady_timer wake_; // Never ends by time: only push ends it.
+    asio::steady_timer wake_; // Never expires; push() cancels it.
 };
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The redlock command: locks for anything that can be run.
+// The redlock command.
 #include "cli/arguments.hpp"
 #include "cli/doctor.hpp"
 #include "cli/exit_code.hpp"
@@ -25,7 +25,7 @@ namespace redlock::cli
 namespace
 {
 
-/// Whoever started us may have closed some of these. What is opened later must not become one of them.
+/// Opens the standard descriptors that the parent has closed, so that no file opened later becomes one of them.
 void open_standard_descriptors()
 {
     int descriptor = 0;
@@ -39,7 +39,7 @@ void open_standard_descriptors()
     }
 }
 
-/// What is done about each of the things that may be asked for.
+/// Carries out each kind of request.
 struct carry_out
 {
     int operator()(const answered& done) const
@@ -55,7 +55,7 @@ struct carry_out
     int operator()(const doctor_arguments& asked) const { doctor(asked); }
 };
 
-/// The exit code, unless the program has ended by then.
+/// Carries out the command line. Returns the exit code, unless the program ends in it.
 int answer(int count, char** words)
 {
     try

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From URLs to a manager's options.
+// Converts the command's options to those of a manager.
 #include "cli/manager_config.hpp"
 
 #include "cli/exit_code.hpp"
@@ -23,7 +23,7 @@ config manager_config(const master_arguments& asked)
     options.tls = asked.tls;
     const bool over_tls = std::any_of(
         options.masters.begin(), options.masters.end(), [](const master& each) { return each.is_tls(); });
-    // The library would refuse it too, in a programmer's words.
+    // Checked here, because the library's message would name its own option.
     if (options.tls != tls_options{} && !over_tls)
     {
         throw system_error{
@@ -44,7 +44,7 @@ config manager_config(const resource_arguments& asked)
 int refuse(const system_error& error)
 {
     std::string text = error.what();
-    // Behind what was wrong with which value stands the sentence of its error code, which says nothing more.
+    // The sentence of the error code follows the message about the value, and adds nothing to it.
     const std::size_t sentence = text.find(": " + error.code().message());
     if (error.code().category() == error_category() && sentence != std::string::npos)
     {
@@ -52,7 +52,7 @@ int refuse(const system_error& error)
     }
     else if (error.code().category() == boost::system::system_category())
     {
-        // With what was refused, without a number and the place in our code.
+        // Only what was refused, without the error's number and source location.
         text = fmt::format("the system refuses: {}", text.substr(0, sentence));
         text += sentence == std::string::npos ? "" : ": " + error.code().message();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The options of the manager that each subcommand makes.
+// The options of each subcommand's manager.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -9,13 +9,13 @@
 namespace redlock::cli
 {
 
-/// Throws `system_error` with `errc::invalid_master` if a URL can't be used, and with `errc::invalid_config` if there
-/// are files for TLS and no master is spoken to over it.
+/// Returns the options of a manager. Throws `system_error` with `errc::invalid_master` if a URL can't be used, and with
+/// `errc::invalid_config` if files for TLS are given and no master uses TLS.
 config manager_config(const master_arguments& asked);
-/// The same with the key's prefix.
+/// Same, with the key prefix.
 config manager_config(const resource_arguments& asked);
 
-/// The exit code for such an error; says what was wrong.
+/// Reports such an error on stderr. Returns its exit code.
 int refuse(const system_error& error);
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Lines on stderr by writes that don't wait.
+// Writes lines to stderr without blocking.
 #include "cli/message.hpp"
 
 #include <redlock/report.hpp>
@@ -20,8 +20,8 @@ namespace redlock::cli
 namespace
 {
 
-/// Where lines go. O_NONBLOCK belongs to what was opened, and that is shared with the command that is run and with
-/// whoever started us: so pipes and terminals are opened once more, for us alone.
+/// stderr, written without blocking. O_NONBLOCK is a flag of the open file description, which redlock shares with its
+/// parent and its child. So redlock opens pipes and terminals again.
 class error_stream
 {
   public:
@@ -51,7 +51,7 @@ class error_stream
         }
     }
 
-    /// Whether all of it was written.
+    /// Returns true if the whole line was written.
     bool write(std::string_view line) const noexcept
     {
         while (!line.empty())
@@ -77,7 +77,8 @@ class error_stream
         {
             return ::write(own_, line.data(), line.size());
         }
-        // It couldn't be opened once more. Another writer may be faster than this look; that is as good as it gets.
+        // stderr couldn't be opened again. This write can still block, if another process fills the pipe after the
+        // poll.
         pollfd ready{STDERR_FILENO, POLLOUT, 0};
         if (waits_ && ::poll(&ready, 1, 0) != 1)
         {
@@ -89,7 +90,7 @@ class error_stream
 
     int own_ = -1;
     bool socket_ = false;
-    bool waits_ = false; // A pipe or a terminal: a write to it can take as long as it likes.
+    bool waits_ = false; // A pipe or a terminal, where a write may block.
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the command says on stderr, without ever waiting for a reader.
+// Messages on stderr, which never block.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -10,23 +10,23 @@
 namespace redlock::cli
 {
 
-/// Writes "redlock: " and the text as a line of its own.
+/// Writes a line of "redlock: " and the text.
 ///
-/// It never blocks: a pipe that nobody reads, or a terminal whose output is held, must not keep the lease from being
-/// extended, or the command from being stopped in time. What can't be written at once is dropped, and the next line
-/// that can be written says so. One thread only.
+/// It never blocks: a pipe without a reader, or a terminal whose output is paused, must not delay an extension of the
+/// lease or the end of the command. A line that can't be written at once is dropped, and the next line that can be
+/// written reports the number of dropped lines. Not thread-safe.
 void say(std::string_view text);
 
-/// The name of a resource for a message: in quotes, escaped, and cut off if it is long.
+/// Formats the name of a resource for a message: quoted, escaped and shortened.
 std::string in_quotes(std::string_view resource);
 
-/// What an error says has happened, without the advice that stands behind its colon: that is for programmers.
+/// Returns an error's message without the advice after its colon, which is for programmers.
 std::string what_happened(const error_code& error);
 
-/// The same for `run` and `status`: where the library speaks of its options, this speaks of what they do.
+/// Same, in terms of the command where the library's message names options of its API.
 std::string in_plain_words(const error_code& error);
 
-/// Whether the operating system refused something that this process needs: descriptors, memory.
+/// Returns true if the operating system refused descriptors or memory.
 bool is_refused_by_system(const error_code& error) noexcept;
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From appendonly, appendfsync and save to words.
+// Describes the settings appendonly, appendfsync and save.
 #include "cli/persistence.hpp"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a master remembers after a restart, and what that means for a lock.
+// The persistence of a master, and what it means for locks.
 #pragma once
 
 #include "cli/finding.hpp"
@@ -10,10 +10,11 @@
 namespace redlock::cli
 {
 
-/// In two words: "appendfsync always", "appendonly no", "not told".
+/// Returns a short description: "appendfsync always", "appendonly no", "unknown".
 std::string persistence_of(const master_examination& one);
 
-/// Nothing if every lock is on the disk before it is granted; else a note: it may be so on purpose.
+/// Returns nothing if each lock is on disk before it is granted. Else returns a note, since weaker persistence may be
+/// intended.
 std::optional<finding> about_persistence(const master_examination& one);
 
 } // namespace redlock::cli

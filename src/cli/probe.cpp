@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A manager with that one master: its quorum is one, so each report is what this master said.
+// Probes with a manager of that one master. Its quorum is one, so each report has this master's vote alone.
 #include "cli/probe.hpp"
 
 #include <redlock/redlock.hpp>
@@ -24,7 +24,7 @@ using std::chrono::milliseconds;
 
 constexpr int most_tries = 3;
 constexpr milliseconds first_ttl{4000};
-// Longer than the first one: an extension that shortened nothing would call no PEXPIRE.
+// Longer than the first ttl: an extension that doesn't lengthen the ttl calls no PEXPIRE.
 constexpr milliseconds extended_ttl{5000};
 
 std::string random_resource()
@@ -40,7 +40,7 @@ config patient(config options)
     return options;
 }
 
-/// A round's only vote. A master that said no in it has lost the key, or never set it: the resource is random.
+/// Reads the only vote of a round. A refusal means that the key is missing: no other client has this random key.
 probe_outcome outcome_of(const report& round)
 {
     probe_outcome result;
@@ -72,7 +72,7 @@ probe_outcome outcome_of(const inspection& answers, std::string_view owner)
     return result;
 }
 
-/// One lock, from its SET to its release.
+/// Acquires, inspects, extends and releases one lock.
 asio::awaitable<probe> try_once(lock_manager& locks)
 {
     probe found;
@@ -82,7 +82,7 @@ asio::awaitable<probe> try_once(lock_manager& locks)
     report round;
     lease held = co_await locks.async_try_acquire(resource, first_ttl, round, into_error);
     found.at(probe_step::acquire) = outcome_of(round);
-    // Also without a lock: more than one thing may be missing.
+    // Also without a lock, since more than one command may be missing.
     const inspection seen = co_await locks.async_inspect(resource, into_error);
     if (!seen.masters().empty())
     {
@@ -98,7 +98,7 @@ asio::awaitable<probe> try_once(lock_manager& locks)
     co_return found;
 }
 
-/// Keeps the faster of two measurements; a failure replaces any.
+/// Adds a try: keeps the faster time of each step; a failure replaces a time.
 void add(probe& all, const probe& once)
 {
     for (std::size_t step = 0; step < probe_steps; ++step)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A lock of the doctor's own on one master: acquired, looked at, extended and released, as locks really are.
+// The doctor's probe: a lock that is acquired, inspected, extended and released on one master.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -19,7 +19,7 @@
 namespace redlock::cli
 {
 
-/// What is done with the probe's lock, in this order.
+/// The steps of a probe, in their order.
 enum class probe_step : std::uint8_t
 {
     acquire, ///< SET.
@@ -30,24 +30,24 @@ enum class probe_step : std::uint8_t
 
 inline constexpr std::size_t probe_steps = 4;
 
-/// How one step went.
+/// The outcome of one step.
 struct probe_outcome
 {
-    /// False for a step that a failure before it left no lock for.
+    /// False if the step needs a lock and none was acquired.
     bool tried = false;
-    /// The key that it needed wasn't there, or was another client's.
+    /// The key was missing, or had another owner.
     bool key_gone = false;
-    /// Why the master didn't do it; empty if it did.
+    /// The master's error; empty on success.
     error_code reason;
-    /// What the server said to it, escaped; often empty.
+    /// The text of the server's error, escaped; may be empty.
     std::string detail;
-    /// From sending to the answer; the fastest of `tries`. Empty where nothing is measured: an inspection, a failure.
+    /// The time from sending to the answer, the fastest of `tries`. Empty for an inspection and for a failure.
     std::optional<std::chrono::nanoseconds> took;
 
     bool succeeded() const noexcept { return tried && !reason && !key_gone; }
 };
 
-/// What became of the lock.
+/// The result of a probe.
 struct probe
 {
     std::array<probe_outcome, probe_steps> steps;
@@ -56,22 +56,22 @@ struct probe
     const probe_outcome& at(probe_step which) const { return steps.at(static_cast<std::size_t>(which)); }
     probe_outcome& at(probe_step which) { return steps.at(static_cast<std::size_t>(which)); }
     bool succeeded() const noexcept;
-    /// The slowest of the steps that were measured; 0 if none was.
+    /// Returns the time of the slowest measured step; 0 if none was measured.
     std::chrono::nanoseconds slowest() const noexcept;
 };
 
-/// How long a master has for each step. Far above any node timeout in use, so that a slow answer is measured.
+/// The time limit of each step, far above any node timeout in use, so that slow answers are measured.
 inline constexpr std::chrono::milliseconds probe_timeout{2000};
 
-/// From here on a step is tried again, three times in all: once may be chance.
+/// A probe with a step as slow as this is repeated, up to three tries in all, since one slow answer may be chance.
 inline constexpr std::chrono::milliseconds probe_is_slow{25};
 
-/// Probes the only master of `options`, on a random resource. What it leaves on a master that refuses the release
-/// expires within five seconds. Doesn't throw, except for options that can't be used.
+/// Probes the only master of `options` with a random resource. A key that the master refuses to release expires within
+/// five seconds. Throws only if the options can't be used.
 boost::asio::awaitable<probe> probe_master(config options);
 
-/// Whether the only master of `options` lets this client in and answers it a question about a lock. For options without
-/// user and password: whether it serves clients that don't log in.
+/// Returns true if the only master of `options` answers an inspection. If `options` have neither user nor password, the
+/// master then serves clients that don't authenticate.
 boost::asio::awaitable<bool> answers_inspection(config options);
 
 } // namespace redlock::cli

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// From the errors of a probe's steps to what is missing. Servers name a command that isn't allowed, but for Redis 7.0 when
-// a script calls it: then it is one that no successful step has called.
+// Finds the causes of a probe's failed steps. Servers name the forbidden command, except Redis 7.0 when a script calls
+// it: then it is a command that no successful step has called.
 #include "cli/probe_causes.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace redlock::cli
 namespace
 {
 
-/// The commands of one step: what is sent, and what its script calls.
+/// The commands of one step: the one that is sent, and those that its script calls.
 struct step_commands
 {
     std::string_view sent;
@@ -40,7 +40,7 @@ void add_once(words& to, std::string_view word)
     }
 }
 
-/// The command in the quotes behind `before`, in lower case; empty if there is none.
+/// Returns the quoted command after `before`, in lower case; empty if there is none.
 std::string quoted_after(std::string_view text, std::string_view before)
 {
     const std::size_t start = text.find(before);
@@ -57,7 +57,7 @@ std::string quoted_after(std::string_view text, std::string_view before)
     return command;
 }
 
-/// Whether a command of that name was called by a step that succeeded.
+/// Returns true if a successful step called this command.
 bool has_worked(const probe& made, std::string_view command)
 {
     for (std::size_t step = 0; step < probe_steps; ++step)
@@ -72,7 +72,7 @@ bool has_worked(const probe& made, std::string_view command)
     return false;
 }
 
-/// What was missing for a step, by what the server said: one command that it names, or those that come into question.
+/// Returns the command that the server named for a failed step, or the candidates if it named none.
 words missing_for(const probe& made, std::size_t step, const std::string& named, bool in_script)
 {
     const step_commands& commands = commands_of_steps().at(step);
@@ -91,11 +91,11 @@ words missing_for(const probe& made, std::size_t step, const std::string& named,
     return left;
 }
 
-/// Commands of one kind of refusal, from all steps.
+/// The commands missing for one reason, in all steps.
 struct missing_commands
 {
-    words named; ///< Certainly.
-    /// One of these, of each step that couldn't be told more exactly.
+    words named; ///< Known to be missing.
+    /// For each step whose error names no command: the candidates, one of which is missing.
     std::vector<words> suspected;
 
     void add(words commands)
@@ -110,8 +110,8 @@ struct missing_commands
         }
     }
 
-    /// A command that a whole step's failure is explained by leaves the step's other ones unsuspected; so does one that
-    /// would explain them all.
+    /// Returns commands that explain all failures: a step that a known command explains adds none; a candidate of all
+    /// steps is preferred to all candidates of one.
     words explained() const
     {
         words all = named;
@@ -148,7 +148,7 @@ struct missing_commands
     }
 };
 
-/// Sorts failures by their causes.
+/// Groups failures by cause.
 class sorter
 {
   public:
@@ -195,8 +195,8 @@ class sorter
 
   private:
     causes found_;
-    missing_commands forbidden_; // By its ACL.
-    missing_commands unknown_;   // To the server.
+    missing_commands forbidden_; // Forbidden by the ACL.
+    missing_commands unknown_;   // Unknown to the server.
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What stood in the way of a probe: missing commands and rights, and other refusals, each once.
+// The causes of a failed probe: missing commands, missing permissions and other errors, each once.
 #pragma once
 
 #include "cli/probe.hpp"
@@ -12,19 +12,19 @@ namespace redlock::cli
 
 using words = std::vector<std::string>;
 
-/// Why steps of a probe failed.
+/// The causes of a probe's failed steps.
 struct causes
 {
-    words forbidden;        ///< Commands that the ACL doesn't allow the user.
+    words forbidden;        ///< Commands that the ACL forbids the user.
     words unknown;          ///< Commands that the server doesn't know.
-    bool keys = false;      ///< The ACL doesn't allow the user such keys.
+    bool keys = false;      ///< The ACL forbids the user the keys of locks.
     bool key_gone = false;  ///< A key that had been granted was missing.
     bool no_answer = false; ///< No answer came in time.
-    /// Of the other reasons, one step each. They belong to the probe.
+    /// One failed step for each other error. Points into the probe.
     std::vector<const probe_outcome*> others;
 };
 
-/// `made` has to outlive the result.
+/// Returns the causes. `made` must outlive them.
 causes causes_of(const probe& made);
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// From causes to sentences, and how slow is too slow.
+// Turns causes into findings, and judges slow answers.
 #include "cli/probe_finding.hpp"
 
 #include "cli/failure.hpp"
@@ -24,10 +24,10 @@ namespace
 
 using std::chrono::milliseconds;
 
-/// redlock run's default ttl.
+/// The default of --ttl.
 constexpr milliseconds default_ttl{10'000};
 
-/// What the failures mean for a lock.
+/// Returns what the failures mean for locks.
 std::string meaning_of(const probe& made)
 {
     const auto failed = [&made](probe_step which)
@@ -105,7 +105,7 @@ finding of_no_answer(severity level)
         .advice = "See whether it hangs, is far away, or waits for a slow disk (appendfsync)"};
 }
 
-/// What the library has words for; with better advice where a setting is to blame.
+/// Describes another error in the library's words, with more precise advice if a setting causes it.
 finding of_reason(const master_facts& one, const probe_outcome& failed, const std::vector<master_facts>& all)
 {
     master_facts refused = one;
@@ -132,7 +132,7 @@ finding of_reason(const master_facts& one, const probe_outcome& failed, const st
     return result;
 }
 
-/// How slow its answers to a lock's commands are. Not if its round trips are slow by themselves: that is said already.
+/// Reports slow answers to the probe's commands, unless slow round trips, which have their own finding, explain them.
 std::optional<finding> about_slowness(const master_facts& one)
 {
     const std::chrono::nanoseconds took = one.probed->slowest();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The flow of redlock run: acquire, start the child, supervise it until it has ended, release.
+// The sequence of redlock run: acquire, start the child, supervise it until its end, release.
 #include "cli/run.hpp"
 
 #include "cli/alarm.hpp"
@@ -38,11 +38,11 @@ namespace
 
 using std::chrono::milliseconds;
 
-/// For how long masters are waited for that haven't confirmed a release when a quorum has. What they were sent reaches
-/// them all the same, and the ttl frees what doesn't.
+/// The time to wait for the other masters once a quorum has confirmed a release. What was sent to them still arrives,
+/// and the ttl frees the rest.
 constexpr milliseconds settle_time{100};
 
-/// For how long the reasons of a loss are waited for once the command has ended.
+/// The time to wait for the inspection after a loss once the command has ended.
 constexpr milliseconds explain_time{500};
 
 config config_of(const run_arguments& asked, journal& record)
@@ -53,7 +53,7 @@ config config_of(const run_arguments& asked, journal& record)
     return options;
 }
 
-/// Everything of one run. All of it happens on one thread, in the order of the mailbox.
+/// One run. It uses one thread, and handles its events in the order of the mailbox.
 class session
 {
   public:
@@ -123,7 +123,7 @@ class session
         co_return result;
     }
 
-    /// Asks the masters what has become of the key, and says so as soon as it is known.
+    /// Inspects the key on all masters, and reports the answers as soon as they are known.
     void ask_why()
     {
         explaining_ = true;
@@ -146,7 +146,7 @@ class session
         }
     }
 
-    /// The keys are deleted. It isn't worth more than a warning if that can't be confirmed: the ttl frees them.
+    /// Releases the lease. An unconfirmed release is only a warning, since the ttl frees the keys.
     asio::awaitable<void> release()
     {
         lease_.async_release([this](error_code error)
@@ -160,7 +160,7 @@ class session
         }
     }
 
-    /// A moment for what is unfinished: the reasons of a loss, and masters that still have to confirm a release.
+    /// Waits a moment for the inspection after a loss, and for the remaining confirmations of a release.
     asio::awaitable<void> settle()
     {
         if (explaining_)
@@ -175,8 +175,8 @@ class session
         static_cast<void>(ignored);
     }
 
-    /// Waits for the end of something, until a time at most, or until a signal asks to end without it, which leaves it
-    /// unconfirmed.
+    /// Waits for the event `which`, until `at_most`. A signal that ends programs ends the wait with
+    /// `errc::unconfirmed`.
     asio::awaitable<error_code> ended(event_kind which, clock::time_point at_most)
     {
         error_code result;
@@ -206,15 +206,15 @@ class session
 
     const run_arguments& asked_;
     const verbose_log& log_;
-    const terminal terminal_; // Its settings as they are before the command runs.
+    const terminal terminal_; // Saves the terminal's settings before the command runs.
     mailbox events_;
-    signal_source signals_; // Before the manager: what starts a thread later finds the signals blocked.
+    signal_source signals_; // Before the manager, so that threads started later inherit the blocked signals.
     alarm alarm_;
     journal record_;
     lock_manager locks_;
     attempt attempt_;
     lease lease_;
-    bool explaining_ = false; // The reasons of a loss are being asked for.
+    bool explaining_ = false; // An inspection after a loss is running.
 };
 
 } // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run: a command under a lock.
+// redlock run: runs a command while holding a lock.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -7,7 +7,7 @@
 namespace redlock::cli
 {
 
-/// Acquires, runs the command, gives back, and ends the program. To be called on the main thread.
+/// Acquires the lock, runs the command, releases the lock, and ends the program. Must be called on the main thread.
 [[noreturn]] void run(const run_arguments& asked);
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A signalfd.
+// Reads signals from a signalfd.
 #include "cli/signals.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::array of_jobs{SIGCHLD, SIGCONT, SIGTSTP, SIGTTIN, SIGTTOU};
 constexpr std::array stops{SIGTSTP, SIGTTIN, SIGTTOU};
 constexpr std::array keys_of_terminal{SIGINT, SIGQUIT, SIGTSTP, SIGTTIN, SIGTTOU, SIGWINCH};
 
-bool sigpipe_was_ignored = false; // When we were started.
+bool sigpipe_was_ignored = false; // When redlock was started.
 
 template <class Numbers>
 bool contains(const Numbers& numbers, int number) noexcept
@@ -36,7 +36,8 @@ bool is_ignored(int number) noexcept
     return ::sigaction(number, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/// Whether the kernel sends it to the whole foreground group. A hangup goes to the leader of the session alone.
+/// Returns true if the kernel sends the signal to the whole foreground group. A hangup of a session leader is sent to
+/// it alone.
 bool is_sent_by_terminal(int number) noexcept
 {
     return contains(keys_of_terminal, number) || (number == SIGHUP && ::getsid(0) != ::getpid());
@@ -44,12 +45,12 @@ bool is_sent_by_terminal(int number) noexcept
 
 int open_source()
 {
-    // Ignored, it would take the child's exit status away.
+    // An ignored SIGCHLD would discard the child's exit status.
     std::signal(SIGCHLD, SIG_DFL);
     sigpipe_was_ignored = std::signal(SIGPIPE, SIG_IGN) == SIG_IGN;
     sigset_t read;
     ::sigfillset(&read);
-    ::sigdelset(&read, SIGURG); // Does nothing to a program.
+    ::sigdelset(&read, SIGURG); // Has no effect by default.
     for (int number = 1; number <= SIGRTMAX; ++number)
     {
         if (is_ignored(number))
@@ -57,7 +58,7 @@ int open_source()
             ::sigdelset(&read, number);
         }
     }
-    // SIGTTOU in any case, so that the terminal's settings can be put back from the background.
+    // SIGTTOU is always blocked, so that the terminal's settings can be restored from the background.
     sigset_t blocked = read;
     ::sigaddset(&blocked, SIGTTOU);
     ::sigprocmask(SIG_SETMASK, &blocked, nullptr);

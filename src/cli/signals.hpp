@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Signals as events: they are blocked and read, so no handler ever runs, and a child has none to get rid of.
+// Signals as events. They are blocked and read, so there is no handler, and a child has none to reset.
 #pragma once
 
 #include "cli/mailbox.hpp"
@@ -9,15 +9,15 @@
 namespace redlock::cli
 {
 
-/// Pushes `event_kind::signal` for each signal that can be blocked. What was ignored when we were started
-/// stays ignored, in the child as well: that is how nohup and the shells' background jobs work.
+/// Pushes `event_kind::signal` for each signal that can be blocked. A signal that was ignored when redlock was started
+/// stays ignored, in the child as well, as nohup and the background jobs of shells require.
 class signal_source
 {
   public:
-    /// Blocks the signals of this thread, ignores SIGPIPE. Throws `system_error`. `to` must outlive this.
+    /// Blocks the signals in this thread and ignores SIGPIPE. Throws `system_error`. `to` must outlive the source.
     signal_source(asio::io_context& io, mailbox& to);
 
-    /// Nothing comes any more. The signals stay blocked.
+    /// Pushes no further events. The signals stay blocked.
     void close() noexcept;
 
   private:
@@ -28,17 +28,17 @@ class signal_source
     asio::posix::stream_descriptor source_;
 };
 
-/// Whether it ends a program that does nothing about it.
+/// Returns true if the signal ends a program that doesn't handle it.
 bool asks_to_end(int number) noexcept;
-/// Whether it is passed on to the child as it is.
+/// Returns true if the signal is forwarded to the child.
 bool is_passed_on(int number) noexcept;
-/// Whether a terminal stops a process with it.
+/// Returns true if a terminal stops processes with the signal.
 bool is_stop_of_terminal(int number) noexcept;
-/// Whether it is how a person or a supervisor ends a program: a command that died of it ends redlock by it as well, so
-/// that a shell ends its script at Ctrl-C.
+/// Returns true if users and service managers end programs with the signal. A command that it killed ends redlock by
+/// the same signal, so that a shell ends its script at Ctrl-C.
 bool ends_both(int number) noexcept;
 
-/// For a child, between fork and exec: as if there had never been a signal_source. Async-signal-safe.
+/// Undoes a signal_source in a child, between fork and exec. Async-signal-safe.
 void restore_signals_of_child() noexcept;
 
 } // namespace redlock::cli

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One question to all masters, its answers as text or as JSON, and the verdict.
+// Inspects a resource on all masters, and writes the answers as text or JSON.
 #include "cli/status.hpp"
 
 #include "cli/exit_code.hpp"
@@ -31,8 +31,8 @@ namespace
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
-/// For how long a quorum has this owner's key at least, by the masters' own clocks: the quorum-th longest of the
-/// times. Empty if that is for ever.
+/// Returns how long at least a quorum has this owner's key, by the masters' own clocks: the quorum-th longest time.
+/// Empty if the keys don't expire.
 std::optional<milliseconds> held_for(const inspection& found, std::string_view owner)
 {
     std::vector<milliseconds> times;
@@ -163,7 +163,7 @@ exit_code code_of(const inspection& found)
 
 void status(const status_arguments& asked)
 {
-    // A reader that has gone is seen at the end, like a disk that is full.
+    // leave_with_output() detects a closed pipe, like a full disk.
     std::signal(SIGPIPE, SIG_IGN);
     asio::io_context io{1};
     lock_manager locks{io, manager_config(asked.common)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock status: who holds a resource, as each master sees it.
+// redlock status: shows which owner holds a resource on each master.
 #pragma once
 
 #include "cli/arguments.hpp"
@@ -7,7 +7,7 @@
 namespace redlock::cli
 {
 
-/// Asks the masters, writes what they say on stdout, and ends the program.
+/// Inspects the resource, writes the masters' answers to stdout, and ends the program.
 [[noreturn]] void status(const status_arguments& asked);
 
 } // namespace redlock::cli

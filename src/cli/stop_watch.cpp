@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// fork, and a sleep by the clock of leases. Behind the fork only async-signal-safe calls are made.
+// A forked process that sleeps on the clock of leases. After the fork it makes only async-signal-safe calls.
 #include "cli/stop_watch.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void sleep_until(clock::time_point end) noexcept
 
 [[noreturn]] void watch(clock::time_point end, const std::vector<pid_t>& stopped, pid_t redlock) noexcept
 {
-    // Out of the group, whose signals aren't for it. All that can be blocked are blocked in redlock already.
+    // Leaves the process group, whose signals aren't meant for it. redlock has blocked all other signals already.
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() == redlock)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A process that watches over a stopped command while redlock itself is stopped, and can't.
+// A process that watches a stopped command while redlock itself is stopped.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -11,19 +11,19 @@
 namespace redlock::cli
 {
 
-/// Kills the stopped processes before the lease's validity ends, unless redlock goes on before that. A shell's `fg`
-/// continues redlock and the command at the same moment, so that a look at the lease would come too late.
+/// Kills the stopped processes before the lease's validity ends, unless redlock is continued earlier. A shell's `fg`
+/// continues redlock and the command at the same moment, so a check of the lease after it would come too late.
 class stop_watch
 {
   public:
-    /// Starts watching. `stopped` are to be sent SIGKILL at `end`. Does nothing if there can't be another process: the
-    /// look at the lease after the stop is then all there is.
+    /// Starts a process that sends SIGKILL to `stopped` at `end`. Does nothing if no process can be created; then only
+    /// redlock's check of the lease after the stop remains.
     stop_watch(clock::time_point end, const std::vector<pid_t>& stopped) noexcept;
     stop_watch(const stop_watch&) = delete;
     stop_watch& operator=(const stop_watch&) = delete;
     ~stop_watch() { finish(); }
 
-    /// Ends the watch. Returns whether the processes have been sent SIGKILL.
+    /// Ends the watch. Returns true if the processes have been sent SIGKILL.
     bool finish() noexcept;
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What becomes of the child, event by event.
+// Handles the events that concern the child.
 #include "cli/supervisor.hpp"
 
 #include "cli/descendants.hpp"
@@ -35,7 +35,7 @@ double in_seconds(clock::duration value)
     return std::chrono::duration<double>{value}.count();
 }
 
-/// As a shell says it.
+/// Formats an error of exec as a shell does.
 std::string exec_complaint(const std::string& program, int error)
 {
     const bool looked_up = program.find('/') == std::string::npos;
@@ -44,7 +44,7 @@ std::string exec_complaint(const std::string& program, int error)
     return fmt::format("{}: {}", short_text{program}.view(), why);
 }
 
-/// What became of the lease, by the words of the command's options.
+/// Describes a loss in terms of the command's options.
 std::string_view what_is_lost(const error_code& why, bool disowned)
 {
     if (why == errc::hold_limit_reached)
@@ -74,8 +74,8 @@ void supervisor::start()
     {
         plan.without = {masters_variable};
     }
-    // With a terminal it stays in our group, as a script expects: then all of it reads from the terminal when we may,
-    // and the terminal's keys reach the script, us and it.
+    // At a terminal the child stays in redlock's group, as a script expects: it can read from the terminal whenever
+    // redlock can, and the terminal's keys reach the script, redlock and the child.
     plan.own_group = !terminal_.is_there();
     child_.start(plan);
     log_.line(fmt::format("the command runs as process {}", child_.pid()));
@@ -129,7 +129,7 @@ ending supervisor::end()
             : std::string{}));
     if (!why_lost_ && left <= clock::duration::zero())
     {
-        // We were paused, and the command wasn't: what it did last may have been beside somebody else.
+        // redlock was paused and the command wasn't, so its last work may have overlapped with another client's.
         why_lost_ = errc::lease_lost;
         say(fmt::format(
             "{}: the lease had lapsed before the command was seen to end",
@@ -156,7 +156,7 @@ ending supervisor::ending_of_command() const
 
 void supervisor::on_signal(int number, bool from_terminal)
 {
-    // The terminal sent it to the foreground group, which the command may have left, as timeout(1) does.
+    // The terminal sends to the foreground group, which the command may have left, as timeout(1) does.
     const bool command_has_it = from_terminal && terminal_.is_there() && child_.in_our_group();
     if (number == SIGCHLD)
     {
@@ -177,7 +177,7 @@ void supervisor::on_signal(int number, bool from_terminal)
         {
             child_.pass_on(SIGTSTP);
         }
-        // It may be stopped already, and then nothing changes any more.
+        // If the child is stopped already, no SIGCHLD follows.
         on_child_changed();
     }
     else if (is_passed_on(number) && !command_has_it)
@@ -186,7 +186,7 @@ void supervisor::on_signal(int number, bool from_terminal)
         last_passed_on_ = number;
         child_.pass_on(number);
     }
-    // All others the command has from the terminal.
+    // The terminal has sent all others to the command.
 }
 
 void supervisor::on_child_changed()
@@ -195,11 +195,11 @@ void supervisor::on_child_changed()
     if (child_.ended() && stage_ == stage::running && terminal_.is_there() && child_.killed_by() != 0 &&
         child_.killed_by() == last_passed_on_)
     {
-        // It has no group of its own, so nothing that it had started has seen the signal.
+        // The child has no separate group, so its descendants haven't received the signal.
         child_.signal_all(std::exchange(last_passed_on_, 0));
     }
     const int stopped_by = child_.stopped_by();
-    // At a terminal its stop is ours: a shell waits for redlock to stop before it goes on.
+    // At a terminal redlock stops with the child, since the shell waits until redlock stops.
     const bool stops_us = is_stop_of_terminal(stopped_by) || stop_asked_ || terminal_.is_there();
     if (stopped_by == 0 || !stops_us)
     {
@@ -208,7 +208,7 @@ void supervisor::on_child_changed()
     child_.forget_stop();
     if (stage_ != stage::running)
     {
-        // It has to end: if we stopped, the validity would pass with it still there.
+        // The child must end. If redlock stopped too, the child would outlive the validity.
         child_.signal_all(SIGCONT);
     }
     else if (!can_be_continued())
@@ -225,7 +225,7 @@ void supervisor::on_child_changed()
 
 void supervisor::stop_ourselves(int stopped_by)
 {
-    // A process of it may have ignored what stopped the others, and would go on while nothing extends the lease.
+    // A descendant may have ignored the stop signal. It would continue while nothing extends the lease.
     child_.signal_all(SIGSTOP);
     const clock::time_point end = held_.valid_until() - kill_margin;
     say(fmt::format(
@@ -238,7 +238,7 @@ void supervisor::stop_ourselves(int stopped_by)
     {
         stop_watch watch{end, child_.everything()};
         ::kill(::getpid(), SIGSTOP);
-        // Here we go on after a SIGCONT, which also comes as an event: on_continued.
+        // Execution continues here after a SIGCONT, which also arrives as an event: on_continued().
         if (watch.finish())
         {
             stage_ = stage::killed;
@@ -255,7 +255,7 @@ void supervisor::on_continued()
 {
     stop_asked_ = false;
     child_.reap();
-    // Before the child does anything. Meanwhile the lease may have expired, and another client may have it.
+    // Checked before the child is continued: the lease may have expired, and another client may hold the lock.
     if (stage_ == stage::running && !held_.valid())
     {
         on_loss(errc::lease_lost);
@@ -288,7 +288,7 @@ void supervisor::on_loss(const error_code& why)
         stage_ = stage::told;
         kill_alarm_.set(end);
         child_.signal_all(SIGTERM);
-        // A stopped one can't act on it.
+        // A stopped process can't handle SIGTERM.
         child_.signal_all(SIGCONT);
         measure = fmt::format("SIGTERM to the command, SIGKILL follows in {:.3f} s", in_seconds(end - now));
     }

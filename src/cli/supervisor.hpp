@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Sees to the child while it runs: signals, stops, and its end when the lease is lost.
+// Supervises the child: forwards signals, handles stops, and ends it when the lease is lost.
 #pragma once
 
 #include "cli/alarm.hpp"
@@ -17,31 +17,31 @@
 namespace redlock::cli
 {
 
-/// The child's part of a run. It is told what happens, and obeys.
+/// Starts and ends the child of a run, driven by events.
 class supervisor
 {
   public:
-    /// All of them must outlive this.
+    /// All references must outlive the supervisor.
     supervisor(
         const run_arguments& asked, const lease& held, const terminal& shared, alarm& kill_alarm,
         const verbose_log& log);
 
-    /// Throws `system_error` if there can't be another process.
+    /// Starts the child. Throws `system_error` if no process can be created.
     void start();
     void on_event(const event& what);
-    /// Whether the child has ended, and, after a loss, everything that descends from it.
+    /// Returns true if the child has ended and, after a loss, all of its descendants.
     bool finished();
-    /// When it is finished: puts the terminal's settings back if it was killed. Returns how the whole program ends, and
-    /// says why the command couldn't be run, if so.
+    /// Must be called once finished. Restores the terminal's settings if the child was killed, and reports an error of
+    /// exec. Returns how the program ends.
     ending end();
 
   private:
-    /// What is being done about the child.
+    /// The stage of the child.
     enum class stage : std::uint8_t
     {
-        running, ///< The lease holds, and it may work.
-        told,    ///< The lease is lost, and it was told to end by SIGTERM.
-        killed   ///< It was sent SIGKILL.
+        running, ///< The lease is held, and the child may work.
+        told,    ///< The lease is lost, and the child was sent SIGTERM.
+        killed   ///< The child was sent SIGKILL.
     };
 
     void on_signal(int number, bool from_terminal);
@@ -60,8 +60,8 @@ class supervisor
     child child_;
     stage stage_ = stage::running;
     error_code why_lost_;
-    bool stop_asked_ = false; // We were asked to stop, and stop when the child has.
-    int last_passed_on_ = 0;  // The last signal that was passed on to the child.
+    bool stop_asked_ = false; // redlock was asked to stop, and stops once the child has.
+    int last_passed_on_ = 0;  // The last signal forwarded to the child.
 };
 
 } // namespace redlock::cli

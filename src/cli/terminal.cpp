@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// tcsetattr and tcsetpgrp. SIGTTOU is blocked (signals.cpp), so neither stops us.
+// Restores settings with tcsetattr and tcsetpgrp. SIGTTOU is blocked (signals.cpp), so neither stops redlock.
 #include "cli/terminal.hpp"
 
 #include <cerrno>
@@ -73,7 +73,7 @@ void terminal::restore() const noexcept
     {
         return;
     }
-    // Behind a pipe may be a pager, whose settings these are.
+    // A pipe may lead to a pager, whose settings these are.
     if (!is_pipe(STDOUT_FILENO))
     {
         ::tcsetattr(descriptor_, TCSANOW, &*settings_);

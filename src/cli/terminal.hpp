@@ -9,24 +9,24 @@
 namespace redlock::cli
 {
 
-/// The terminal, if there is one: found through /dev/tty or the standard descriptors, whichever of those are redirected.
+/// The terminal, if there is one. It is found through /dev/tty or one of the standard descriptors.
 class terminal
 {
   public:
-    /// Remembers its settings.
+    /// Saves the terminal's settings.
     terminal();
     terminal(const terminal&) = delete;
     terminal& operator=(const terminal&) = delete;
     ~terminal();
 
     bool is_there() const noexcept { return descriptor_ >= 0; }
-    /// Puts back what a command that was killed has left: its raw mode, and a foreground group that is gone. Nothing if
-    /// another living group is in the foreground.
+    /// Restores the settings that a killed command has changed, and replaces its foreground group if that no longer
+    /// exists. Does nothing if another existing group is in the foreground.
     void restore() const noexcept;
 
   private:
     int descriptor_ = -1;
-    bool was_ours_ = false; // Our group was in the foreground.
+    bool was_ours_ = false; // redlock's group was in the foreground.
     std::optional<termios> settings_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Sums of times.
+// Computes the times of a run from the ttl.
 #include "cli/times.hpp"
 
 #include <redlock/config.hpp>
@@ -39,7 +39,7 @@ std::optional<milliseconds> longest_grace(milliseconds ttl) noexcept
 milliseconds shortest_ttl() noexcept
 {
     milliseconds ttl{1};
-    // It ends: about half of each further millisecond is left over.
+    // Terminates, since about half of each added millisecond is left for the grace.
     while (!longest_grace(ttl))
     {
         ++ttl;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The times of `redlock run`: what goes out of the ttl into what, and when the command is killed.
+// The times of `redlock run`: how they follow from the ttl, and when the command is killed.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -10,34 +10,34 @@
 namespace redlock::cli
 {
 
-/// So long before the validity ends the whole process group has been sent SIGKILL.
+/// How long before the end of the validity SIGKILL is sent at the latest.
 inline constexpr std::chrono::milliseconds kill_margin{100};
 
-/// The loss is declared so long before the validity ends: the grace, the margin above, and as much again for the time
-/// that a signal takes.
+/// Returns how long before the end of the validity the loss is declared: the grace, `kill_margin`, and as much again
+/// for the delivery of a signal.
 constexpr std::chrono::milliseconds stop_margin(std::chrono::milliseconds grace) noexcept
 {
     return grace + 2 * kill_margin;
 }
 
-/// How long each master has to answer in a round: ttl / 20, 1 to 500 ms. It is longer than the library's own default:
-/// a master may be far away, and a command has the time.
+/// Returns the node timeout: ttl / 20, 1 to 500 ms. It is longer than the library's default, since masters may be far
+/// away and a command can wait.
 std::chrono::milliseconds node_timeout(std::chrono::milliseconds ttl) noexcept;
 
-/// The time between two extensions: ttl / 3.
+/// Returns the time between two extensions: ttl / 3.
 std::chrono::milliseconds extend_every(std::chrono::milliseconds ttl) noexcept;
 
-/// A quarter of the ttl, at most 5 s.
+/// Returns the default of --grace: a quarter of the ttl, at most 5 s.
 std::chrono::milliseconds default_grace(std::chrono::milliseconds ttl) noexcept;
 
-/// The longest grace that a ttl has room for: 1.1 × extend_every + 2 × node_timeout + stop_margin + drift < ttl, as the
-/// library requires it (redlock/options.hpp). Empty if it hasn't any.
+/// Returns the longest grace that fits into a ttl: 1.1 × extend_every + 2 × node_timeout + stop_margin + drift < ttl,
+/// as the library requires (redlock/options.hpp). Empty if none fits.
 std::optional<std::chrono::milliseconds> longest_grace(std::chrono::milliseconds ttl) noexcept;
 
-/// The shortest ttl that can be kept, with a grace of 0 ms.
+/// Returns the shortest ttl that can be extended in time, with a grace of 0 ms.
 std::chrono::milliseconds shortest_ttl() noexcept;
 
-/// When a group that was sent SIGTERM at `told` gets SIGKILL.
+/// Returns when to send SIGKILL after a SIGTERM at `told`.
 clock::time_point
 kill_at(clock::time_point told, std::chrono::milliseconds grace, clock::time_point valid_until) noexcept;
 

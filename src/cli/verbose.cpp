@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A line of text for each event.
+// Formats each event as a line.
 #include "cli/verbose.hpp"
 
 #include "cli/explain.hpp"
@@ -23,7 +23,7 @@ double in_seconds(clock::duration value)
     return std::chrono::duration<double>{value}.count();
 }
 
-/// The text of one event.
+/// Formats one event.
 struct line_of
 {
     std::string operator()(const master_up& what) const { return fmt::format("{} is up", what.name); }
@@ -40,7 +40,7 @@ struct line_of
     {
         const std::string text = what.report.to_string();
         const std::string first_line = text.substr(0, text.find('\n'));
-        // What each master said matters where it went wrong.
+        // The votes matter only if the round failed.
         return what.report.result ? first_line + votes_of(what.report) : first_line;
     }
     std::string operator()(const lease_extended& what) const
@@ -82,7 +82,7 @@ void verbose_log::take(const redlock::event& what) const
     }
 }
 
-/// Whether it differs from the one before by more than its times.
+/// Returns true if the event differs from the previous one of its kind by more than its times.
 bool verbose_log::is_new(const redlock::event& what) const
 {
     if (std::holds_alternative<lease_extended>(what))
@@ -97,12 +97,12 @@ bool verbose_log::is_new(const redlock::event& what) const
     const report& round = decided->report;
     if (round.operation != operation::acquire && !round.result)
     {
-        return false; // It comes as lease_extended or lease_released, too.
+        return false; // Also reported as lease_extended or lease_released.
     }
     std::string how = fmt::format("{}", round.result.value());
     for (const master_report& each : round.masters())
     {
-        // Which of the others voted first differs from round to round, and means nothing.
+        // Votes aren't compared: which masters vote first differs from round to round.
         how += fmt::format(" {}", each.reason.value());
     }
     std::string& last = round.operation == operation::extend ? last_extension_ : last_round_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// -v: what happens, in lines on stderr.
+// -v: events as lines on stderr.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -11,7 +11,7 @@
 namespace redlock::cli
 {
 
-/// Says lines with the time since this was made, or nothing.
+/// Writes lines with the time since its construction, if it is on.
 class verbose_log
 {
   public:
@@ -19,7 +19,7 @@ class verbose_log
 
     bool on() const noexcept { return on_; }
     void line(std::string_view text) const;
-    /// Says what the manager reports. Rounds and extensions that go as the ones before are left out.
+    /// Writes an event of the manager. Omits rounds and extensions that end as the previous one did.
     void take(const redlock::event& what) const;
 
   private:
@@ -27,7 +27,7 @@ class verbose_log
 
     bool on_;
     clock::time_point start_;
-    mutable std::string last_round_; // How the last one went.
+    mutable std::string last_round_; // How the last round ended.
     mutable std::string last_extension_;
 };
 

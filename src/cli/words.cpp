@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What CLI11 doesn't do with words.
+// Handles the words that CLI11 can't.
 #include "cli/words.hpp"
 
 #include <algorithm>

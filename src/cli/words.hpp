@@ -11,17 +11,17 @@
 namespace redlock::cli
 {
 
-/// What stands after the first "--" of `run`; it is taken off the words.
+/// Removes the first "--" of `run` and all that follows, and returns the words after it.
 std::optional<std::vector<std::string>> take_command(std::vector<std::string>& words);
 
-/// `run OPTIONS -- RESOURCE -- COMMAND`, for a resource that begins with a dash: it is taken off the command. Empty
-/// if there is none.
+/// Removes a resource that begins with a dash from the command and returns it: `run OPTIONS -- RESOURCE -- COMMAND`.
+/// Empty if there is none.
 std::string take_resource(std::vector<std::string>& command);
 
-/// CLI11 gives an option that ends with "=" the next word. Here it gets an empty value instead.
+/// Gives an option that ends with "=" an empty value. CLI11 would give it the next word.
 std::vector<std::string> with_empty_values(const std::vector<std::string>& words, const CLI::App& app);
 
-/// Overwrites the passwords in URLs: the words of a process are for everybody to read. To be called once they were read.
+/// Overwrites the passwords in URLs, since every user can read the command line of a process. Call it after parsing.
 void hide_passwords(int count, char** words) noexcept;
 
 } // namespace redlock::cli
