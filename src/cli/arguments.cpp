@@ -29,9 +29,10 @@ constexpr const char* urls =
     "A URL is redis://[user[:password]@]host[:port][/db], rediss:// for the same over TLS, or\n"
     "unix:///path[?db=n].\n";
 constexpr const char* exit_codes =
-    "Exit codes: those of the command (128 + n if signal n killed it), or\n"
-    "  64 usage  69 no quorum  71 system error  75 held by another  76 lost  77 hold limit reached\n"
-    "  78 masters that can't be used  126 the command can't be run  127 there is no such command";
+    "Exit code: that of COMMAND (128 + n if signal n killed it), or\n"
+    "  64 usage error  69 no quorum of masters  71 system error  75 held by another client\n"
+    "  76 lock lost  77 --max-hold reached  78 invalid masters  126 COMMAND can't be run\n"
+    "  127 COMMAND not found";
 
 /// The options as given, before their values are parsed.
 struct raw_arguments
@@ -66,51 +67,57 @@ class help_with_synopsis : public CLI::Formatter
 void add_masters(CLI::App& to, master_arguments& servers)
 {
     to.add_option(
-          "--master", servers.masters, "A master, once for each; else from REDLOCK_MASTERS, with commas")
+          "--master", servers.masters,
+          "A master; repeat for each (default: REDLOCK_MASTERS, separated by commas)")
         ->type_name("URL")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false);
     to.add_option(
-          "--ca-file", servers.tls.ca_file, "Authorities that are trusted, for rediss:// (the system's)")
+          "--ca-file", servers.tls.ca_file, "Trusted authorities, PEM, for rediss:// (default: the system's)")
         ->type_name("FILE");
     to.add_option(
           "--certificate-file", servers.tls.certificate_file,
-          "This client's certificate, for masters that ask for one")
+          "Client certificate, PEM, for masters that require one")
         ->type_name("FILE");
-    to.add_option("--private-key-file", servers.tls.private_key_file, "The key to it, not encrypted")
+    to.add_option(
+          "--private-key-file", servers.tls.private_key_file,
+          "Private key of that certificate, PEM, not encrypted")
         ->type_name("FILE");
 }
 
 void add_resource(CLI::App& to, resource_arguments& common)
 {
     add_masters(to, common.servers);
-    to.add_option("--prefix", common.prefix, "Put in front of RESOURCE to make the key (lock:)")
+    to.add_option("--prefix", common.prefix, "Prefix of the key, in front of RESOURCE (default: lock:)")
         ->type_name("TEXT");
-    to.add_option("RESOURCE", common.resource, "What is locked; after -- if it begins with a dash")
+    to.add_option("RESOURCE", common.resource, "Name of the lock; put it after -- if it begins with a dash")
         ->type_name("");
 }
 
 CLI::App& add_run(CLI::App& app, raw_arguments& raw)
 {
-    CLI::App& run = *app.add_subcommand("run", "Run a command while a resource is held");
+    CLI::App& run = *app.add_subcommand("run", "Run a command while holding a lock");
     run.formatter(std::make_shared<help_with_synopsis>(
         "redlock run [OPTION]... --max-hold DURATION|unlimited RESOURCE -- COMMAND [ARG]..."));
     add_resource(run, raw.common);
-    run.add_option("--ttl", raw.ttl, "Lifetime of the keys; they are extended while the command runs (10s)")
+    run.add_option("--ttl", raw.ttl, "Lifetime of the keys, extended while the command runs (default: 10s)")
         ->type_name("DURATION");
-    run.add_option("--max-hold", raw.max_hold, "After so long the command is stopped; or 'unlimited'")
+    run.add_option(
+           "--max-hold", raw.max_hold, "Time after which the command is stopped, or 'unlimited' (required)")
         ->type_name("DURATION");
     CLI::Option* wait =
-        run.add_option("--wait", raw.wait, "For how long to try to get the resource, or 'unlimited' (10s)")
+        run.add_option(
+               "--wait", raw.wait, "How long to try to acquire the lock, or 'unlimited' (default: 10s)")
             ->type_name("DURATION");
-    run.add_flag("--try", raw.try_once, "Try once, don't wait")->excludes(wait);
+    run.add_flag("--try", raw.try_once, "Try once and don't wait")->excludes(wait);
     run.add_option(
-           "--grace", raw.grace, "From SIGTERM to SIGKILL once the lease is lost (ttl / 4, at most 5s)")
+           "--grace", raw.grace,
+           "Time from SIGTERM to SIGKILL when the lock is lost (default: ttl / 4, at most 5s)")
         ->type_name("DURATION");
     run.add_flag(
         "--no-inherit-masters", raw.no_inherit_masters,
-        "The command doesn't get REDLOCK_MASTERS and its passwords");
-    run.add_flag("-v,--verbose", raw.verbose, "Say on stderr what happens");
+        "Don't pass REDLOCK_MASTERS and its passwords to the command");
+    run.add_flag("-v,--verbose", raw.verbose, "Report events on stderr");
     run.footer(
         std::string{urls} + "A DURATION is a whole number with a unit: 500ms, 10s, 5m, 2h, 1d.\n" +
         exit_codes);
@@ -119,29 +126,32 @@ CLI::App& add_run(CLI::App& app, raw_arguments& raw)
 
 CLI::App& add_status(CLI::App& app, raw_arguments& raw)
 {
-    CLI::App& status = *app.add_subcommand("status", "Show who holds a resource");
+    CLI::App& status = *app.add_subcommand("status", "Show which owner holds a lock");
     status.formatter(std::make_shared<help_with_synopsis>("redlock status [OPTION]... RESOURCE"));
     add_resource(status, raw.common);
     status.add_flag("--json", raw.json, "Write one JSON object");
     status.footer(
         std::string{urls} +
-        "Exit codes: 0 held by a quorum, 1 not, 69 fewer than a quorum of the masters answered");
+        "Exit code: 0 held on a quorum of the masters, 1 not held, 69 fewer than a quorum answered\n"
+        "  64 usage error  71 system error  78 invalid masters");
     return status;
 }
 
 CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
 {
-    CLI::App& doctor = *app.add_subcommand("doctor", "Examine whether the masters are fit to keep locks");
+    CLI::App& doctor = *app.add_subcommand("doctor", "Check whether the masters are fit for locks");
     doctor.formatter(std::make_shared<help_with_synopsis>("redlock doctor [OPTION]..."));
     add_masters(doctor, raw.common.servers);
-    doctor.add_option("--prefix", raw.common.prefix, "With what the keys of locks begin (lock:)")
+    doctor
+        .add_option("--prefix", raw.common.prefix, "Prefix of the key of the probe's lock (default: lock:)")
         ->type_name("TEXT");
-    doctor.add_flag("--no-probe", raw.no_probe, "Only look, acquire no lock on the masters");
+    doctor.add_flag("--no-probe", raw.no_probe, "Don't acquire a lock on the masters, write no key");
     doctor.add_flag("--json", raw.json, "Write one JSON object");
     doctor.footer(
         std::string{urls} +
-        "Exit codes: 0 all are good (there may be notes), 1 something was found, 69 fewer than a\n"
-        "quorum of the masters can be used");
+        "Exit code: 0 all masters are good (with notes at most), 1 a master has a warning or a failure\n"
+        "and a quorum can be used, 69 fewer than a quorum can be used\n"
+        "  64 usage error  71 system error  78 invalid masters");
     return doctor;
 }
 
@@ -155,8 +165,8 @@ std::string no_such_command(const std::string& word)
     // The word could be a URL with a password.
     const bool may_be_shown = word.find_first_of(":@") == std::string::npos;
     return fmt::format(
-        "there is no such command{}; there are run, status and doctor",
-        may_be_shown ? fmt::format(": {}", in_quotes(word)) : std::string{});
+        "unknown subcommand{}: give run, status or doctor",
+        may_be_shown ? fmt::format(" {}", in_quotes(word)) : std::string{});
 }
 
 /// Describes an error of CLI11 in one line that repeats no value of an option.
@@ -169,7 +179,7 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && (words.empty() || begins_with_option))
     {
-        return "give a command: run, status or doctor";
+        return "the subcommand is missing: give run, status or doctor";
     }
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     {
@@ -179,18 +189,18 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
             const std::string shown = error.what();
             if (name.starts_with('-') && shown.find(name) != std::string::npos)
             {
-                return fmt::format("there is no option {}", in_quotes(name));
+                return fmt::format("unknown option {}", in_quotes(name));
             }
         }
         if (words.front() == "doctor")
         {
-            return "there are arguments besides options; a master is given by --master";
+            return "doctor takes no arguments besides options: give masters by --master";
         }
-        return "there are more arguments than the one RESOURCE; behind it stands -- and then the command";
+        return "too many arguments: give one RESOURCE, and for run -- and the command after it";
     }
     if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
     {
-        return "an option that takes no value was given one";
+        return "a value was given to an option that takes none";
     }
     return error.what();
 }
@@ -240,13 +250,13 @@ master_arguments complete(master_arguments servers)
     if (servers.masters.empty())
     {
         refuse(fmt::format(
-            "there are no masters: give --master redis://host[:port] once for each, or {} separated by "
-            "commas",
+            "no masters are given: give --master redis://host[:port] for each, or set {} to their URLs, "
+            "separated by commas",
             masters_variable));
     }
     if (servers.tls.certificate_file.empty() != servers.tls.private_key_file.empty())
     {
-        refuse("--certificate-file and --private-key-file go together: give both, or neither");
+        refuse("--certificate-file and --private-key-file belong together: give both, or neither");
     }
     return servers;
 }
@@ -257,7 +267,7 @@ const std::string& read_prefix(const std::string& text)
     constexpr std::size_t longest = 1024;
     if (text.size() > longest)
     {
-        refuse(fmt::format("--prefix: it has {} bytes: give {} at most", text.size(), longest));
+        refuse(fmt::format("--prefix has {} bytes: give at most {}", text.size(), longest));
     }
     return text;
 }
@@ -280,15 +290,14 @@ std::chrono::milliseconds read_grace(const raw_arguments& raw, std::chrono::mill
     const auto most = longest_grace(ttl);
     if (!most)
     {
-        refuse(fmt::format(
-            "--ttl: {} is too short to be kept: it must be {} or more", in_words(ttl),
-            in_words(shortest_ttl())));
+        refuse(
+            fmt::format("--ttl: {} is too short: give at least {}", in_words(ttl), in_words(shortest_ttl())));
     }
     if (grace > *most)
     {
         refuse(fmt::format(
-            "--grace: {} is too long for a ttl of {}: it must be {} at most{}", in_words(grace),
-            in_words(ttl), in_words(*most), given ? "" : " (give a longer ttl, or a shorter --grace)"));
+            "--grace: {} is too long for a --ttl of {}: give at most {}{}", in_words(grace), in_words(ttl),
+            in_words(*most), given ? "" : ", or a longer --ttl"));
     }
     return grace;
 }
@@ -297,13 +306,12 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
 {
     if (raw.max_hold.empty())
     {
-        refuse("--max-hold is required: after how long a command that hangs is stopped, as in --max-hold "
-               "12h, or "
-               "--max-hold unlimited");
+        refuse("--max-hold is required: give the time after which the command is stopped, as in "
+               "--max-hold 12h, or --max-hold unlimited");
     }
     if (!command || command->empty())
     {
-        refuse("there is no command: behind RESOURCE stands -- and then the command and its arguments");
+        refuse("the command is missing: give -- and the command with its arguments after RESOURCE");
     }
     if (raw.common.resource.empty() && command->front().starts_with('-'))
     {
@@ -321,7 +329,7 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     all.inherit_masters = !raw.no_inherit_masters;
     if (all.max_hold.value() <= std::chrono::milliseconds{0})
     {
-        refuse("--max-hold: it must be 1ms or more, or 'unlimited'");
+        refuse("--max-hold: give 1ms or more, or 'unlimited'");
     }
     return all;
 }

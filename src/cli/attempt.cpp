@@ -205,7 +205,7 @@ void attempt::on_signal(int number, ending& result)
     }
     else if (is_stop_of_terminal(number) && !can_be_continued())
     {
-        log_.line(fmt::format("signal {} stops nothing: no shell could continue redlock", number));
+        log_.line(fmt::format("signal {} is ignored: no shell could continue redlock", number));
     }
     else if (is_stop_of_terminal(number))
     {
@@ -250,7 +250,7 @@ void attempt::announce()
             {
                 say(fmt::format(
                     "waiting for {}{}: {}", in_quotes(asked_.common.resource),
-                    asked_.wait.unlimited() ? "" : ", for " + in_words(asked_.wait.value()) + " in all",
+                    asked_.wait.unlimited() ? "" : ", at most " + in_words(asked_.wait.value()),
                     holder_of(found)));
             }
         });

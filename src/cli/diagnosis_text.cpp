@@ -143,11 +143,11 @@ std::string findings_in(const diagnosis& all)
 std::string conclusion(const diagnosis& all)
 {
     const std::string counted = fmt::format(
-        "{}: {} of {} masters can be used, a quorum is {}", to_string(all.result), all.usable,
-        all.masters.size(), all.quorum);
+        "{}: {} of {} masters can be used (quorum {})", to_string(all.result), all.usable, all.masters.size(),
+        all.quorum);
     if (all.result == verdict::unusable)
     {
-        return counted + ": no lock can be taken";
+        return counted + ": no lock can be acquired";
     }
     return counted + (all.may_fail() == 0 ? ": none of them may fail"
                                           : fmt::format(": {} of them may fail", all.may_fail()));

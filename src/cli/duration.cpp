@@ -34,7 +34,7 @@ constexpr std::int64_t longest_in_ms = 36'500 * units.back().in_ms;
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why)
 {
-    throw std::invalid_argument{fmt::format("'{}' is no duration: {}", short_text{text}.view(), why)};
+    throw std::invalid_argument{fmt::format("'{}' is not a duration: {}", short_text{text}.view(), why)};
 }
 
 } // namespace
@@ -68,7 +68,7 @@ milliseconds read_duration(std::string_view text)
             return milliseconds{count * each.in_ms};
         }
     }
-    refuse(text, "give a whole number with one of the units ms, s, m, h and d, and nothing behind it");
+    refuse(text, "give a whole number with one of the units ms, s, m, h and d, and nothing after it");
 }
 
 time_limit read_limit(std::string_view text)

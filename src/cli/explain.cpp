@@ -34,7 +34,7 @@ std::string vote_of(const report& round, const master_report& one)
     const operation what = round.operation;
     if (one.reason == master_errc::timed_out)
     {
-        return fmt::format("no answer within {} ms (ttl / 20, at most 500 ms)", round.node_timeout.count());
+        return fmt::format("no answer within {} ms (--ttl / 20, at most 500 ms)", round.node_timeout.count());
     }
     if (one.reason)
     {
@@ -45,11 +45,12 @@ std::string vote_of(const report& round, const master_report& one)
     case vote::granted:
         return what == operation::extend ? "extended" : "granted";
     case vote::held:
-        return what == operation::extend ? "not ours any more" : "held by another";
+        return what == operation::extend ? "the key is missing or has another owner"
+                                         : "held by another client";
     case vote::pending:
         return round.result == boost::asio::error::operation_aborted
-                   ? "no answer by then"
-                   : "not waited for: the others had decided it";
+                   ? "no answer before the attempt ended"
+                   : "not waited for: the others decided the round";
     default:
         return std::string{to_string(one.vote)};
     }
@@ -98,14 +99,13 @@ std::string summary_of(const inspection& found, std::string_view ours)
     if (all.others + all.gone > masters - found.quorum())
     {
         return fmt::format(
-            "of {} masters {} have the key of another owner, and {} have no key any more", masters,
-            all.others, all.gone);
+            "of {} masters {} have the key of another owner, and {} have no key", masters, all.others,
+            all.gone);
     }
     if (masters - all.silent < found.quorum())
     {
         return fmt::format(
-            "only {} of {} masters say who has the key, and a quorum is {}", masters - all.silent, masters,
-            found.quorum());
+            "only {} of {} masters answer now (quorum {})", masters - all.silent, masters, found.quorum());
     }
     return fmt::format("a quorum of {} masters answers now", found.quorum());
 }
@@ -138,8 +138,8 @@ std::string holder_of(const inspection& found)
     if (found.answered() < found.quorum())
     {
         return fmt::format(
-            "{} of {} masters say who has the key, and a quorum is {}:{}", found.answered(), masters,
-            found.quorum(), holders_of(found));
+            "only {} of {} masters answered (quorum {}):{}", found.answered(), masters, found.quorum(),
+            holders_of(found));
     }
     const std::string_view owner = found.holder();
     if (owner.empty())
@@ -159,7 +159,7 @@ std::string holder_of(const inspection& found)
     return fmt::format(
         "held by {} on {} of {} masters, {}", owner, found.count(owner), masters,
         ends ? "for another " + in_seconds(longest) + " unless it is extended"
-             : std::string{"without an end"});
+             : std::string{"without expiry"});
 }
 
 std::string
@@ -170,8 +170,9 @@ why_lost(const std::optional<report>& failed_extension, const inspection& found,
     {
         text = "the last extension failed:" + votes_of(*failed_extension) + "\n  ";
     }
-    return text + (found.masters().empty() ? std::string{"no master says what has become of the key"}
-                                           : summary_of(found, ours) + ":" + holders_of(found, ours));
+    return text + (found.masters().empty()
+                       ? std::string{"the masters didn't answer an inspection of the key in time"}
+                       : summary_of(found, ours) + ":" + holders_of(found, ours));
 }
 
 } // namespace redlock::cli

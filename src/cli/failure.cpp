@@ -46,10 +46,11 @@ finding same_server(const master_examination& one, const std::vector<master_fact
             const master_examination& each = facts.examined;
             return !each.reason && !each.run_id.empty() && one.detail.find(each.run_id) != std::string::npos;
         });
-    const std::string name = other == all.end() ? "another of the masters" : other->examined.name;
+    const std::string name = other == all.end() ? "another master" : other->examined.name;
     return {
         severity::failure, "same_server", fmt::format("it is the same server as {} ({})", name, one.detail),
-        "It would have two votes, so that one server's failure counts twice: one of the two names has none",
+        "With two votes, the failure of one server would count twice, so one of the two addresses has no "
+        "vote",
         "Give each server once"};
 }
 
@@ -58,7 +59,7 @@ finding unreachable(const master_examination& one)
 {
     return {
         severity::failure, "unreachable", seen(one), no_vote,
-        "Check that it runs, its address, and the network and firewalls between"};
+        "Check that it runs, its address, the network and firewalls"};
 }
 
 finding over_tls(const master_examination& one)
@@ -66,11 +67,12 @@ finding over_tls(const master_examination& one)
     finding result{severity::failure, "tls", seen(one), no_vote, advice_in(one.reason)};
     if (one.reason == master_errc::certificate_untrusted)
     {
-        result.advice = "Give the authority that signed it with --ca-file, or check who answers there";
+        result.advice =
+            "Give the authority that signed it with --ca-file, or check which server answers at this address";
     }
     else if (one.reason == master_errc::tls_failed)
     {
-        result.advice = "Check that it speaks TLS on that port; if it asks for a client's certificate, give "
+        result.advice = "Check that it speaks TLS on that port; if it requires a client certificate, give "
                         "--certificate-file and --private-key-file";
     }
     return result;
@@ -84,9 +86,8 @@ finding protected_mode()
         "it is in protected mode: its default user needs no password, and clients from other machines are "
         "refused",
         no_vote,
-        "Make a user for locks, then switch the default one off: ACL SETUSER default off resetpass -@all "
-        "(see "
-        "docs/deployment.md)"};
+        "Create a user for locks, then disable the default user: ACL SETUSER default off resetpass -@all "
+        "(see docs/deployment.md)"};
 }
 
 /// Returns the kind of an error that is neither unreachable nor TLS.

@@ -26,37 +26,37 @@ finding of_risk(const found_risk& found)
     {
     case risk::eviction:
         result.kind = "eviction";
-        result.meaning = "When its memory is full it throws locks away, and another client can take them";
+        result.meaning =
+            "When its memory is full, it evicts keys, and another client can acquire their locks";
         result.advice = "Set maxmemory-policy noeviction";
         break;
     case risk::clock:
         result.kind = "clock";
-        result.what = "its clock was set, or runs at another speed than this machine's: " + found.detail;
-        result.meaning = "Locks lapse early, beside a holder that relies on them, or late";
-        result.advice = "Have NTP slew its clock instead of stepping it, then examine it again";
+        result.what = "its clock was set, or runs at a different speed than this machine's: " + found.detail;
+        result.meaning = "Locks expire too early, while their owner still relies on them, or too late";
+        result.advice = "Configure NTP to slew its clock instead of stepping it, then run doctor again";
         break;
     case risk::no_identity:
         result.kind = "no_identity";
         result.meaning =
-            "Whether it is given twice and has two votes, was restarted, or evicts locks can't be known";
-        result.advice = "Allow the user INFO: ACL SETUSER ... +info";
+            "It can't be detected if it is given twice and has two votes, was restarted, or evicts keys";
+        result.advice = "Allow INFO: ACL SETUSER ... +info";
         break;
     case risk::no_fence:
         result.kind = "no_fence";
-        result.meaning =
-            "A SET in a connection that broke can leave a lock behind that nobody holds, for a ttl";
-        result.advice = "Allow the user both: ACL SETUSER ... +client|id +client|kill";
+        result.meaning = "A SET on a broken connection can leave a key without an owner, until its ttl ends";
+        result.advice = "Allow both: ACL SETUSER ... +client|id +client|kill";
         break;
     case risk::outdated:
         result.kind = "outdated";
-        result.meaning = "Its version gets no corrections any more, and was never tried with redlock";
-        result.advice = "Replace it by Redis 6 or newer, or Valkey";
+        result.meaning = "This version is no longer maintained, and was never tested with redlock";
+        result.advice = "Upgrade to Redis 6 or later, or to Valkey";
         break;
     case risk::release_refused:
         result.kind = "release_refused";
-        result.meaning = "Locks that are released stay there until their ttl ends";
+        result.meaning = "Released locks stay on it until their ttl ends";
         result.advice =
-            "Allow the user the scripts: ACL SETUSER ... +eval +evalsha +get +del; rename neither away";
+            "Allow the scripts: ACL SETUSER ... +eval +evalsha +get +del; rename none of these commands";
         break;
     }
     return result;
@@ -66,8 +66,8 @@ finding without_round_trips()
 {
     return {
         severity::warning, "unanswered", "it answered no TIME in time",
-        "How its clock goes can't be seen; if it is that slow, its votes come too late",
-        "See whether it hangs or is far away; allow the user TIME: ACL SETUSER ... +time"};
+        "Its clock can't be checked; if it is that slow, its votes arrive too late",
+        "Check whether it hangs or is far away; allow TIME: ACL SETUSER ... +time"};
 }
 
 std::optional<finding> about_round_trips(const master_examination& one)
@@ -87,9 +87,9 @@ std::optional<finding> about_round_trips(const master_examination& one)
         "slow",
         "its median round trip is",
         fmt::format(
-            "With the library's default node timeout of {} ms {} of its votes come too late",
+            "With the library's default node timeout of {} ms {} of its votes arrive too late",
             default_node_timeout.count(), too_slow ? "half" : "some"),
-        "Give a longer node timeout (redlock run has ttl / 20), or see to its load and the network",
+        "Raise the node timeout (ttl / 20 in redlock run: raise --ttl), or check its load and the network",
         median};
 }
 
@@ -104,9 +104,8 @@ std::optional<finding> about_strangers(const master_facts& one)
         one.is_local ? severity::note : severity::warning, "no_password",
         "the default user needs no password",
         "Every client that can reach it can acquire, release and delete any lock",
-        "Make a user for locks, then switch the default one off: ACL SETUSER default off resetpass -@all "
-        "(see "
-        "docs/deployment.md)"};
+        "Create a user for locks, then disable the default user: ACL SETUSER default off resetpass -@all "
+        "(see docs/deployment.md)"};
 }
 
 } // namespace

@@ -31,7 +31,7 @@ void leave_with_output(exit_code code)
 {
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
     {
-        say("stdout can't be written to");
+        say("can't write to stdout");
         code = exit_code::system_error;
     }
     leave({number_of(code), 0});

@@ -84,7 +84,7 @@ int main(int count, char** words)
     }
     catch (const std::bad_alloc&)
     {
-        cli::say("the system gives no more memory");
+        cli::say("out of memory");
         return cli::number_of(cli::exit_code::system_error);
     }
     catch (const std::exception& error)

@@ -28,8 +28,8 @@ config manager_config(const master_arguments& asked)
     {
         throw system_error{
             errc::invalid_config,
-            "--ca-file and --certificate-file are for masters over TLS, and there is none: give "
-            "rediss:// instead of redis://, or leave them out"};
+            "--ca-file and --certificate-file apply to masters over TLS, and there are none: give "
+            "rediss:// instead of redis://, or omit these options"};
     }
     return options;
 }

@@ -101,7 +101,8 @@ void say(std::string_view text)
     static std::size_t dropped = 0;
     if (dropped > 0)
     {
-        const std::string gap = fmt::format("redlock: ({} lines were left out: nobody read them)\n", dropped);
+        const std::string gap =
+            fmt::format("redlock: ({} lines were dropped: stderr was blocked)\n", dropped);
         if (!out.write(gap))
         {
             ++dropped;
@@ -130,11 +131,11 @@ std::string in_plain_words(const error_code& error)
 {
     if (error == errc::hold_limit_reached)
     {
-        return "it was held for as long as --max-hold allows";
+        return "--max-hold was reached";
     }
     if (error == errc::validity_exhausted)
     {
-        return "it was got too late to be of use";
+        return "it was acquired too late: too little of the --ttl was left";
     }
     if (error.category() != master_category())
     {
@@ -145,15 +146,15 @@ std::string in_plain_words(const error_code& error)
     case master_errc::timed_out:
         return "no answer in time";
     case master_errc::unresponsive:
-        return "it doesn't answer, so it was disconnected";
+        return "it stopped answering and was disconnected";
     case master_errc::connect_timed_out:
-        return "no connection in time";
+        return "no connection to it in time";
     case master_errc::too_many_waiting:
         return "it doesn't read what is sent to it";
     case master_errc::too_many_owed:
-        return "it leaves too many releases unanswered";
+        return "too many releases to it are unconfirmed";
     case master_errc::same_server:
-        return "it is the same server as another of the masters, so it has no vote";
+        return "it is the same server as another master, so it has no vote";
     default:
         return what_happened(error);
     }

@@ -14,7 +14,7 @@ namespace
 {
 
 constexpr const char* keep_out = "keep it out of reach after a restart until the longest ttl has passed";
-constexpr const char* two_holders = "so that a lock may have two holders";
+constexpr const char* two_holders = "and a lock may have two holders";
 
 finding note(std::string_view kind, std::string what, std::string meaning, std::string advice)
 {
@@ -32,7 +32,7 @@ std::string persistence_of(const master_examination& one)
 {
     if (!is_told(one))
     {
-        return "not told";
+        return "unknown";
     }
     return *one.appendonly == "yes" ? "appendfsync " + *one.appendfsync : "appendonly " + *one.appendonly;
 }
@@ -42,10 +42,10 @@ std::optional<finding> about_persistence(const master_examination& one)
     if (!is_told(one))
     {
         return note(
-            "persistence_unknown", "it doesn't answer CONFIG GET, so what it keeps can't be seen",
-            fmt::format("Without persistence it forgets every lock when it restarts, {}", two_holders),
-            "See to it that it has appendonly yes and appendfsync always; or allow the user to look: ACL "
-            "SETUSER ... +config|get");
+            "persistence_unknown", "it doesn't answer CONFIG GET, so its persistence is unknown",
+            fmt::format("Without persistence a restart loses every lock, {}", two_holders),
+            "Make sure that it has appendonly yes and appendfsync always; or allow CONFIG GET: ACL SETUSER "
+            "... +config|get");
     }
     if (*one.appendonly != "yes")
     {
@@ -53,9 +53,8 @@ std::optional<finding> about_persistence(const master_examination& one)
         return note(
             "forgets", persistence_of(one),
             fmt::format(
-                "When it restarts it forgets every lock{}, {}", snapshots ? " since its last snapshot" : "",
-                two_holders),
-            fmt::format("Then {}; or set appendonly yes and appendfsync always", keep_out));
+                "A restart loses every lock{}, {}", snapshots ? " since its last snapshot" : "", two_holders),
+            fmt::format("Set appendonly yes and appendfsync always; or {}", keep_out));
     }
     if (*one.appendfsync == "always")
     {
@@ -65,10 +64,10 @@ std::optional<finding> about_persistence(const master_examination& one)
     return note(
         "forgets_newest", persistence_of(one),
         fmt::format(
-            "When its machine crashes it loses {}, {}",
-            every_second ? "up to two seconds of locks" : "the locks that the system hasn't written yet",
+            "A crash of its machine loses {}, {}",
+            every_second ? "up to two seconds of locks" : "the locks that the system hasn't written",
             two_holders),
-        fmt::format("Set appendfsync always; or, after such a crash, {}", keep_out));
+        fmt::format("Set appendfsync always; or, after a crash, {}", keep_out));
 }
 
 } // namespace redlock::cli

@@ -48,7 +48,7 @@ std::string meaning_of(const probe& made)
     {
         return "Locks on it can't be released: they stay until their ttl ends";
     }
-    return "Who holds a lock can't be seen there, and locks work only until it forgets its scripts (SCRIPT "
+    return "It can't show which owner holds a lock, and locks work only until it loses its scripts (SCRIPT "
            "FLUSH)";
 }
 
@@ -69,7 +69,8 @@ finding of_unknown(const master_facts& one, const words& commands, severity leve
         .kind = "no_command",
         .what = fmt::format("it doesn't know the command {}", fmt::join(commands, ", ")),
         .meaning = meaning_of(*one.probed),
-        .advice = "Remove rename-command from its configuration; an ACL can forbid a command to other users"};
+        .advice =
+            "Remove rename-command from its configuration; use an ACL to forbid other users the command"};
 }
 
 finding of_keys(const master_facts& one, severity level)
@@ -81,8 +82,8 @@ finding of_keys(const master_facts& one, severity level)
         .what = fmt::format("its ACL forbids the user {} keys that begin with '{}'", one.user, prefix),
         .meaning = meaning_of(*one.probed),
         .advice = fmt::format(
-            "Allow them: ACL SETUSER {} ~{}*; or name the prefix that locks have there with --prefix",
-            one.user, prefix)};
+            "Allow them: ACL SETUSER {} ~{}*; or give the prefix that its ACL allows with --prefix", one.user,
+            prefix)};
 }
 
 finding of_key_gone(const master_facts& one)
@@ -90,9 +91,9 @@ finding of_key_gone(const master_facts& one)
     return {
         .level = severity::failure,
         .kind = "loses_keys",
-        .what = "a key that it had granted a moment before was gone",
+        .what = "a key that was set on it a moment before was gone",
         .meaning = meaning_of(*one.probed),
-        .advice = "See to its maxmemory-policy and its clock, and to who else deletes keys there"};
+        .advice = "Check its maxmemory-policy, its clock, and which other clients delete keys on it"};
 }
 
 finding of_no_answer(severity level)
@@ -100,9 +101,9 @@ finding of_no_answer(severity level)
     return {
         .level = level,
         .kind = "slow",
-        .what = fmt::format("it didn't answer a lock's command within {} ms", probe_timeout.count()),
-        .meaning = "Its votes come too late",
-        .advice = "See whether it hangs, is far away, or waits for a slow disk (appendfsync)"};
+        .what = fmt::format("it didn't answer a command of the probe within {} ms", probe_timeout.count()),
+        .meaning = "Its votes arrive too late",
+        .advice = "Check whether it hangs, is far away, or waits for a slow disk (appendfsync)"};
 }
 
 /// Describes another error in the library's words, with more precise advice if a setting causes it.
@@ -116,7 +117,7 @@ finding of_reason(const master_facts& one, const probe_outcome& failed, const st
     if (failed.reason == master_errc::out_of_memory)
     {
         result.kind = "memory";
-        result.advice = "Raise maxmemory, and let nothing but locks be stored there";
+        result.advice = "Raise maxmemory, and store nothing but locks on it";
     }
     else if (failed.reason == master_errc::no_replicas)
     {
@@ -127,7 +128,7 @@ finding of_reason(const master_facts& one, const probe_outcome& failed, const st
     {
         result.kind = "cannot_save";
         result.advice =
-            "See in its log why it can't save (a full disk?); snapshots are switched off by save \"\"";
+            "Check its log for why it can't save (a full disk?), or disable snapshots with save \"\"";
     }
     return result;
 }
@@ -143,23 +144,22 @@ std::optional<finding> about_slowness(const master_facts& one)
     const milliseconds limit = default_node_timeout;
     const milliseconds of_run = node_timeout(default_ttl);
     std::string meaning = fmt::format(
-        "With the library's default node timeout of {} ms {} of its votes come too late", limit.count(),
+        "With the library's default node timeout of {} ms {} of its votes arrive too late", limit.count(),
         took >= limit ? "all" : "some");
     if (took >= of_run)
     {
         meaning +=
-            fmt::format(", and with that of redlock run ({} ms for its default ttl) too", of_run.count());
+            fmt::format(", and with that of redlock run ({} ms for its default --ttl) too", of_run.count());
     }
     return finding{
         .level = took >= limit ? severity::warning : severity::note,
         .kind = "slow",
         .what = fmt::format(
-            "the slowest of its answers to a lock's commands, at the best of {} tries, took",
-            one.probed->tries),
+            "its slowest answer to a command of the probe, in the best of {} tries, took", one.probed->tries),
         .meaning = std::move(meaning),
-        .advice =
-            "Its round trips are quicker, so it waits for its disk: give it a faster one (appendfsync always "
-            "waits for each write), or give a longer node timeout (redlock run has ttl / 20)",
+        .advice = "Its round trips are faster, so it waits for its disk (appendfsync always waits for each "
+                  "write): use "
+                  "a faster disk, or raise the node timeout (ttl / 20 in redlock run: raise --ttl)",
         .measured = took};
 }
 

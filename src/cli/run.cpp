@@ -94,7 +94,7 @@ class session
         if (!lease_.valid())
         {
             say(fmt::format(
-                "{}: the lock was got too late to be of use: the command isn't run",
+                "{}: the lock was acquired too late, so the command isn't run: give a longer --ttl",
                 in_quotes(asked_.common.resource)));
             result.exit_code = number_of(exit_code::held_by_other);
             co_return result;
@@ -155,7 +155,7 @@ class session
         if (error == errc::unconfirmed)
         {
             say(fmt::format(
-                "warning: no quorum confirmed that {} was released; its ttl of {} frees it",
+                "warning: no quorum confirmed the release of {}; its --ttl of {} frees it",
                 in_quotes(asked_.common.resource), in_words(asked_.ttl)));
         }
     }

@@ -69,11 +69,11 @@ std::string text_of(const master_inspection& master)
     const std::string_view owner = master.owner_id.view();
     const std::string_view detail = master.detail.view();
     const std::string what = !owner.empty()   ? fmt::format("held by {}", owner)
-                             : detail.empty() ? std::string{"has an empty key, which is no lock"}
-                                              : fmt::format("has a key that is no lock (\"{}\")", detail);
+                             : detail.empty() ? std::string{"has an empty key, which is not a lock"}
+                                              : fmt::format("has a key that is not a lock (\"{}\")", detail);
     return fmt::format(
         "{}, {}", what,
-        master.expires_in ? "for another " + in_seconds(*master.expires_in) : std::string{"without an end"});
+        master.expires_in ? "for another " + in_seconds(*master.expires_in) : std::string{"without expiry"});
 }
 
 std::string verdict(const inspection& found, std::string_view resource)
@@ -83,7 +83,7 @@ std::string verdict(const inspection& found, std::string_view resource)
     if (found.answered() < found.quorum())
     {
         return fmt::format(
-            "{}: nobody can tell: {} of {} masters answered, {} are needed", name, found.answered(), all,
+            "{}: unknown, since only {} of {} masters answered (quorum {})", name, found.answered(), all,
             found.quorum());
     }
     const std::string_view owner = found.holder();
@@ -91,7 +91,7 @@ std::string verdict(const inspection& found, std::string_view resource)
     {
         const bool blocked = all - found.taken() < found.quorum();
         return fmt::format(
-            "{} isn't held{}: no owner has it on a quorum of the masters ({} of {}); {} answered", name,
+            "{} isn't held{}: no owner has it on a quorum ({} of {} masters); {} answered", name,
             blocked ? fmt::format(", and can't be locked while {} masters have a key for it", found.taken())
                     : "",
             found.quorum(), all, found.answered());
@@ -99,7 +99,7 @@ std::string verdict(const inspection& found, std::string_view resource)
     const auto least = held_for(found, owner);
     return fmt::format(
         "{} is held by {} on {} of {} masters (quorum {}), {}", name, owner, found.count(owner), all,
-        found.quorum(), least ? "for at least another " + in_seconds(*least) : std::string{"without an end"});
+        found.quorum(), least ? "for at least another " + in_seconds(*least) : std::string{"without expiry"});
 }
 
 void write_text(const inspection& found, std::string_view resource)

@@ -49,10 +49,10 @@ std::string_view what_is_lost(const error_code& why, bool disowned)
 {
     if (why == errc::hold_limit_reached)
     {
-        return "the lock was held for as long as --max-hold allows";
+        return "--max-hold was reached";
     }
-    return disowned ? "the lock is lost, by the word of a quorum of the masters"
-                    : "the lock is lost, since no quorum of the masters confirmed it in time";
+    return disowned ? "the lock is lost, since too many masters no longer have its key"
+                    : "the lock is lost, since no quorum of the masters extended it in time";
 }
 
 } // namespace
@@ -96,7 +96,7 @@ void supervisor::on_event(const event& what)
         {
             kill_all();
             say(fmt::format(
-                "{}: SIGKILL to the command: it hasn't ended within its grace",
+                "{}: SIGKILL to the command: it hasn't ended within --grace",
                 in_quotes(asked_.common.resource)));
         }
         break;
@@ -132,7 +132,7 @@ ending supervisor::end()
         // redlock was paused and the command wasn't, so its last work may have overlapped with another client's.
         why_lost_ = errc::lease_lost;
         say(fmt::format(
-            "{}: the lease had lapsed before the command was seen to end",
+            "{}: the lock had expired before redlock saw the end of the command",
             in_quotes(asked_.common.resource)));
     }
     if (why_lost_)
@@ -168,7 +168,7 @@ void supervisor::on_signal(int number, bool from_terminal)
     }
     else if (number == SIGTSTP && !can_be_continued())
     {
-        log_.line(fmt::format("signal {} stops nothing: no shell could continue redlock", number));
+        log_.line(fmt::format("signal {} is ignored: no shell could continue redlock", number));
     }
     else if (number == SIGTSTP)
     {
@@ -182,7 +182,7 @@ void supervisor::on_signal(int number, bool from_terminal)
     }
     else if (is_passed_on(number) && !command_has_it)
     {
-        log_.line(fmt::format("signal {} is passed on", number));
+        log_.line(fmt::format("signal {} is forwarded", number));
         last_passed_on_ = number;
         child_.pass_on(number);
     }

@@ -34,7 +34,7 @@ struct line_of
     }
     std::string operator()(const master_at_risk& what) const
     {
-        return fmt::format("{} is at risk: {}, {}", what.name, to_string(what.what), what.detail);
+        return fmt::format("{}: warning: {}, {}", what.name, to_string(what.what), what.detail);
     }
     std::string operator()(const round_decided& what) const
     {
@@ -49,7 +49,7 @@ struct line_of
     }
     std::string operator()(const lease_lost& what) const
     {
-        return fmt::format("the lease is lost: {}", in_plain_words(what.reason));
+        return fmt::format("the lock is lost: {}", in_plain_words(what.reason));
     }
     std::string operator()(const lease_released& what) const
     {
@@ -58,7 +58,7 @@ struct line_of
     }
     std::string operator()(const events_dropped& what) const
     {
-        return fmt::format("{} lines were left out", what.count);
+        return fmt::format("{} events were dropped", what.count);
     }
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run ends in time: however slow the masters are, whatever they refuse, and whatever the system refuses.
+// redlock run ends in time, even if the masters are slow or the system refuses connections.
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,7 +14,7 @@ namespace redlock::test
 using namespace std::chrono_literals;
 
 TEST_CASE(
-    "A master that doesn't answer the release doesn't delay the end once a quorum has released",
+    "run: a master that doesn't answer the release doesn't delay the end after a quorum has",
     "[scenario-106]")
 {
     five_masters masters;
@@ -27,7 +27,7 @@ TEST_CASE(
     silent.resume();
 }
 
-TEST_CASE("A signal ends the wait for a release that hangs, with a warning that it isn't confirmed")
+TEST_CASE("run: a signal ends the wait for an unanswered release, with a warning")
 {
     five_masters masters;
     std::string script;
@@ -40,17 +40,16 @@ TEST_CASE("A signal ends the wait for a release that hangs, with a warning that 
     run.signal(SIGTERM);
     CHECK(run.wait() == process_end{.exit_code = 8});
     CHECK(
-        run.errors().find("redlock: warning: no quorum confirmed that 'job' was released") !=
-        std::string::npos);
+        run.errors().find("redlock: warning: no quorum confirmed the release of 'job'") != std::string::npos);
     for (std::size_t index = 0; index < 3; ++index)
     {
-        // The script stopped it: stop() only takes note of that.
+        // The script has stopped it already; stop() records that.
         masters.servers[index].stop();
         masters.servers[index].resume();
     }
 }
 
-TEST_CASE("Masters that hang don't keep redlock for longer than --wait and the time that a round has")
+TEST_CASE("run: hung masters don't delay the end beyond --wait and one round")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};
@@ -63,7 +62,7 @@ TEST_CASE("Masters that hang don't keep redlock for longer than --wait and the t
         each.stop();
     }
     const process_end end = waits.wait();
-    // As the masters said before they hung, or since then.
+    // Held by another client before the masters hung, or no quorum since.
     CHECK((end == process_end{.exit_code = 75} || end == process_end{.exit_code = 69}));
     for (server& each : masters.servers)
     {
@@ -71,14 +70,14 @@ TEST_CASE("Masters that hang don't keep redlock for longer than --wait and the t
     }
 }
 
-TEST_CASE("run --try ends at once where fewer than a quorum of the masters can be reached")
+TEST_CASE("run: --try fails at once if fewer than a quorum of the masters can be reached")
 {
     const command tried{
         run_shell("echo ran", {"--try"}),
         {"REDLOCK_MASTERS=redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3"}};
     CHECK(tried.wait() == process_end{.exit_code = 69});
     CHECK(tried.output().empty());
-    // No round is tried: they are known to refuse.
+    // No round is tried, since the masters are known to refuse.
     CHECK(
         tried.errors() == "redlock: can't lock 'job': fewer than a quorum of the masters answered\n"
                           "  redis://127.0.0.1:1: Connection refused\n"
@@ -86,12 +85,12 @@ TEST_CASE("run --try ends at once where fewer than a quorum of the masters can b
                           "  redis://127.0.0.1:3: Connection refused\n");
 }
 
-// UndefinedBehaviorSanitizer opens a pipe to look at an object, so it can't go on without descriptors.
+// UndefinedBehaviorSanitizer opens a pipe to inspect an object, so it fails without descriptors.
 #ifndef REDLOCK_SANITIZED
-TEST_CASE("A refusal by the system is told from masters that don't answer, and isn't waited out")
+TEST_CASE("run, status: a refusal by the system ends at once with 71, unlike masters that don't answer")
 {
     five_masters masters;
-    // Enough for what redlock opens itself, and for none or some of five connections.
+    // Enough descriptors for redlock's own files, and for none or some of five connections.
     for (const int descriptors : {8, 9, 10, 11, 12})
     {
         const command refused{

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Starting the command, and waiting for what it does.
+// Starts the command, and waits for what it does.
 #include "command/command.hpp"
 
 #include <cerrno>
@@ -34,8 +34,8 @@ using std::chrono::milliseconds;
 
 constexpr int in_ms = static_cast<int>(milliseconds{patience}.count());
 
-/// `sh` opens the files: a child_process has one for stdout and stderr. In a session of its own the command has no
-/// terminal but one that it is given, whatever the tests are run at.
+/// `sh` opens the files, since a child_process has only one for stdout and stderr. In a separate session the command
+/// has no terminal except the given one.
 strings words_of(
     const strings& arguments, const strings& environment, const std::string& errors,
     const std::string& terminal)
@@ -50,7 +50,7 @@ strings words_of(
     return words;
 }
 
-/// Reads what there is, after waiting for it. False if nothing came within `patience`.
+/// Waits for bytes and reads them. Returns false if none came within `patience`.
 bool read_more(int from, std::string& to)
 {
     pollfd ready{from, POLLIN, 0};
@@ -71,7 +71,7 @@ process_end end_of(const child_process& child, const std::function<std::string()
     if (!child.wait_for_end(patience) ||
         ::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT) != 0)
     {
-        throw stuck{"within a minute this hasn't ended: " + name()};
+        throw stuck{"hasn't ended within a minute: " + name()};
     }
     if (info.si_code == CLD_EXITED)
     {
@@ -135,7 +135,7 @@ void named_pipe::write(std::string_view line)
 namespace
 {
 
-/// A file system of terminals that is mounted nowhere: for where /dev/pts isn't, as in a bare chroot. Takes root.
+/// Creates an unmounted file system of terminals, for machines without /dev/pts, such as a bare chroot. Requires root.
 unique_fd own_terminals()
 {
     const unique_fd files{::fsopen("devpts", FSOPEN_CLOEXEC)};
@@ -258,7 +258,7 @@ void command::wait_for_error_line(server& pacemaker, std::string_view part) cons
 {
     if (!comes_true(pacemaker, [&] { return errors().find(part) != std::string::npos; }))
     {
-        throw stuck{fmt::format("'{}' isn't said within a minute, but:\n{}", part, errors())};
+        throw stuck{fmt::format("'{}' isn't written within a minute, but:\n{}", part, errors())};
     }
 }
 
@@ -273,7 +273,7 @@ void command::signal(int number) const
 namespace
 {
 
-/// Waits for a change of a child's state. False if it doesn't come.
+/// Waits for a change of a child's state. Returns false if there is none within `patience`.
 bool changes(pid_t child, int how)
 {
     siginfo_t info{};
@@ -360,7 +360,7 @@ bool has_ended(pid_t process, milliseconds at_most)
 std::string state_of(pid_t process)
 {
     const std::string stat = text_of(fmt::format("/proc/{}/stat", process));
-    // The name before it stands in parentheses, and may have some in it.
+    // The name before it is in parentheses, and may contain some.
     const std::size_t end_of_name = stat.rfind(')');
     return end_of_name == std::string::npos ? std::string{} : stat.substr(end_of_name + 2, 1);
 }

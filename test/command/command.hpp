@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the tests of the redlock command share: the executable as a child, and ways to talk with the child's child.
+// Shared parts of the tests of the redlock command: the executable as a child, and channels to the child's child.
 #pragma once
 
 #include "integration/fixture.hpp"
@@ -22,48 +22,48 @@ using strings = std::vector<std::string>;
 /// How a process ended.
 struct process_end
 {
-    int exit_code = -1; ///< Unless a signal ended it.
+    int exit_code = -1; ///< -1 if a signal ended it.
     int signal = 0;     ///< The signal that ended it.
 
     friend bool operator==(const process_end&, const process_end&) = default;
 };
 
-/// Writes it for the message of a failed test.
+/// Formats it for the message of a failed test.
 std::ostream& operator<<(std::ostream& out, const process_end& value);
 
-/// A named pipe, by which a shell script tells a test something, or waits for it.
+/// A named pipe, by which a shell script sends lines to a test, or waits for one.
 class named_pipe
 {
   public:
     named_pipe();
 
     const std::string& path() const { return path_; }
-    /// The next line, without its end. Throws `stuck`.
+    /// Waits for the next line, and returns it without its end. Throws `stuck`.
     std::string line();
-    /// A line for a script that reads one.
+    /// Writes a line for a script that reads one.
     void write(std::string_view line);
 
   private:
     temporary_directory directory_;
     std::string path_;
-    unique_fd both_ends_; // So that it never ends.
+    unique_fd both_ends_; // So that the pipe never reaches its end.
     std::string buffer_;
 };
 
-/// A terminal, of which the test is the screen and the keyboard.
+/// A terminal, whose screen and keyboard is the test.
 class pseudo_terminal
 {
   public:
     pseudo_terminal();
 
-    /// The device, for the program.
+    /// The path of the device.
     const std::string& path() const { return path_; }
     void type(std::string_view keys);
-    /// Waits until this is shown, and forgets what was shown up to there. Throws `stuck`.
+    /// Waits until this text is shown, and discards what was shown up to it. Throws `stuck`.
     void wait_for(std::string_view text);
-    /// What is shown now, without waiting for more; forgets it.
+    /// Returns and discards what is shown now, without waiting for more.
     std::string rest();
-    /// Whether it shows what is typed, and hands it over line by line.
+    /// Returns true if it echoes what is typed and delivers it line by line.
     bool is_cooked() const;
 
   private:
@@ -77,23 +77,23 @@ class pseudo_terminal
 class command
 {
   public:
-    /// `environment` is NAME=value, each. It inherits a descriptor 7, which nothing should see. With a terminal it
-    /// leads a session there, else its stdin is empty.
+    /// `environment` is a list of NAME=value. The command inherits a descriptor 7, which its child must not get. With a
+    /// terminal it leads a session there; else its stdin is empty.
     explicit command(
         const strings& arguments, const strings& environment = {}, const std::string& terminal = {});
 
     pid_t pid() const { return process_.pid(); }
-    /// What it has written so far.
+    /// Returns what it has written so far.
     std::string output() const;
     std::string errors() const;
-    /// Waits for a line on stderr that has this in it. Throws `stuck` with all that is there.
+    /// Waits for a line on stderr that contains `part`. Throws `stuck` with all of stderr.
     void wait_for_error_line(server& pacemaker, std::string_view part) const;
     void signal(int number) const;
     /// Waits until it is stopped. Throws `stuck`.
     void wait_for_stop() const;
     /// Waits for its end. Throws `stuck` with what it wrote.
     process_end wait() const;
-    /// SIGKILL.
+    /// Sends SIGKILL.
     void kill() { process_.kill(); }
 
   private:
@@ -123,24 +123,24 @@ struct five_masters
 
     server& any() { return servers.front(); }
     std::string urls() const;
-    /// REDLOCK_MASTERS for all of them.
+    /// Returns REDLOCK_MASTERS with all of them.
     strings environment() const { return {"REDLOCK_MASTERS=" + urls()}; }
-    /// How many have a key of the resource.
+    /// Returns how many masters have a key of the resource.
     std::size_t keys(const std::string& resource = "job");
-    /// Waits until none has a key any more. False if one still has.
+    /// Waits until no master has a key of the resource. Returns false if one still has.
     bool all_free(const std::string& resource = "job");
 };
 
-/// redlock run --max-hold unlimited OPTIONS... job -- sh -c SCRIPT
+/// Returns the words of redlock run --max-hold unlimited OPTIONS... job -- sh -c SCRIPT.
 strings run_shell(const std::string& script, const strings& options = {});
 
-/// Waits until the process has ended and was reaped, or is a zombie. False if it hasn't.
+/// Waits until the process has ended, reaped or not. Returns false if it hasn't.
 bool has_ended(pid_t process, std::chrono::milliseconds at_most = patience);
-/// The letter of /proc/PID/stat: T for stopped. Empty if there is no such process.
+/// Returns the state letter of /proc/PID/stat: T for stopped. Empty if there is no such process.
 std::string state_of(pid_t process);
-/// What a process runs. Empty if there is no such process.
+/// Returns the name of the program that a process runs. Empty if there is no such process.
 std::string name_of(pid_t process);
-/// A whole file.
+/// Returns the contents of a file.
 std::string text_of(const std::string& path);
 
 } // namespace redlock::test

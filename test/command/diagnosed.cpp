@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Runs of the doctor, read.
+// Runs the doctor, and reads its output.
 #include "command/diagnosed.hpp"
 
 #include <boost/property_tree/json_parser.hpp>
@@ -18,7 +18,7 @@ namespace redlock::test
 
 std::string program_with_disk(const std::string& server, std::chrono::milliseconds each_write)
 {
-    // Until this process ends, since servers are started again by the same name.
+    // Kept until this process ends, since servers are restarted by the same path.
     static std::deque<temporary_directory> directories;
     const std::string path = directories.emplace_back().path() + "/server-with-a-disk";
     std::ofstream{path} << fmt::format(

@@ -38,15 +38,14 @@ server_options durable_over(server_tls tls)
 
 } // namespace
 
-TEST_CASE("doctor finds nothing wrong with five good masters")
+TEST_CASE("doctor: five good masters have no findings")
 {
     const std::vector<server> masters = start_servers(5, durable());
     const diagnosed found = diagnose(urls_of(masters));
     CHECK(found.end == process_end{.exit_code = 0});
     CHECK(found.errors.empty());
     CHECK_THAT(
-        found.text,
-        ContainsSubstring("\ngood: 5 of 5 masters can be used, a quorum is 3: 2 of them may fail\n"));
+        found.text, ContainsSubstring("\ngood: 5 of 5 masters can be used (quorum 3): 2 of them may fail\n"));
     for (const server& each : masters)
     {
         CHECK_THAT(found.text, ContainsSubstring("\n" + each.url() + "  redis "));
@@ -54,7 +53,7 @@ TEST_CASE("doctor finds nothing wrong with five good masters")
     }
 }
 
-TEST_CASE("doctor names a replica, an eviction policy, and the same server given twice")
+TEST_CASE("doctor: reports a replica, an eviction policy, and a server that is given twice")
 {
     const server good{durable()};
     const temporary_directory sockets;
@@ -69,7 +68,7 @@ TEST_CASE("doctor names a replica, an eviction policy, and the same server given
     CHECK_THAT(found.text, ContainsSubstring(replica.url() + ": failure: it is a replica"));
     CHECK_THAT(
         found.text, ContainsSubstring(evicting.url() + ": warning: maxmemory-policy is volatile-lru. "));
-    // Which of the two is refused is a matter of chance.
+    // Which of the two addresses is refused is a matter of chance.
     const auto says = [&](const std::string& refused, const std::string& other)
     {
         return found.text.find(fmt::format(
@@ -78,12 +77,12 @@ TEST_CASE("doctor names a replica, an eviction policy, and the same server given
     CHECK(says(urls[1], urls[3]) != says(urls[3], urls[1]));
     CHECK_THAT(
         found.text,
-        ContainsSubstring("\nusable: 3 of 5 masters can be used, a quorum is 3: none of them may fail\n"));
+        ContainsSubstring("\nusable: 3 of 5 masters can be used (quorum 3): none of them may fail\n"));
     CHECK_THAT(found.text, !ContainsSubstring(good.url() + ": failure"));
     CHECK_THAT(found.text, !ContainsSubstring(good.url() + ": warning"));
 }
 
-TEST_CASE("doctor --json has the same keys whatever was found")
+TEST_CASE("doctor: --json has the same keys for every verdict")
 {
     std::vector<server> masters;
     masters.emplace_back(durable());
@@ -148,7 +147,7 @@ TEST_CASE("doctor --json has the same keys whatever was found")
     CHECK(findings_of(dead) == "failure unreachable");
 }
 
-TEST_CASE("doctor says what a master forgets, as a note that changes no exit code")
+TEST_CASE("doctor: reports weak persistence as a note, which doesn't change the exit code")
 {
     const server forgets{};
     const server forgets_newest{{.settings = {"--appendonly", "yes", "--appendfsync", "everysec"}}};
@@ -156,24 +155,23 @@ TEST_CASE("doctor says what a master forgets, as a note that changes no exit cod
     const diagnosed found = diagnose({forgets.url(), forgets_newest.url(), snapshots.url()});
     CHECK(found.end == process_end{.exit_code = 0});
     CHECK_THAT(
-        found.text,
-        ContainsSubstring(forgets.url() + ": note: appendonly no. When it restarts it forgets every lock, "));
+        found.text, ContainsSubstring(forgets.url() + ": note: appendonly no. A restart loses every lock, "));
     CHECK_THAT(
         found.text,
         ContainsSubstring("keep it out of reach after a restart until the longest ttl has passed"));
     CHECK_THAT(
         found.text,
         ContainsSubstring(
-            forgets_newest.url() + ": note: appendfsync everysec. When its machine crashes it loses up to "
-                                   "two seconds of locks"));
+            forgets_newest.url() + ": note: appendfsync everysec. A crash of its machine loses up to two "
+                                   "seconds of locks"));
     CHECK_THAT(
         found.text, ContainsSubstring(
-                        snapshots.url() + ": note: appendonly no. When it restarts it forgets every "
-                                          "lock since its last snapshot"));
+                        snapshots.url() + ": note: appendonly no. A restart loses every lock since its last "
+                                          "snapshot"));
     CHECK_THAT(found.text, ContainsSubstring("\ngood: 3 of 3 masters can be used"));
 }
 
-TEST_CASE("doctor says what it isn't allowed to see", "[scenario-51]")
+TEST_CASE("doctor: reports what its ACL keeps it from checking", "[scenario-51]")
 {
     server master{durable()};
     const auto forbids = [&master](std::string_view command)
@@ -188,7 +186,7 @@ TEST_CASE("doctor says what it isn't allowed to see", "[scenario-51]")
     CHECK(forbids("+@all") == "good: ");
 }
 
-TEST_CASE("doctor says that a master is far away")
+TEST_CASE("doctor: reports slow round trips")
 {
     const server master{durable()};
     proxy way{master.port()};
@@ -196,14 +194,14 @@ TEST_CASE("doctor says that a master is far away")
     CHECK(alone(way.url()) == "usable: warning slow");
 }
 
-TEST_CASE("doctor names a node of a cluster")
+TEST_CASE("doctor: reports a node of a cluster")
 {
     const strings clustered{"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())};
     const server node{durable(clustered)};
     CHECK(alone(node.url()) == "unusable: failure cluster_node");
 }
 
-TEST_CASE("doctor ends with 69 where fewer than a quorum can be used")
+TEST_CASE("doctor: ends with 69 if fewer than a quorum can be used")
 {
     std::vector<server> masters = start_servers(3, durable());
     masters[0].kill();
@@ -212,13 +210,13 @@ TEST_CASE("doctor ends with 69 where fewer than a quorum can be used")
     CHECK(found.end == process_end{.exit_code = 69});
     CHECK_THAT(
         found.text, ContainsSubstring(masters[0].url() + ": failure: Connection refused. It has no vote."));
-    CHECK_THAT(found.text, ContainsSubstring(masters[1].url() + ": failure: no connection in time. "));
+    CHECK_THAT(found.text, ContainsSubstring(masters[1].url() + ": failure: no connection to it in time. "));
     CHECK_THAT(
         found.text,
-        ContainsSubstring("\nunusable: 1 of 3 masters can be used, a quorum is 2: no lock can be taken\n"));
+        ContainsSubstring("\nunusable: 1 of 3 masters can be used (quorum 2): no lock can be acquired\n"));
 }
 
-TEST_CASE("doctor names a master that refuses the password, and shows no password", "[scenario-52]")
+TEST_CASE("doctor: reports a refused password, and never shows one", "[scenario-52]")
 {
     const server right{durable_with("open-sesame")};
     const server wrong{durable_with("shut-sesame")};
@@ -234,7 +232,7 @@ TEST_CASE("doctor names a master that refuses the password, and shows no passwor
     CHECK(alone(urls[1]) == "unusable: failure authentication");
 }
 
-TEST_CASE("doctor, status and run trust the authority of --ca-file", "[scenario-53]")
+TEST_CASE("doctor, status, run: trust the authority in --ca-file", "[scenario-53]")
 {
     const temporary_directory files;
     certificate_authority trusted{files.path(), "trusted"};
@@ -254,7 +252,7 @@ TEST_CASE("doctor, status and run trust the authority of --ca-file", "[scenario-
     CHECK_THAT(refused.errors(), ContainsSubstring("certificate"));
 }
 
-TEST_CASE("A master that asks for a client's certificate gets the one that was given")
+TEST_CASE("doctor: sends the given client certificate to a master that requires one")
 {
     const temporary_directory files;
     certificate_authority trusted{files.path(), "trusted"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Help, man page and completion say the same.
+// The help, the man page and the completion agree.
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,12 +22,12 @@ std::string output_of(const strings& arguments)
     const command asked{arguments};
     if (asked.wait() != process_end{.exit_code = 0})
     {
-        throw std::runtime_error{"it doesn't end with 0: " + asked.errors()};
+        throw std::runtime_error{"doesn't end with 0: " + asked.errors()};
     }
     return asked.output();
 }
 
-/// "--ttl" and so on, each once.
+/// Returns the long options in a text, each once.
 std::set<std::string> long_options_in(const std::string& text)
 {
     static const std::regex option{"--[a-z][a-z-]*"};
@@ -39,7 +39,7 @@ std::set<std::string> long_options_in(const std::string& text)
     return found;
 }
 
-/// What a script of bash writes, on stderr as well.
+/// Returns what a bash script writes to stdout and stderr.
 std::string written_by(const std::string& script)
 {
     const temporary_directory directory;
@@ -52,7 +52,7 @@ std::string written_by(const std::string& script)
     return text_of(output);
 }
 
-/// What bash offers for the last of the words, one in a line.
+/// Returns what bash offers for the last of the words, one on each line.
 std::string completions(const strings& words)
 {
     std::string script = fmt::format("source {}/completion.bash; COMP_WORDS=(", sources);
@@ -67,7 +67,7 @@ std::string completions(const strings& words)
 
 } // namespace
 
-TEST_CASE("Every option of the help is in the man page and in the completion, and none else")
+TEST_CASE("help: the help, the man page and the completion have the same options")
 {
     const std::set<std::string> of_run = long_options_in(output_of({"run", "--help"}));
     const std::set<std::string> of_status = long_options_in(output_of({"status", "--help"}));
@@ -79,10 +79,10 @@ TEST_CASE("Every option of the help is in the man page and in the completion, an
     all.insert(of_doctor.begin(), of_doctor.end());
     CHECK(all.size() == 16);
 
-    // The hyphens of a man page are escaped.
+    // A man page escapes its hyphens.
     const std::string page = std::regex_replace(text_of(sources + "/redlock.1"), std::regex{R"(\\-)"}, "-");
     std::set<std::string> of_page = long_options_in(page);
-    of_page.erase("--all"); // Of the command in an example.
+    of_page.erase("--all"); // An option of the command in an example.
     CHECK(of_page == all);
 
     CHECK(long_options_in(completions({"redlock", "run", "--"})) == of_run);
@@ -90,7 +90,7 @@ TEST_CASE("Every option of the help is in the man page and in the completion, an
     CHECK(long_options_in(completions({"redlock", "doctor", "--"})) == of_doctor);
 }
 
-TEST_CASE("Completion offers subcommands, values, and behind -- commands")
+TEST_CASE("completion: offers subcommands, values, and commands after --")
 {
     CHECK(completions({"redlock", "r"}) == "run\n");
     CHECK(completions({"redlock", "st"}) == "status\n");
@@ -102,17 +102,17 @@ TEST_CASE("Completion offers subcommands, values, and behind -- commands")
     CHECK(completions({"redlock", "run", "job", "--", "ls", "/dev/nul"}) == "/dev/null\n");
 }
 
-TEST_CASE("Help or a version that can't be written is said, and ends with 71")
+TEST_CASE("help: ends with 71 and a message if stdout can't be written")
 {
     for (const std::string words : {"--version", "--help", "run --help"})
     {
         CHECK(
             written_by(fmt::format("{} {} >/dev/full; echo $?", REDLOCK_COMMAND, words)) ==
-            "redlock: stdout can't be written to\n71\n");
+            "redlock: can't write to stdout\n71\n");
     }
 }
 
-TEST_CASE("The version is the project's")
+TEST_CASE("help: --version prints the project's version")
 {
     CHECK(std::regex_match(output_of({"--version"}), std::regex{"redlock [0-9]+\\.[0-9]+\\.[0-9]+\n"}));
 }

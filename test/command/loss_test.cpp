@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run: the lease is lost, and its child ends before anybody else can get in.
+// redlock run: the lease is lost, and the command ends before another client can acquire the lock.
 #include "command/command.hpp"
 #include "support/proxy.hpp"
 
@@ -20,13 +20,13 @@ using namespace std::chrono_literals;
 namespace
 {
 
-/// A shell that tells its process id and then ignores SIGTERM, as does what it runs.
+/// Returns a script that ignores SIGTERM, as its children do, and writes its process id to the pipe.
 std::string stubborn(const named_pipe& from)
 {
     return fmt::format("trap '' TERM; echo $$ >{}; sleep 1000; sleep 1000", from.path());
 }
 
-/// How long before the end of the validity the command was gone, as -v says it.
+/// Returns how long before the end of the validity the command ended, according to -v.
 double margin_of(const command& ended)
 {
     const std::string errors = ended.errors();
@@ -35,7 +35,7 @@ double margin_of(const command& ended)
     const std::size_t comma = errors.find(", ", line);
     if (line == std::string::npos || comma == std::string::npos)
     {
-        throw std::runtime_error{"there is no margin in:\n" + errors};
+        throw std::runtime_error{"no margin in:\n" + errors};
     }
     return std::stod(errors.substr(comma + 2));
 }
@@ -48,7 +48,7 @@ void overwrite(server& on)
 } // namespace
 
 TEST_CASE(
-    "When three of five masters hang, a command that ignores SIGTERM is gone before the validity ends",
+    "loss: if three of five masters hang, a command that ignores SIGTERM is killed before the validity ends",
     "[scenario-30]")
 {
     five_masters masters;
@@ -64,14 +64,12 @@ TEST_CASE(
     CHECK(held.errors().find("SIGTERM to the command") != std::string::npos);
     CHECK(held.errors().find("SIGKILL to the command") != std::string::npos);
     CHECK(
-        held.errors().find("redlock: warning: no quorum confirmed that 'job' was released") !=
+        held.errors().find("redlock: warning: no quorum confirmed the release of 'job'") !=
         std::string::npos);
     CHECK(
-        held.errors().find("'job': the lock is lost, since no quorum of the masters confirmed it in time: "
+        held.errors().find("'job': the lock is lost, since no quorum of the masters extended it in time: "
                            "SIGTERM to the command, SIGKILL follows in ") != std::string::npos);
-    CHECK(
-        held.errors().find("only 2 of 5 masters say who has the key, and a quorum is 3:\n  ") !=
-        std::string::npos);
+    CHECK(held.errors().find("only 2 of 5 masters answer now (quorum 3):\n  ") != std::string::npos);
     CHECK(margin_of(held) > 0.0);
     for (std::size_t index = 0; index < 3; ++index)
     {
@@ -80,7 +78,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "A rival that asks all the time gets in only when the command is gone, with all of its group",
+    "loss: another client acquires the lock only after the command's whole process group has ended",
     "[scenario-58]")
 {
     five_masters masters;
@@ -92,7 +90,7 @@ TEST_CASE(
         urls += (urls.empty() ? "" : ",") + proxies.back().url();
     }
     named_pipe from;
-    // The first one ends at SIGTERM. What it leaves in its group doesn't.
+    // The first process ends at SIGTERM. The second, in the same group, ignores it.
     const std::string script = fmt::format(
         "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >{}; sleep 1000; sleep 1000) & echo $$ >{}; wait",
         from.path(), from.path());
@@ -116,7 +114,7 @@ TEST_CASE(
     CHECK(won.lease.valid());
 }
 
-TEST_CASE("When a quorum says that somebody else has the lock, the command is killed at once")
+TEST_CASE("loss: if a quorum reports another owner, the command is killed at once")
 {
     five_masters masters;
     named_pipe from;
@@ -130,8 +128,9 @@ TEST_CASE("When a quorum says that somebody else has the lock, the command is ki
     CHECK(has_ended(child, 0ms));
     CHECK(held.errors().find("SIGTERM") == std::string::npos);
     CHECK(
-        held.errors().find("'job': the lock is lost, by the word of a quorum of the masters: SIGKILL to the "
-                           "command at once") != std::string::npos);
+        held.errors().find(
+            "'job': the lock is lost, since too many masters no longer have its key: SIGKILL to the "
+            "command at once") != std::string::npos);
     CHECK(held.errors().find("of 5 masters 5 have the key of another owner") != std::string::npos);
     CHECK(
         held.errors().find(masters.any().url() + ": held by of a stranger, for another ") !=
@@ -140,7 +139,7 @@ TEST_CASE("When a quorum says that somebody else has the lock, the command is ki
     CHECK(std::all_of(masters.servers.begin(), masters.servers.end(), untouched));
 }
 
-TEST_CASE("When the key is gone on a quorum of the masters, that is said")
+TEST_CASE("loss: missing keys on a quorum of the masters are reported")
 {
     five_masters masters;
     named_pipe from;
@@ -155,12 +154,12 @@ TEST_CASE("When the key is gone on a quorum of the masters, that is said")
     CHECK(held.wait() == process_end{.exit_code = 76});
     CHECK(held.errors().find("SIGKILL to the command at once") != std::string::npos);
     CHECK(
-        held.errors().find("of 5 masters 0 have the key of another owner, and 5 have no key any more") !=
+        held.errors().find("of 5 masters 0 have the key of another owner, and 5 have no key:") !=
         std::string::npos);
     CHECK(held.errors().find(masters.any().url() + ": the key is gone\n") != std::string::npos);
 }
 
-TEST_CASE("When masters forbid what an extension needs, that is said")
+TEST_CASE("loss: an ACL that forbids extensions is reported")
 {
     std::vector<server> servers = start_servers(5, server_options::plain());
     strings options{"--ttl", "3s"};
@@ -183,12 +182,11 @@ TEST_CASE("When masters forbid what an extension needs, that is said")
 }
 
 TEST_CASE(
-    "At a loss everything that descends from the command is ended, also in other groups and sessions",
-    "[scenario-107]")
+    "loss: all descendants of the command are ended, also in other groups and sessions", "[scenario-107]")
 {
     five_masters masters;
     named_pipe from;
-    // A daemon: its parent has gone, and it ignores SIGTERM.
+    // A daemon: a process of another session that ignores SIGTERM.
     const std::string script = fmt::format(
         "setsid sh -c 'trap \"\" TERM; sleep 1000 & echo $$ $! >{}; wait; sleep 1000' & echo $$ >{}; "
         "trap 'exit 0' TERM; while :; do sleep 0.05; done",
@@ -213,7 +211,7 @@ TEST_CASE(
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("At the end of max-hold the command is told to end, and may take its grace", "[scenario-39]")
+TEST_CASE("loss: at --max-hold the command is sent SIGTERM, and has its grace to end", "[scenario-39]")
 {
     five_masters masters;
     const command polite{
@@ -222,8 +220,8 @@ TEST_CASE("At the end of max-hold the command is told to end, and may take its g
     CHECK(polite.wait() == process_end{.exit_code = 77});
     CHECK(polite.output() == "tidied up\n");
     CHECK(
-        polite.errors().find("'job': the lock was held for as long as --max-hold allows: SIGTERM to the "
-                             "command, SIGKILL follows") != std::string::npos);
+        polite.errors().find("'job': --max-hold was reached: SIGTERM to the command, SIGKILL follows") !=
+        std::string::npos);
     CHECK(masters.keys() == 0);
 
     named_pipe from;
@@ -237,7 +235,7 @@ TEST_CASE("At the end of max-hold the command is told to end, and may take its g
 }
 
 TEST_CASE(
-    "A command that outlives its ttl keeps the lock, also when one master after the other comes back empty",
+    "run: a command that runs for longer than --ttl keeps the lock, while each master in turn restarts empty",
     "[scenario-27]")
 {
     five_masters masters;
@@ -260,13 +258,13 @@ TEST_CASE(
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("A stderr that nobody reads doesn't keep the lease from being kept")
+TEST_CASE("run: a blocked stderr doesn't prevent extensions")
 {
     five_masters masters;
     named_pipe from;
     named_pipe to;
     named_pipe unread;
-    // A pipe that is full: whoever writes to it waits for ever.
+    // A full pipe, to which every write blocks.
     const std::string script = fmt::format(
         "dd if=/dev/zero of={0} oflag=nonblock bs=4096 2>/dev/null; "
         "exec {1} run -v --ttl 2s --max-hold 1h inner -- sh -c 'echo $$ >{2}; read line <{3}; exit 6' 2>{0}",
@@ -274,7 +272,7 @@ TEST_CASE("A stderr that nobody reads doesn't keep the lease from being kept")
     const command held{run_shell(script), masters.environment()};
     CHECK(std::stoi(from.line()) > 0);
     server& any = masters.any();
-    // It was extended at least once: the key lives on, though its first ttl is over.
+    // Extended three times: the remaining ttl falls and rises again.
     const auto owner = any.command({"GET", "lock:inner"}).text;
     for (int extended = 0; extended < 3; ++extended)
     {

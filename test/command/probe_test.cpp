@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock doctor on masters that look good and on which nothing can be locked: real servers of both kinds.
+// redlock doctor on masters that look good but refuse locks. Uses real servers of both kinds.
 #include "command/diagnosed.hpp"
 
 #include "support/foreign_address.hpp"
@@ -23,7 +23,7 @@ using Catch::Matchers::EndsWith;
 namespace
 {
 
-/// Both kinds of servers, where the machine has both.
+/// Returns both kinds of servers, if the machine has both.
 strings kinds()
 {
     strings found{"redis-server"};
@@ -34,7 +34,7 @@ strings kinds()
     return found;
 }
 
-/// A master with the user of the documentation, who may look at settings too: a good one.
+/// A good master with the user of the documentation, who may also read settings.
 class guarded_master
 {
   public:
@@ -49,7 +49,7 @@ class guarded_master
         }
     }
 
-    /// Adds a rule to the user's.
+    /// Adds a rule to the user's ACL.
     void allow(const std::string& rule)
     {
         if (rule != documented_user_name)
@@ -59,7 +59,7 @@ class guarded_master
     }
     std::string url() const { return fmt::format("redis://locker:open-sesame@127.0.0.1:{}", server_.port()); }
     server& at() { return server_; }
-    /// The longest life of any key that is there; -1 for one without an end, 0 without a key.
+    /// Returns the longest remaining ttl of any key; -1 for a key without expiry, 0 without a key.
     long long longest_life()
     {
         long long most = 0;
@@ -75,7 +75,7 @@ class guarded_master
     server server_;
 };
 
-/// The findings of a kind, on one master: what the first of them says.
+/// Returns the `what` of the first finding of a kind on one master.
 std::string what_is_said(const std::string& url, const std::string& kind, const strings& options = {})
 {
     const tree all = json_of({url}, options);
@@ -84,7 +84,7 @@ std::string what_is_said(const std::string& url, const std::string& kind, const 
 
 } // namespace
 
-TEST_CASE("doctor names the command that an ACL forbids a lock", "[scenario-102]")
+TEST_CASE("probe: names the command that an ACL forbids", "[scenario-102]")
 {
     const std::string kind = GENERATE(from_range(kinds()));
     CAPTURE(kind);
@@ -95,7 +95,7 @@ TEST_CASE("doctor names the command that an ACL forbids a lock", "[scenario-102]
         CAPTURE(command);
         master.allow(fmt::format("-{}", command));
         const diagnosed found = diagnose({master.url()});
-        // Without EVAL alone locks work, for as long as the server remembers their scripts.
+        // Locks work without EVAL, as long as the server keeps their scripts.
         const bool works = command == std::string{"eval"};
         CHECK(found.end == process_end{.exit_code = works ? 1 : 69});
         CHECK_THAT(
@@ -104,7 +104,7 @@ TEST_CASE("doctor names the command that an ACL forbids a lock", "[scenario-102]
                 ": {}: its ACL forbids the user locker: {}. ", works ? "warning" : "failure", command)));
         CHECK_THAT(found.text, ContainsSubstring(fmt::format("ACL SETUSER locker +{}.\n", command)));
         CHECK(found.text.find("sesame") == std::string::npos);
-        // What it couldn't release lapses soon.
+        // A key that it couldn't release expires soon.
         const long long life = master.longest_life();
         CHECK(life >= 0);
         CHECK(life <= 5000);
@@ -115,7 +115,7 @@ TEST_CASE("doctor names the command that an ACL forbids a lock", "[scenario-102]
     CHECK_THAT(what_is_said(master.url(), "permission"), EndsWith(": set, eval"));
 }
 
-TEST_CASE("doctor probes keys with the prefix of the locks")
+TEST_CASE("probe: uses keys with the prefix of the locks")
 {
     const std::string kind = GENERATE(from_range(kinds()));
     CAPTURE(kind);
@@ -129,7 +129,7 @@ TEST_CASE("doctor probes keys with the prefix of the locks")
     CHECK(alone(master.url(), {"--no-probe"}) == "good: ");
 }
 
-TEST_CASE("doctor names the setting or the state in which a master refuses locks", "[scenario-50]")
+TEST_CASE("probe: names the setting or the state that makes a master refuse locks", "[scenario-50]")
 {
     struct state
     {
@@ -153,7 +153,7 @@ TEST_CASE("doctor names the setting or the state in which a master refuses locks
     CHECK(alone(master.url(), {"--no-probe"}) == "good: ");
 }
 
-TEST_CASE("doctor measures a lock's commands, which wait for the disk where round trips don't")
+TEST_CASE("probe: measures a lock's commands, which wait for the disk, unlike plain round trips")
 {
     const std::string kind = GENERATE(from_range(kinds()));
     CAPTURE(kind);
@@ -168,11 +168,12 @@ TEST_CASE("doctor measures a lock's commands, which wait for the disk where roun
     {
         CHECK(one.get<double>(step) >= 700'000);
     }
-    CHECK_THAT(found.text, ContainsSubstring("default node timeout of 50 ms all of its votes come too late"));
-    CHECK_THAT(found.text, ContainsSubstring("redlock run (500 ms for its default ttl) too"));
+    CHECK_THAT(
+        found.text, ContainsSubstring("default node timeout of 50 ms all of its votes arrive too late"));
+    CHECK_THAT(found.text, ContainsSubstring("redlock run (500 ms for its default --ttl) too"));
 }
 
-TEST_CASE("doctor leaves nothing behind, and with --no-probe writes nothing")
+TEST_CASE("probe: leaves no key, and --no-probe writes none")
 {
     const std::string kind = GENERATE(from_range(kinds()));
     CAPTURE(kind);
@@ -190,7 +191,7 @@ TEST_CASE("doctor leaves nothing behind, and with --no-probe writes nothing")
     CHECK(master.command({"DBSIZE"}) == 0);
 }
 
-TEST_CASE("doctor says once what all masters have in common")
+TEST_CASE("doctor: reports a finding once if all masters have it")
 {
     std::vector<server> masters;
     for (int count = 0; count < 5; ++count)
@@ -207,7 +208,7 @@ TEST_CASE("doctor says once what all masters have in common")
     {
         CHECK_THAT(found.text, !ContainsSubstring(each.url() + ":"));
     }
-    // One that differs is named, and what is left isn't said of all.
+    // A master that differs ends the common line; the others are named one by one.
     masters[3].command({"CONFIG", "SET", "min-replicas-to-write", "0"});
     const diagnosed mixed = diagnose(urls_of(masters));
     CHECK_THAT(mixed.text, !ContainsSubstring("all 5 masters: failure"));
@@ -215,7 +216,7 @@ TEST_CASE("doctor says once what all masters have in common")
     CHECK_THAT(mixed.text, !ContainsSubstring(masters[3].url() + ": failure: "));
 }
 
-TEST_CASE("doctor says the range of what it has measured on all masters")
+TEST_CASE("doctor: reports the range of times measured on all masters")
 {
     std::vector<server> masters;
     for (const std::chrono::milliseconds each_write : {200ms, 400ms})
@@ -225,12 +226,12 @@ TEST_CASE("doctor says the range of what it has measured on all masters")
         masters.emplace_back(options);
     }
     const diagnosed found = diagnose(urls_of(masters));
-    CHECK_THAT(found.text, ContainsSubstring("\nall 2 masters: warning: the slowest of its answers"));
+    CHECK_THAT(found.text, ContainsSubstring("\nall 2 masters: warning: its slowest answer"));
     CHECK_THAT(found.text, !ContainsSubstring(masters[0].url() + ":"));
 }
 
 TEST_CASE(
-    "doctor reports an open default user, and protected mode, which keeps all other machines out",
+    "doctor: reports an open default user, and protected mode, which refuses all other machines",
     "[scenario-103]")
 {
     const std::string kind = GENERATE(from_range(kinds()));
@@ -243,7 +244,7 @@ TEST_CASE(
     const std::string local = fmt::format("redis://127.0.0.1:{}", master.port());
     const std::string remote = fmt::format("redis://{}:{}", here.text(), master.port());
 
-    // On one's own machine that is a note, on a network a warning.
+    // A note on this machine, a warning on a network.
     CHECK(what_is_said(local, "no_password") == "the default user needs no password");
     CHECK(diagnose({local}).end == process_end{.exit_code = 0});
     CHECK(what_is_said(remote, "no_password") == "the default user needs no password");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run: what the command gets, and what comes back from it.
+// redlock run: what the command inherits, and how its end is reported.
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -16,7 +16,7 @@ namespace redlock::test
 
 using namespace std::chrono_literals;
 
-TEST_CASE("The exit code of what redlock runs is its own, and no key is left")
+TEST_CASE("run: ends with the exit code of the command, and leaves no key")
 {
     five_masters masters;
     const command seven{run_shell("exit 7"), masters.environment()};
@@ -34,7 +34,7 @@ TEST_CASE("The exit code of what redlock runs is its own, and no key is left")
     CHECK(fine.errors() == "err\n");
 }
 
-TEST_CASE("The command knows what is locked and by which owner id, and nobody else gets it meanwhile")
+TEST_CASE("run: passes the resource and the owner id to the command, and excludes other clients")
 {
     five_masters masters;
     named_pipe from;
@@ -42,7 +42,7 @@ TEST_CASE("The command knows what is locked and by which owner id, and nobody el
     const command held{
         run_shell(fmt::format(
             "echo $REDLOCK_RESOURCE $REDLOCK_OWNER_ID >{}; read line <{}", from.path(), to.path())),
-        {"REDLOCK_MASTERS=" + masters.urls(), "REDLOCK_OWNER_ID=of somebody else"}};
+        {"REDLOCK_MASTERS=" + masters.urls(), "REDLOCK_OWNER_ID=of another client"}};
     const std::string told = from.line();
     REQUIRE(told.starts_with("job "));
     const std::string owner = told.substr(4);
@@ -60,7 +60,7 @@ TEST_CASE("The command knows what is locked and by which owner id, and nobody el
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("The command inherits three descriptors, a group of its own and no ignored signal")
+TEST_CASE("run: the command gets three descriptors, a separate process group and no ignored signals")
 {
     five_masters masters;
     named_pipe from;
@@ -70,7 +70,7 @@ TEST_CASE("The command inherits three descriptors, a group of its own and no ign
     REQUIRE(
         comes_true(masters.any(), [&] { return text_of(fmt::format("/proc/{}/comm", child)) == "sleep\n"; }));
 
-    // It has its name before its libraries are loaded, each of which takes a descriptor for a moment.
+    // The process has its name before its libraries are loaded, each of which uses a descriptor for a moment.
     std::set<std::string> descriptors;
     const auto only_three = [&]
     {
@@ -92,7 +92,7 @@ TEST_CASE("The command inherits three descriptors, a group of its own and no ign
     CHECK(held.wait() == process_end{.exit_code = -1, .signal = SIGTERM});
 }
 
-TEST_CASE("A signal that was ignored when redlock was started stays ignored, as nohup wants it")
+TEST_CASE("run: a signal that was ignored at the start stays ignored, as nohup requires")
 {
     five_masters masters;
     named_pipe from;
@@ -113,7 +113,7 @@ TEST_CASE("A signal that was ignored when redlock was started stays ignored, as 
     CHECK(masters.all_free("inner"));
 }
 
-TEST_CASE("SIGPIPE that was ignored when redlock was started stays ignored for the command")
+TEST_CASE("run: a SIGPIPE that was ignored at the start stays ignored for the command")
 {
     five_masters masters;
     const command held{
@@ -126,7 +126,7 @@ TEST_CASE("SIGPIPE that was ignored when redlock was started stays ignored for t
     CHECK(held.output() == "SigIgn:\t0000000000001000\n");
 }
 
-TEST_CASE("A signal that was ignored when redlock was started doesn't end its waiting")
+TEST_CASE("run: a signal that was ignored at the start doesn't end the wait for the lock")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};
@@ -141,7 +141,8 @@ TEST_CASE("A signal that was ignored when redlock was started doesn't end its wa
     CHECK(waits.wait() == process_end{.exit_code = 8});
 }
 
-TEST_CASE("A command that doesn't exist is 127, one that can't be run is 126, and neither leaves a key")
+TEST_CASE(
+    "run: ends with 127 for a missing command and with 126 for one that can't be run, and leaves no key")
 {
     five_masters masters;
     const auto run = [&](const std::string& program) {
@@ -164,7 +165,7 @@ TEST_CASE("A command that doesn't exist is 127, one that can't be run is 126, an
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("Without a quorum of masters nothing runs, and the message says what each of them said")
+TEST_CASE("run: doesn't run the command without a quorum, and reports the answer of each master")
 {
     five_masters masters;
     for (std::size_t index = 2; index < 5; ++index)
@@ -181,18 +182,18 @@ TEST_CASE("Without a quorum of masters nothing runs, and the message says what e
         const std::string line = "\n  " + masters.servers[index].url() + ": ";
         CHECK(refused.errors().find(line) != std::string::npos);
     }
-    // The other two are sound. Three that refuse decide the round before these can answer.
+    // The other two masters are up. Three that refuse may decide the round before they answer.
     CHECK(refused.errors().find("no answer") == std::string::npos);
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("A signal that comes while redlock waits for the lock ends it, and nothing is left behind")
+TEST_CASE("run: a signal ends the wait for the lock and leaves no key")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};
     rival.wait_for_masters();
     redlock::lease theirs = rival.win("job");
-    // All that end a program, the rarer ones as well.
+    // All signals that end a program, including rare ones.
     for (const int number :
          {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
           SIGXCPU, SIGXFSZ, SIGABRT, SIGSTKFLT, SIGRTMIN, SIGRTMAX})
@@ -209,7 +210,7 @@ TEST_CASE("A signal that comes while redlock waits for the lock ends it, and not
     CHECK(std::all_of(masters.servers.begin(), masters.servers.end(), is_theirs));
 }
 
-TEST_CASE("The command gets REDLOCK_MASTERS, so that it can lock as well, unless it isn't to inherit them")
+TEST_CASE("run: passes REDLOCK_MASTERS to the command, except with --no-inherit-masters")
 {
     five_masters masters;
     const command nested{
@@ -223,7 +224,7 @@ TEST_CASE("The command gets REDLOCK_MASTERS, so that it can lock as well, unless
     CHECK(without.output() == "<>\n");
 }
 
-TEST_CASE("Passwords on the command line are overwritten, where every user of the machine could read them")
+TEST_CASE("run: overwrites passwords on its command line")
 {
     five_masters masters;
     named_pipe from;
@@ -237,7 +238,7 @@ TEST_CASE("Passwords on the command line are overwritten, where every user of th
     CHECK(held.wait() == process_end{.exit_code = 0});
 }
 
-TEST_CASE("Two names of one server are said, whether or not the lock can be had without one of them")
+TEST_CASE("run: warns of two addresses of one server, even if the lock is acquired")
 {
     five_masters masters;
     const std::string urls = fmt::format(
@@ -245,13 +246,11 @@ TEST_CASE("Two names of one server are said, whether or not the lock can be had 
     const command held{run_shell("exit 8"), {"REDLOCK_MASTERS=" + urls}};
     CHECK(held.wait() == process_end{.exit_code = 8});
     CHECK(held.errors().find("redlock: warning: redis://") != std::string::npos);
-    CHECK(held.errors().find("it is the same server as another of the masters") != std::string::npos);
+    CHECK(held.errors().find("it is the same server as another master") != std::string::npos);
     CHECK(held.errors().find("give each server once") != std::string::npos);
 }
 
-TEST_CASE(
-    "Masters come from the command line before the environment, and no password is ever shown",
-    "[scenario-52]")
+TEST_CASE("run, status: prefer --master to REDLOCK_MASTERS, and never show a password", "[scenario-52]")
 {
     server_options with_password;
     with_password.password = "very/secret@word";

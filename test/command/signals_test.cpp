@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run: signals that are passed on, stops, and the death of redlock itself.
+// redlock run: forwarded signals, stops, and the death of redlock itself.
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace
 {
 
-/// redlock as a job of a shell without a terminal, which could continue it. Ends as redlock does.
+/// redlock as a job of a shell without a terminal, which could continue it. Ends with redlock's exit code.
 class command_in_job
 {
   public:
@@ -48,7 +48,7 @@ class command_in_job
   private:
     strings words(const strings& arguments) const
     {
-        // The inner shell, of the same job, has no job control: its wait ends with redlock, and not when that is stopped.
+        // The inner shell, in the same job, has no job control, so its wait ends when redlock ends, not when it stops.
         const std::string inner = fmt::format(
             R"(setpriv --pdeathsig KILL "$@" & echo $! >{0}; wait $!; echo $? >{0})", from_.path());
         const std::string script = fmt::format(
@@ -70,7 +70,7 @@ class command_in_job
 
 } // namespace
 
-TEST_CASE("Signals are passed on to the command")
+TEST_CASE("signals: are forwarded to the command")
 {
     five_masters masters;
     named_pipe from;
@@ -93,7 +93,7 @@ TEST_CASE("Signals are passed on to the command")
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("A signal that few programs know ends the command, and then redlock, with nothing left behind")
+TEST_CASE("signals: a rare signal ends the command and then redlock, and leaves no key")
 {
     five_masters masters;
     for (const int number : {SIGALRM, SIGVTALRM, SIGIO, SIGPWR, SIGSTKFLT, SIGRTMIN})
@@ -109,7 +109,8 @@ TEST_CASE("A signal that few programs know ends the command, and then redlock, w
     }
 }
 
-TEST_CASE("SIGTSTP stops the command and redlock, and SIGCONT lets both go on while the lease holds")
+TEST_CASE(
+    "signals: SIGTSTP stops the command and redlock, and SIGCONT continues both while the lease is valid")
 {
     five_masters masters;
     named_pipe from;
@@ -132,7 +133,7 @@ TEST_CASE("SIGTSTP stops the command and redlock, and SIGCONT lets both go on wh
     CHECK(held.exit_code() == 8);
 }
 
-TEST_CASE("A command that stops itself as at a terminal stops redlock, too")
+TEST_CASE("signals: a command that stops itself with SIGTSTP stops redlock")
 {
     five_masters masters;
     command_in_job held{masters, run_shell("kill -TSTP $$; exit 8", {"--ttl", "60s"})};
@@ -141,16 +142,16 @@ TEST_CASE("A command that stops itself as at a terminal stops redlock, too")
     CHECK(held.exit_code() == 8);
 }
 
-TEST_CASE("SIGTSTP stops nothing where no shell could continue redlock")
+TEST_CASE("signals: SIGTSTP is ignored if no shell could continue redlock")
 {
     five_masters masters;
     named_pipe to;
-    // It leads a session, as under cron and systemd.
+    // redlock leads a session, as under cron and systemd.
     const command held{
         run_shell(fmt::format("read line <{}; exit 8", to.path()), {"-v"}), masters.environment()};
     held.wait_for_error_line(masters.any(), "the command runs as process");
     held.signal(SIGTSTP);
-    held.wait_for_error_line(masters.any(), "stops nothing: no shell could continue redlock");
+    held.wait_for_error_line(masters.any(), "is ignored: no shell could continue redlock");
     to.write("end");
     CHECK(held.wait() == process_end{.exit_code = 8});
 
@@ -160,13 +161,12 @@ TEST_CASE("SIGTSTP stops nothing where no shell could continue redlock")
     const command waits{run_shell("exit 8", {"--wait", "unlimited", "-v"}), masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     waits.signal(SIGTSTP);
-    waits.wait_for_error_line(masters.any(), "stops nothing: no shell could continue redlock");
+    waits.wait_for_error_line(masters.any(), "is ignored: no shell could continue redlock");
     CHECK_FALSE(release(theirs).error);
     CHECK(waits.wait() == process_end{.exit_code = 8});
 }
 
-TEST_CASE(
-    "A command that stops itself where no shell could continue redlock is kept, with a line that says so")
+TEST_CASE("signals: a stopped command keeps the lock if no shell could continue redlock, with a message")
 {
     five_masters masters;
     named_pipe from;
@@ -184,7 +184,8 @@ TEST_CASE(
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("As the first process of a container redlock doesn't stop, and says that its command does")
+TEST_CASE("signals: as the first process of a container, redlock doesn't stop with its command, and reports "
+          "the stop")
 {
     five_masters masters;
     pseudo_terminal screen;
@@ -203,7 +204,7 @@ TEST_CASE("As the first process of a container redlock doesn't stop, and says th
 }
 
 TEST_CASE(
-    "Stopped for longer than the ttl, the command does nothing more, and the next holder's key stays",
+    "signals: a command stopped for longer than --ttl is killed, and the key of the next owner stays",
     "[scenario-1]")
 {
     five_masters masters;
@@ -237,7 +238,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "A command that ended while redlock was paused for longer than the ttl isn't said to have ended well",
+    "signals: ends with 76 if the command ended while redlock was paused for longer than --ttl",
     "[scenario-1]")
 {
     five_masters masters;
@@ -258,12 +259,12 @@ TEST_CASE(
     held.signal(SIGCONT);
     CHECK(held.wait() == process_end{.exit_code = 76});
     CHECK(
-        held.errors().find("'job': the lease had lapsed before the command was seen to end\n") !=
+        held.errors().find("'job': the lock had expired before redlock saw the end of the command\n") !=
         std::string::npos);
     CHECK(won.lease.valid());
 }
 
-TEST_CASE("Stopped and killed, redlock takes its command along")
+TEST_CASE("signals: the command is killed if redlock is stopped and then killed")
 {
     five_masters masters;
     named_pipe from;
@@ -275,7 +276,7 @@ TEST_CASE("Stopped and killed, redlock takes its command along")
     CHECK(has_ended(child));
 }
 
-TEST_CASE("The death of redlock is the command's death")
+TEST_CASE("signals: the command is killed if redlock is killed")
 {
     five_masters masters;
     named_pipe from;
@@ -288,7 +289,7 @@ TEST_CASE("The death of redlock is the command's death")
     CHECK(has_ended(child));
 }
 
-TEST_CASE("A stopped command that loses its lease is let go on to end, or killed")
+TEST_CASE("signals: a stopped command is continued to end at a loss")
 {
     five_masters masters;
     named_pipe from;
@@ -299,7 +300,7 @@ TEST_CASE("A stopped command that loses its lease is let go on to end, or killed
             {"--max-hold", "1s"}),
         masters.environment()};
     const pid_t child = std::stoi(from.line());
-    // Not by the terminal: redlock goes on without it.
+    // Not stopped by a terminal, so redlock continues without it.
     ::kill(child, SIGSTOP);
     CHECK(held.wait() == process_end{.exit_code = 77});
     CHECK(held.output() == "ended\n");

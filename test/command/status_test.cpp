@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock status, and the lines of -v.
+// redlock status, and the output of -v.
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -24,7 +24,7 @@ bool matches(const std::string& text, const std::string& pattern)
 
 } // namespace
 
-TEST_CASE("status says who holds a resource, for how long yet, and whether that is a quorum")
+TEST_CASE("status: shows the owner, the remaining time, and whether a quorum holds the resource")
 {
     five_masters masters;
     const command free{{"status", "job"}, masters.environment()};
@@ -56,11 +56,11 @@ TEST_CASE("status says who holds a resource, for how long yet, and whether that 
     masters.servers[2].kill();
     const command unknown{{"status", "job"}, masters.environment()};
     CHECK(unknown.wait() == process_end{.exit_code = 69});
-    CHECK(matches(unknown.output(), "\n'job': nobody can tell: 2 of 5 masters answered, 3 are needed\n$"));
+    CHECK(
+        matches(unknown.output(), "\n'job': unknown, since only 2 of 5 masters answered \\(quorum 3\\)\n$"));
 }
 
-TEST_CASE(
-    "status --json is one object, whatever the resource is called and whoever holds it", "[scenario-51]")
+TEST_CASE("status: --json is one valid object for any resource and owner", "[scenario-51]")
 {
     five_masters masters;
     masters.any().command({"SET", "x:a\"b\\c\n\xff\xc3\xa9", "stranger\"\\"});
@@ -96,9 +96,7 @@ TEST_CASE(
                            masters.servers[4].url())));
 }
 
-TEST_CASE(
-    "status shows keys that are no locks, and that they keep the resource from being locked",
-    "[status][scenario-92]")
+TEST_CASE("status: shows keys that are not locks, and that they prevent locking", "[status][scenario-92]")
 {
     five_masters masters;
     for (server& each : masters.servers)
@@ -110,16 +108,16 @@ TEST_CASE(
     const command shown{{"status", "job"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 1});
     CHECK(shown.output().starts_with(
-        masters.any().url() + "  has an empty key, which is no lock, without an end\n"));
+        masters.any().url() + "  has an empty key, which is not a lock, without expiry\n"));
     CHECK(matches(
-        shown.output(),
-        masters.servers[1].url() + "  has a key that is no lock \\(\"WRONGTYPE .*\"\\), without an end\n"));
+        shown.output(), masters.servers[1].url() +
+                            "  has a key that is not a lock \\(\"WRONGTYPE .*\"\\), without expiry\n"));
     CHECK(matches(
         shown.output(),
         "\n'job' isn't held, and can't be locked while 5 masters have a key for it: .*; 5 answered\n$"));
 }
 
-TEST_CASE("With -v it says what happens, each line with the time since the start")
+TEST_CASE("run: -v reports each event with the time since the start")
 {
     five_masters masters;
     masters.servers[4].kill();
@@ -143,7 +141,7 @@ TEST_CASE("With -v it says what happens, each line with the time since the start
     CHECK(matches(errors, time + "released\n"));
 }
 
-TEST_CASE("run -v says how rounds go when that changes, not for each of them")
+TEST_CASE("run: -v reports a round only if its outcome differs from the previous one")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};

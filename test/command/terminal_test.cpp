@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run at a terminal, in scripts and in an interactive shell: reading, Ctrl-C, Ctrl-Z, fg and bg.
+// redlock run at a terminal, in scripts and in an interactive shell: reading, Ctrl-C, Ctrl-Z and fg.
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -24,7 +24,7 @@ strings script(const std::string& text)
     return {"bash", "--norc", "-c", text};
 }
 
-/// An interactive shell, with job control. It shows "Q> " when it waits for a line.
+/// An interactive shell with job control, whose prompt is "Q> ".
 class interactive_shell
 {
   public:
@@ -51,7 +51,7 @@ class interactive_shell
 
 } // namespace
 
-TEST_CASE("Ctrl-C ends the script that runs redlock: its next step isn't run, and no key is left")
+TEST_CASE("terminal: Ctrl-C ends the script that runs redlock before its next step, and leaves no key")
 {
     five_masters masters;
     pseudo_terminal screen;
@@ -65,7 +65,7 @@ TEST_CASE("Ctrl-C ends the script that runs redlock: its next step isn't run, an
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("Ctrl-C ends a command that has left the foreground group, as timeout and setsid do")
+TEST_CASE("terminal: Ctrl-C ends a command that has left the foreground group, as timeout and setsid do")
 {
     five_masters masters;
     for (const std::string& leaves : {std::string{"timeout 1000"}, std::string{"setsid"}})
@@ -88,7 +88,7 @@ TEST_CASE("Ctrl-C ends a command that has left the foreground group, as timeout 
     }
 }
 
-TEST_CASE("Ctrl-C while a script waits for the lock ends the script as well")
+TEST_CASE("terminal: Ctrl-C during the wait for the lock ends the script")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};
@@ -105,7 +105,7 @@ TEST_CASE("Ctrl-C while a script waits for the lock ends the script as well")
     CHECK(theirs.valid());
 }
 
-TEST_CASE("A command that handles Ctrl-C by itself decides how the script goes on")
+TEST_CASE("terminal: a command that handles Ctrl-C determines how the script continues")
 {
     five_masters masters;
     pseudo_terminal screen;
@@ -120,7 +120,7 @@ TEST_CASE("A command that handles Ctrl-C by itself decides how the script goes o
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("A command reads from the terminal, whatever is redirected")
+TEST_CASE("terminal: the command reads from the terminal under any redirection")
 {
     five_masters masters;
     const std::string redlock = "\"$REDLOCK\" run --max-hold 1h job -- ";
@@ -142,7 +142,7 @@ TEST_CASE("A command reads from the terminal, whatever is redirected")
     }
 }
 
-TEST_CASE("Ctrl-Z stops the command and redlock with a line that says for how long, and fg continues both")
+TEST_CASE("terminal: Ctrl-Z stops the command and redlock and reports for how long, and fg continues both")
 {
     five_masters masters;
     interactive_shell shell{masters};
@@ -164,14 +164,13 @@ TEST_CASE("Ctrl-Z stops the command and redlock with a line that says for how lo
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("Ctrl-Z has no effect where no shell could continue redlock: as the first program of a terminal it "
-          "goes on")
+TEST_CASE("terminal: Ctrl-Z has no effect if redlock is the first program of the terminal")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};
     rival.wait_for_masters();
     redlock::lease theirs = rival.win("job");
-    // As by ssh -t host redlock run, xterm -e, and script -c.
+    // As with ssh -t host redlock run, xterm -e, and script -c.
     for (const strings& words :
          {strings{REDLOCK_COMMAND}, strings{"sh", "-c", "\"$@\"; exit $?", "sh", REDLOCK_COMMAND}})
     {
@@ -187,12 +186,12 @@ TEST_CASE("Ctrl-Z has no effect where no shell could continue redlock: as the fi
         const program_at_terminal run{all, masters.environment(), screen};
         screen.wait_for("redlock: waiting for 'job'");
         screen.type(control_z);
-        screen.wait_for("stops nothing");
+        screen.wait_for("is ignored: no shell");
         CHECK_FALSE(release(theirs).error);
         theirs = {};
         screen.wait_for("has it\r\n");
         screen.type(control_z);
-        screen.wait_for("stops nothing");
+        screen.wait_for("is ignored: no shell");
         screen.type("hello\n");
         screen.wait_for("got hello");
         CHECK(run.wait() == process_end{.exit_code = 0});
@@ -200,12 +199,12 @@ TEST_CASE("Ctrl-Z has no effect where no shell could continue redlock: as the fi
 }
 
 TEST_CASE(
-    "What is stopped at a terminal for longer than its lease is killed while it is stopped", "[scenario-105]")
+    "terminal: a command stopped for longer than its lease is killed while it is stopped", "[scenario-105]")
 {
     five_masters masters;
     named_pipe from;
     interactive_shell shell{masters};
-    // Continued by fg, it would work at the same moment as redlock looks at the lease.
+    // If fg continued it, it would work while redlock still checks the lease.
     shell.line(fmt::format(
         "\"$REDLOCK\" run --ttl 2s --max-hold 1h job -- sh -c 'echo $$ >{}; read a; echo worked'",
         from.path()));
@@ -221,14 +220,14 @@ TEST_CASE(
     CHECK(shell.wait() == process_end{.exit_code = 3});
 }
 
-TEST_CASE(
-    "A command in the background that reads from the terminal is stopped with a line, and fg lets it read")
+TEST_CASE("terminal: a background command that reads from the terminal is stopped with a message, and fg "
+          "lets it read")
 {
     five_masters masters;
     interactive_shell shell{masters};
     shell.line("\"$REDLOCK\" run -v --ttl 60s --max-hold 1h job -- sh -c 'read a; echo got $a' &");
     shell.screen.wait_for("which reads from the terminal in the background");
-    // The shell says so with its next prompt, once it has seen it.
+    // The shell reports the stop with its next prompt.
     std::string shown;
     REQUIRE(comes_true(
         masters.any(),
@@ -246,7 +245,7 @@ TEST_CASE(
     CHECK(shell.wait() == process_end{.exit_code = 3});
 }
 
-TEST_CASE("A terminal that a killed command has left in raw mode is put back")
+TEST_CASE("terminal: the settings are restored after a killed command has left raw mode")
 {
     five_masters masters;
     pseudo_terminal screen;
@@ -260,7 +259,7 @@ TEST_CASE("A terminal that a killed command has left in raw mode is put back")
     CHECK(screen.is_cooked());
 }
 
-TEST_CASE("A signal that is sent to redlock at a terminal ends what the command had started, too")
+TEST_CASE("terminal: a signal sent to redlock also ends what the command has started")
 {
     five_masters masters;
     pseudo_terminal screen;
@@ -277,7 +276,7 @@ TEST_CASE("A signal that is sent to redlock at a terminal ends what the command 
     CHECK(masters.keys() == 0);
 }
 
-TEST_CASE("At a terminal redlock says what it waits for, and who has it")
+TEST_CASE("terminal: reports the resource that is waited for, and its owner")
 {
     five_masters masters;
     client rival{unhurried(masters.servers)};
@@ -287,7 +286,7 @@ TEST_CASE("At a terminal redlock says what it waits for, and who has it")
     const program_at_terminal run{
         script("\"$REDLOCK\" run --wait 1h --max-hold 1h job -- echo has it; exit $?"), masters.environment(),
         screen};
-    screen.wait_for(fmt::format("redlock: waiting for 'job', for 1 h in all: held by {}", theirs.owner_id()));
+    screen.wait_for(fmt::format("redlock: waiting for 'job', at most 1 h: held by {}", theirs.owner_id()));
     screen.wait_for("of 5 masters, for another ");
     CHECK_FALSE(release(theirs).error);
     screen.wait_for("has it");
