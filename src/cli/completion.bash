@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: BSL-1.0
-# Completion of the redlock command for bash.
+# Bash completion of the redlock command.
 
 _redlock()
 {
@@ -9,7 +9,7 @@ _redlock()
     local of_masters='--master --ca-file --certificate-file --private-key-file'
     COMPREPLY=()
 
-    # Behind -- stands a command of its own.
+    # After -- follows a command with its arguments.
     for ((at = 1; at < COMP_CWORD; at++)); do
         if [[ ${COMP_WORDS[at]} == -- ]]; then
             if declare -F _command_offset >/dev/null; then
