@@ -135,7 +135,7 @@ std::string in_plain_words(const error_code& error)
     }
     if (error == errc::validity_exhausted)
     {
-        return "it was acquired too late: too little of the --ttl was left";
+        return "a quorum granted it too late, with too little of the --ttl left";
     }
     if (error.category() != master_category())
     {
