@@ -24,11 +24,11 @@ using core::backoff_floor;
 using core::backoff_policy;
 using std::chrono::nanoseconds;
 
-/// The largest delay that chance can give: found by its width, which is what the random number is divided by.
+/// Returns the largest delay over all random numbers. It is found by the width of the range, which is the divisor of
+/// the random number.
 nanoseconds longest_delay(const backoff_policy& policy, std::uint32_t failures, nanoseconds took)
 {
-    // delay(random) counts up by one per random number until it wraps at the bound: halve the place of the
-    // wrap.
+    // delay(random) grows by one with each random number until it wraps at the bound: a binary search finds the wrap.
     std::uint64_t low = 0;
     std::uint64_t high = static_cast<std::uint64_t>(nanoseconds{2h}.count());
     while (high - low > 1)
@@ -43,7 +43,7 @@ nanoseconds longest_delay(const backoff_policy& policy, std::uint32_t failures, 
 
 } // namespace
 
-TEST_CASE("the bound of a delay doubles with each failure up to the longest")
+TEST_CASE("the upper bound of the delay doubles with each failure, up to the maximum")
 {
     const backoff_policy policy{10ms, 500ms};
     const std::array<nanoseconds, 8> bounds{10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms};
@@ -54,7 +54,7 @@ TEST_CASE("the bound of a delay doubles with each failure up to the longest")
     }
 }
 
-TEST_CASE("a delay is large against what the try took, but no longer than the longest")
+TEST_CASE("the delay grows with the duration of the attempt, up to the maximum")
 {
     const backoff_policy policy{10ms, 500ms};
     CHECK(longest_delay(policy, 1, 1ms) == 10ms);
@@ -64,7 +64,7 @@ TEST_CASE("a delay is large against what the try took, but no longer than the lo
     CHECK(longest_delay(policy, 1, nanoseconds::max()) == 500ms);
 }
 
-TEST_CASE("no delay falls below the floor or above its bound, whatever chance says")
+TEST_CASE("every delay lies between the floor and its upper bound")
 {
     std::mt19937_64 random{20240902};
     int kept = 0;
@@ -87,7 +87,7 @@ TEST_CASE("no delay falls below the floor or above its bound, whatever chance sa
     CHECK(kept == 20'000);
 }
 
-TEST_CASE("both ends of a delay's range are reached: the jitter is full")
+TEST_CASE("full jitter: the delay reaches both ends of its range")
 {
     const backoff_policy policy{10ms, 500ms};
     const auto width = static_cast<std::uint64_t>(nanoseconds{20ms - backoff_floor}.count()) + 1;
@@ -108,14 +108,14 @@ TEST_CASE("delays are spread evenly over their range")
         const nanoseconds delay = backoff_delay({10ms, 500ms}, 6, 0ms, random()) - backoff_floor;
         ++drawn[std::min<std::size_t>(static_cast<std::size_t>(delay * 10 / width), 9)];
     }
-    // Six standard deviations of a tenth of all draws: the seed is fixed, so this can't come and go.
+    // Six standard deviations of a tenth of all draws. The seed is fixed, so the result is reproducible.
     for (const int count : drawn)
     {
         CHECK(std::abs(count - draws / 10) < 255);
     }
 }
 
-TEST_CASE("a policy without room is the floor")
+TEST_CASE("a policy whose bounds leave no range yields the floor")
 {
     const std::uint64_t chance = GENERATE(0U, 1U, 999U, UINT64_MAX);
     CHECK(backoff_delay({0ms, 0ms}, 1, 0ms, chance) == backoff_floor);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of how votes decide a round, against definitions that try every answer that is still possible.
+// How votes decide a round, compared with definitions that try every answer that is still possible.
 #include "core/ballot.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -39,15 +39,15 @@ ballot with(std::span<const vote> votes)
     return result;
 }
 
-/// Which ends of a round are still possible.
+/// The outcomes of a round that are still possible.
 struct possible
 {
     bool win = false;             // More than half of all masters grant.
     bool loss_to_others = false;  // They don't, but more than half answered.
-    bool loss_to_silence = false; // Not even that.
+    bool loss_to_silence = false; // Fewer answered.
 };
 
-/// Tries every answer that each pending master can still give. A failure stands for all that isn't an answer.
+/// Tries every answer that each pending master can still give. `failed` stands for everything that isn't an answer.
 void explore(std::vector<vote>& votes, std::size_t from, possible& found)
 {
     const auto next =
@@ -92,7 +92,7 @@ refusal refusal_of(const possible& ends)
     return refusal::no_quorum;
 }
 
-/// Whether `votes` was moved on to the next combination of all votes.
+/// Advances `votes` to the next combination; false after the last one.
 bool advance(std::vector<vote>& votes)
 {
     for (vote& one : votes)
@@ -109,7 +109,9 @@ bool advance(std::vector<vote>& votes)
 
 } // namespace
 
-TEST_CASE("every combination of votes is decided as the answers that are still possible say", "[scenario-35]")
+TEST_CASE(
+    "the verdict agrees with the answers that are still possible, for every combination of votes",
+    "[scenario-35]")
 {
     const std::size_t masters = GENERATE(range(std::size_t{1}, std::size_t{8}));
     std::vector<vote> votes(masters, vote::pending);
@@ -129,7 +131,7 @@ TEST_CASE("every combination of votes is decided as the answers that are still p
     CHECK(wrong == 0);
 }
 
-TEST_CASE("with two masters, one for and one against is lost, and at once", "[scenario-35]")
+TEST_CASE("with two masters, one grant and one refusal lose the round at once", "[scenario-35]")
 {
     const vote second = GENERATE(vote::held, vote::timed_out, vote::failed, vote::unsent);
     ballot votes{2};
@@ -141,7 +143,7 @@ TEST_CASE("with two masters, one for and one against is lost, and at once", "[sc
     CHECK(votes.why_lost() == (second == vote::held ? refusal::held : refusal::no_quorum));
 }
 
-TEST_CASE("a round of two is lost with the first vote against it, before the other is there", "[scenario-35]")
+TEST_CASE("with two masters, the first refusal loses the round before the second answer", "[scenario-35]")
 {
     ballot votes{2};
     votes.cast(1, vote::held);
@@ -166,7 +168,7 @@ TEST_CASE("the quorum is a majority of the configured masters, however few are r
     }
 }
 
-TEST_CASE("a round is decided at the vote that decides it, and never decided anew", "[scenario-37]")
+TEST_CASE("the deciding vote decides a round, and later votes don't change it", "[scenario-37]")
 {
     std::mt19937_64 random{20240901};
     for (int run = 0; run < 2000; ++run)
@@ -206,7 +208,7 @@ TEST_CASE("only the first vote of a master counts")
     CHECK(votes.count(vote::pending) == 2);
 }
 
-TEST_CASE("one vote can be booked for all whose vote is pending")
+TEST_CASE("a single call records a vote for all masters whose vote is pending")
 {
     ballot votes{5};
     votes.cast(0, vote::granted);
@@ -219,7 +221,7 @@ TEST_CASE("one vote can be booked for all whose vote is pending")
     CHECK(votes.outcome() == verdict::lost);
 }
 
-TEST_CASE("a lease is disowned as soon as those that didn't say so are no quorum")
+TEST_CASE("a lease is disowned as soon as too few masters remain for a quorum")
 {
     const std::size_t masters = GENERATE(range(std::size_t{1}, std::size_t{10}));
     ballot votes{masters};
@@ -244,7 +246,7 @@ TEST_CASE("silence doesn't disown a lease")
     CHECK_FALSE(votes.disowned());
 }
 
-TEST_CASE("every vote has a word of its own")
+TEST_CASE("every vote has its own text")
 {
     std::vector<std::string_view> words;
     for (const vote value : all_votes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Whether a master's clock goes as ours does.
+// Detection of a master's clock that jumps or drifts.
 #include "core/clock_watch.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 constexpr clock::duration since_1970 = std::chrono::hours{24 * 365 * 50};
 
-/// Asked at `at`, answered 1 ms later, with their clock ahead by so much.
+/// A reading taken at `at` and answered 1 ms later, by a master whose clock is `ahead` of ours.
 clock_reading reading(clock::duration at, clock::duration ahead = 0s)
 {
     return {
@@ -26,7 +26,7 @@ clock_reading reading(clock::duration at, clock::duration ahead = 0s)
 
 } // namespace
 
-TEST_CASE("clocks that go alike are never told of, however long the answers take")
+TEST_CASE("clocks that agree are never reported, however long the answers take")
 {
     clock_watch watch{0.01};
     for (int second = 0; second < 1000; ++second)
@@ -37,7 +37,7 @@ TEST_CASE("clocks that go alike are never told of, however long the answers take
     }
 }
 
-TEST_CASE("a jump is told with its size, once", "[scenario-4][scenario-5]")
+TEST_CASE("a jump is reported once, with its size", "[scenario-4][scenario-5]")
 {
     for (const clock::duration jump : {clock::duration{1h}, clock::duration{-1h}, clock::duration{50ms}})
     {
@@ -52,7 +52,7 @@ TEST_CASE("a jump is told with its size, once", "[scenario-4][scenario-5]")
     }
 }
 
-TEST_CASE("a jump to any time that can be said is a jump", "[scenario-97]")
+TEST_CASE("a jump between any two representable times is reported", "[scenario-97]")
 {
     using std::chrono::microseconds;
     constexpr clock::duration century = std::chrono::hours{24 * 365 * 100};
@@ -70,7 +70,7 @@ TEST_CASE("a jump to any time that can be said is a jump", "[scenario-97]")
             clock_reading other = reading(1s);
             other.theirs = second;
             const auto told = watch.add(other);
-            // A clock that stands still has fallen behind.
+            // A clock that doesn't advance has fallen back by the time between the readings.
             REQUIRE(told);
             CHECK((*told > 0s) == (second > first));
             CHECK(*told <= century);
@@ -79,20 +79,20 @@ TEST_CASE("a jump to any time that can be said is a jump", "[scenario-97]")
     }
 }
 
-TEST_CASE("what drift and round trips explain isn't told of")
+TEST_CASE("a difference explained by drift and round trip isn't reported")
 {
     clock_watch watch{0.01};
     REQUIRE_FALSE(watch.add(reading(0s)));
-    // 1 % of a second and 2 ms, and half a millisecond of the round trip.
+    // 1 % of a second, 2 ms, and half of the round trip of 1 ms.
     CHECK_FALSE(watch.add(reading(1s, 12ms)));
     CHECK(watch.add(reading(2s, 12ms + 14ms)));
 }
 
-TEST_CASE("a clock that runs two percent too fast is told of, though no step of it is large")
+TEST_CASE("a clock that runs two percent too fast is reported, though each step is small")
 {
     clock_watch watch{0.01};
     bool told = false;
-    // In each 100 ms it gains 2 ms: as much as a single look allows for.
+    // It gains 2 ms in each 100 ms: within the allowance for two consecutive readings.
     for (int tick = 0; tick < 100 && !told; ++tick)
     {
         const clock::duration at = tick * 100ms;
@@ -101,7 +101,7 @@ TEST_CASE("a clock that runs two percent too fast is told of, though no step of 
     CHECK(told);
 }
 
-TEST_CASE("what was seen of another server is forgotten")
+TEST_CASE("readings of a previous server are forgotten")
 {
     clock_watch watch{0.01};
     REQUIRE_FALSE(watch.add(reading(0s)));

@@ -24,7 +24,7 @@ lease_schedule defaults(std::chrono::milliseconds ttl)
 
 } // namespace
 
-TEST_CASE("what the caller leaves open is a third of the ttl, and a tenth of it to stop in")
+TEST_CASE("extend_every defaults to a third of the ttl, stop_margin to a tenth")
 {
     const lease_schedule ten_seconds = defaults(10s);
     CHECK(ten_seconds.extend_every == 3333ms);
@@ -36,7 +36,7 @@ TEST_CASE("what the caller leaves open is a third of the ttl, and a tenth of it 
     CHECK(short_one.stop_margin == 6ms);
 }
 
-TEST_CASE("a schedule is refused as soon as one extension that is late and one that fails don't fit in")
+TEST_CASE("a schedule is refused if it has no room for a late extension and a failed one")
 {
     // 1.1 × 1000 + 2 × 50 + 500 + (30 + 2) = 1732
     const auto with_ttl = [](std::chrono::milliseconds ttl)
@@ -49,7 +49,7 @@ TEST_CASE("a schedule is refused as soon as one extension that is late and one t
     CHECK(schedule_complaint(make_schedule(1703ms, 1000ms, 500ms, 50ms, 0.0)).empty());
 }
 
-TEST_CASE("a schedule can be made of times that can't be used, before they are refused")
+TEST_CASE("a schedule can be computed from invalid times, before they are refused")
 {
     using std::chrono::milliseconds;
     for (const milliseconds ttl : {milliseconds::min(), -1ms, 0ms, 1ms, max_ttl, milliseconds::max()})
@@ -84,7 +84,7 @@ TEST_CASE("a refused schedule names its values")
         ContainsSubstring("extend_every of"));
 }
 
-TEST_CASE("extensions are a tenth earlier or later than told, and never outside of that")
+TEST_CASE("extensions are jittered by at most a tenth of extend_every")
 {
     const lease_schedule schedule = defaults(30s);
     const clock::duration every = 10s;
@@ -104,7 +104,7 @@ TEST_CASE("extensions are a tenth earlier or later than told, and never outside 
     CHECK(late);
 }
 
-TEST_CASE("extensions fall on beats, so that those of many leases go out together")
+TEST_CASE("extensions are aligned to beats, so that those of many leases are sent together")
 {
     std::mt19937_64 random{7};
     const clock::time_point now{12345678ns};
@@ -116,7 +116,7 @@ TEST_CASE("extensions fall on beats, so that those of many leases go out togethe
         const lease_schedule quick = make_schedule(1s, 200ms, {}, 50ms, 0.01);
         REQUIRE(extension_at(quick, now, random()).time_since_epoch() % 1ms == 0ns);
     }
-    // However short the time between two extensions is, none is due before now.
+    // However short the interval between two extensions, none is due in the past.
     const lease_schedule shortest = make_schedule(30ms, 1ms, {}, 1ms, 0.01);
     CHECK(extension_at(shortest, now, 0) >= now);
 }
@@ -126,7 +126,7 @@ TEST_CASE("the loss is declared a stop_margin before the validity ends [scenario
     const lease_schedule schedule = defaults(10s);
     const clock::time_point until{100s};
     CHECK(loss_at(schedule, until) == clock::time_point{99s});
-    // A lease that isn't valid any more, with the beginning of time for its end, is lost long ago.
+    // The end of a lease that isn't valid is the epoch of the clock: its loss is overdue.
     CHECK(loss_at(schedule, clock::time_point{}) < clock::time_point{});
 }
 

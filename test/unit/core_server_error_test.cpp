@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of what a server's error replies mean for a lock.
+// What a server's error replies mean for a lock.
 #include "core/server_error.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,13 +22,13 @@ using core::classify;
 using core::release_after;
 using core::server_error;
 
-/// A reply as servers write it, and what it means.
+/// A reply as servers write it, and its meaning.
 struct meaning
 {
     std::string_view reply;
     server_error error;
     release_after release;
-    bool rules_out_a_key = true; // Of a SET that is answered so.
+    bool rules_out_a_key = true; // If it is the reply to a SET.
 };
 
 const std::array meanings{
@@ -84,7 +84,7 @@ const std::array meanings{
     meaning{
         "ERR unknown command `EVAL`, with args beginning with: `return 1`, ", server_error::unknown_command,
         release_after::given_up},
-    // In the middle of a script, which may have written before.
+    // Raised inside a script, which may have written before.
     meaning{
         "ERR Unknown Redis command called from script script: ca1baee2, on @user_script:2.",
         server_error::other, release_after::again_at_first, false},
@@ -94,7 +94,7 @@ const std::array meanings{
 
 } // namespace
 
-TEST_CASE("every reply of the table means what the table says")
+TEST_CASE("error replies are classified as in the table")
 {
     for (const meaning& row : meanings)
     {
@@ -106,13 +106,13 @@ TEST_CASE("every reply of the table means what the table says")
     CHECK_FALSE(core::rules_out_a_key(server_error::none));
 }
 
-TEST_CASE("the first word alone is enough")
+TEST_CASE("the first word is enough to classify a reply")
 {
     CHECK(classify("LOADING") == server_error::loading);
     CHECK(classify("NOPERM") == server_error::no_permission);
 }
 
-TEST_CASE("a word that only begins like a known one is another error")
+TEST_CASE("a word that only starts like a known one is an unknown error")
 {
     const std::string_view reply = GENERATE(
         std::string_view{}, " ", "BUSYGROUP Consumer Group name already exists",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of how long a lease can be relied on, and of which times are allowed.
+// How long a lease is valid, and which times are allowed.
 #include "core/validity.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -30,7 +30,7 @@ using core::valid_until;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// An uneven time since the machine was started.
+/// An arbitrary time since boot, with nanoseconds.
 constexpr clock::time_point boot_plus_day{std::chrono::hours{24} + 123'456'789ns};
 
 bool contains(const std::string& text, const std::string& part)
@@ -44,7 +44,7 @@ timing with_ttl(milliseconds ttl, double drift_factor = 0.01, std::optional<mill
         .ttl = ttl, .min_validity = 0ms, .configured_node_timeout = timeout, .drift_factor = drift_factor};
 }
 
-/// Whether a round that takes its whole node timeout leaves any validity, in whole nanoseconds.
+/// True if a round that takes the whole node timeout leaves any validity, computed in whole nanoseconds.
 bool leaves_some(milliseconds ttl, std::int64_t drift_percent, milliseconds timeout)
 {
     const std::int64_t in_ns = nanoseconds{ttl}.count();
@@ -65,7 +65,7 @@ TEST_CASE("drift is exactly one percent of the ttl and 2 ms", "[scenario-15]")
     std::mt19937_64 random{20240904};
     for (int run = 0; run < 20'000; ++run)
     {
-        // 90 days; above that, the double in it rounds the nanoseconds.
+        // Up to 90 days. Above that, a double can't represent the nanoseconds exactly.
         const milliseconds ttl{1 + static_cast<std::int64_t>(random() % 7'776'000'000)};
         if (drift(ttl, 0.01) != nanoseconds{ttl} / 100 + 2ms)
         {
@@ -103,17 +103,15 @@ TEST_CASE("validity never exceeds ttl - elapsed - drift", "[scenario-14][scenari
     CHECK(kept == 50'000);
 }
 
-TEST_CASE(
-    "validity is a function of the times it is given: whoever sets the wall clock can't reach it",
-    "[scenario-14]")
+TEST_CASE("validity depends on the given times only, not on the wall clock", "[scenario-14]")
 {
-    // The same round, but the machine was started at another time: nothing else enters.
+    // The same round on a machine that was started at another time: nothing else is an input.
     const clock::time_point late = boot_plus_day + std::chrono::hours{24 * 300};
     CHECK(valid_until(boot_plus_day, 10s, 0.01) - boot_plus_day == valid_until(late, 10s, 0.01) - late);
     CHECK(clock::is_steady);
 }
 
-TEST_CASE("nothing is left of a lease once its ttl is over", "[scenario-16]")
+TEST_CASE("nothing remains of a lease after its ttl", "[scenario-16]")
 {
     const milliseconds ttl = GENERATE(10ms, 1000ms, 10'000ms, 86'400'000ms);
     const clock::time_point end = valid_until(boot_plus_day, ttl, 0.01);
@@ -123,7 +121,7 @@ TEST_CASE("nothing is left of a lease once its ttl is over", "[scenario-16]")
     CHECK(remaining(end, boot_plus_day + 100 * ttl) == 0ns);
 }
 
-TEST_CASE("validity counts from the sending, however late the answers come", "[scenario-31]")
+TEST_CASE("validity counts from the time of sending, however late the answers are", "[scenario-31]")
 {
     const clock::time_point first_sent = boot_plus_day;
     const clock::time_point second_sent = first_sent + 3s;
@@ -131,11 +129,11 @@ TEST_CASE("validity counts from the sending, however late the answers come", "[s
     const clock::time_point end = valid_until(second_sent, 10s, 0.01);
     CHECK(end == second_sent + 10s - 102ms);
     CHECK(remaining(end, answered) == 8s - 102ms);
-    // The answer of the first attempt, which came at the same time, is worth what its own sending says.
+    // The first attempt was answered at the same time; its validity counts from its own time of sending.
     CHECK(remaining(valid_until(first_sent, 10s, 0.01), answered) == 5s - 102ms);
 }
 
-TEST_CASE("a quorum that comes when the validity has gone leaves none", "[scenario-33]")
+TEST_CASE("a quorum that is reached after the validity has ended leaves none", "[scenario-33]")
 {
     const clock::time_point end = valid_until(boot_plus_day, 100ms, 0.01);
     CHECK(remaining(end, boot_plus_day + 97ms - 1ns) == 1ns);
@@ -149,7 +147,7 @@ TEST_CASE("a ttl below its own drift is never valid", "[scenario-33]")
     CHECK(remaining(valid_until(boot_plus_day, 1ms, 0.01), boot_plus_day) == 0ns);
 }
 
-TEST_CASE("a time too far in the future is the last one there is")
+TEST_CASE("a time beyond the range of the clock becomes its maximum")
 {
     CHECK(later(boot_plus_day, 5ms) == boot_plus_day + 5ms);
     CHECK(later(boot_plus_day, milliseconds::max()) == clock::time_point::max());
@@ -169,14 +167,14 @@ TEST_CASE("the node timeout is a tenth of the ttl, from 1 ms to 50 ms, unless it
     CHECK(node_timeout(10s, 700ms) == 700ms);
 }
 
-TEST_CASE("a ttl that leaves a validity is no reason to complain")
+TEST_CASE("a ttl that leaves some validity is accepted")
 {
     CHECK(ttl_complaint(with_ttl(10s)).empty());
     CHECK(ttl_complaint(with_ttl(max_ttl)).empty());
     CHECK(ttl_complaint(with_ttl(max_ttl, 0.5, milliseconds{1h})).empty());
 }
 
-TEST_CASE("the complaint about a ttl names it and the range that is allowed")
+TEST_CASE("the complaint about a ttl names it and the allowed range")
 {
     const milliseconds ttl = GENERATE(0ms, -1ms, milliseconds::min(), max_ttl + 1ms, milliseconds::max());
     const std::string text = ttl_complaint(with_ttl(ttl));
@@ -185,7 +183,7 @@ TEST_CASE("the complaint about a ttl names it and the range that is allowed")
     CHECK(contains(text, "from 5 ms to " + std::to_string(max_ttl.count()) + " ms"));
 }
 
-TEST_CASE("a ttl that node timeout and drift eat up is refused with both of them")
+TEST_CASE("a ttl consumed by node timeout and drift is refused, and the complaint names both")
 {
     const std::string text = ttl_complaint(with_ttl(50ms, 0.01, 60ms));
     INFO(text);
@@ -212,7 +210,7 @@ TEST_CASE("the smallest allowed ttl is the first that leaves a validity")
     CHECK(contains(text, "from " + std::to_string(smallest.count()) + " ms to"));
 }
 
-TEST_CASE("a min_validity is allowed up to what the ttl can leave, and refused with the range")
+TEST_CASE("a min_validity is accepted up to the most that the ttl can leave; the complaint names the range")
 {
     timing times = with_ttl(10s);
     const auto complaint = [&times](milliseconds min_validity)
@@ -231,7 +229,7 @@ TEST_CASE("a min_validity is allowed up to what the ttl can leave, and refused w
     CHECK(contains(text, "from 0 ms to 9897 ms"));
 }
 
-TEST_CASE("every ttl that is allowed leaves room for a min_validity of 0")
+TEST_CASE("every allowed ttl leaves room for a min_validity of 0")
 {
     const std::int64_t percent = GENERATE(0, 1, 50);
     for (milliseconds ttl{1}; ttl <= 200ms; ++ttl)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of the real timer under a scheduler: deadlines fire in turns of their own, not early, and in their
-// order.
+// The real timer under a scheduler: each deadline fires in a separate step, not early, and in order.
 #include "env/deadline_queue.hpp"
 #include "env/scheduler.hpp"
 #include "host.hpp"
@@ -25,7 +24,7 @@ using namespace std::chrono_literals;
 namespace asio = boost::asio;
 using env::scheduler;
 
-/// Runs until `done`, or for as long as is generous; what it was then.
+/// Runs until `done` returns true or a generous timeout expires; returns the last result of `done`.
 bool run_until(asio::io_context& io, const std::function<bool()>& done)
 {
     const clock::time_point end = clock::now() + generous;
@@ -49,7 +48,7 @@ TEST_CASE("a deadline fires, and not before its time")
     CHECK(fired >= when);
 }
 
-TEST_CASE("deadlines fire in their order, whatever the order in which they were armed")
+TEST_CASE("deadlines fire in order of their time, not of their arming")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -69,7 +68,7 @@ TEST_CASE("deadlines fire in their order, whatever the order in which they were 
     CHECK(fired == std::vector<int>{1, 2, 3});
 }
 
-TEST_CASE("an earlier deadline moves the alarm forward while it is being waited for")
+TEST_CASE("an earlier deadline moves a pending alarm forward")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -83,7 +82,7 @@ TEST_CASE("an earlier deadline moves the alarm forward while it is being waited 
     CHECK(far.armed());
 }
 
-TEST_CASE("a deadline for the past fires in a later turn, not at once")
+TEST_CASE("a deadline in the past fires in a later step, not immediately")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -94,7 +93,7 @@ TEST_CASE("a deadline for the past fires in a later turn, not at once")
     CHECK(run_until(io, [&] { return fired == 1; }));
 }
 
-TEST_CASE("a deadline that arms itself again keeps firing, and lets everything else run")
+TEST_CASE("a deadline that arms itself again keeps firing, and doesn't starve other work")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -117,7 +116,7 @@ TEST_CASE("a deadline that arms itself again keeps firing, and lets everything e
     io.stop();
 }
 
-TEST_CASE("a deadline that was disarmed doesn't fire when its alarm comes")
+TEST_CASE("a disarmed deadline doesn't fire with the alarm set for it")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -135,7 +134,7 @@ TEST_CASE("a deadline that was disarmed doesn't fire when its alarm comes")
     CHECK(run_until(io, [&] { return fired == 1; }));
 }
 
-TEST_CASE("a deadline that is moved to later fires once, at the later time")
+TEST_CASE("a deadline that is moved to a later time fires once, at that time")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -149,7 +148,7 @@ TEST_CASE("a deadline that is moved to later fires once, at the later time")
     CHECK(fired[0] >= now + 30ms);
 }
 
-TEST_CASE("after the close no alarm comes, and nothing keeps the context running")
+TEST_CASE("no alarm fires after close(), and none keeps the context running")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -163,7 +162,7 @@ TEST_CASE("after the close no alarm comes, and nothing keeps the context running
     CHECK(past.armed());
 }
 
-TEST_CASE("an alarm that has come but whose turn has not is nothing after the close")
+TEST_CASE("an alarm that has fired but wasn't processed is discarded by close()")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -175,7 +174,7 @@ TEST_CASE("an alarm that has come but whose turn has not is nothing after the cl
     CHECK(past.armed());
 }
 
-TEST_CASE("what is in flight keeps its owner alive until it is done, and no longer")
+TEST_CASE("an operation in flight keeps its owner alive until it completes")
 {
     asio::io_context io;
     auto here = started(io.get_executor());
@@ -189,7 +188,7 @@ TEST_CASE("what is in flight keeps its owner alive until it is done, and no long
     CHECK(there.expired());
 }
 
-TEST_CASE("a context that goes with an alarm under way takes the owner with it")
+TEST_CASE("destroying the context with a pending alarm destroys the owner")
 {
     std::weak_ptr<host> there;
     int fired = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of the real time and the real chance: which clock is read, and that no two processes draw the same
+// The real clock and the real source of random numbers: which clock is read, and that no two processes draw the same
 // numbers.
 #include "env/asio_environment.hpp"
 
@@ -27,25 +27,24 @@
 namespace
 {
 
-/// The clock that this thread asked for last.
+/// The clock that this thread has read last.
 thread_local clockid_t clock_that_was_read = -1;
 
-/// How many bytes the kernel gives at once, and how often a signal comes first.
+/// The most bytes that getrandom() returns per call, and how many calls a signal interrupts first.
 thread_local std::size_t most_at_once = std::numeric_limits<std::size_t>::max();
 thread_local int interruptions = 0;
 
 } // namespace
 
-/// Stands in front of the C library's for everything that is linked into this executable: on a machine that
-/// never slept CLOCK_BOOTTIME and CLOCK_MONOTONIC tell the same time, so what was read must be seen to be
-/// known.
+/// Replaces the C library's function for the whole executable. CLOCK_BOOTTIME and CLOCK_MONOTONIC agree on a machine
+/// that was never suspended, so the test has to see which one is read.
 extern "C" int clock_gettime(clockid_t which, timespec* value) noexcept
 {
     clock_that_was_read = which;
     return static_cast<int>(::syscall(SYS_clock_gettime, which, value));
 }
 
-/// The same, since the kernel gives everything at once until a signal comes at the wrong time.
+/// Replaces the C library's function. The kernel returns everything at once unless a signal interrupts it.
 extern "C" ssize_t getrandom(void* out, size_t length, unsigned int flags)
 {
     if (interruptions > 0)
@@ -72,7 +71,7 @@ std::chrono::nanoseconds boot_time()
     return std::chrono::seconds{value.tv_sec} + std::chrono::nanoseconds{value.tv_nsec};
 }
 
-/// What `random` gives to a child of this process, forked off now.
+/// Returns the bytes that `random` yields in a forked child.
 bytes drawn_in_child(const env::environment& outside)
 {
     std::array<int, 2> ends{};
@@ -80,7 +79,7 @@ bytes drawn_in_child(const env::environment& outside)
     {
         throw std::runtime_error{"there is no pipe"};
     }
-    // What is buffered would be written twice.
+    // The child would write buffered output a second time.
     std::fflush(nullptr);
     const pid_t child = ::fork();
     if (child == 0)
@@ -109,7 +108,7 @@ bytes drawn_in_child(const env::environment& outside)
 
 } // namespace
 
-TEST_CASE("the clock of leases goes on while the machine sleeps", "[scenario-13]")
+TEST_CASE("the lease clock keeps running while the machine is suspended", "[scenario-13]")
 {
     clock_that_was_read = -1;
     static_cast<void>(clock::now());
@@ -121,8 +120,7 @@ TEST_CASE("the clock of leases goes on while the machine sleeps", "[scenario-13]
     CHECK(clock_that_was_read == CLOCK_BOOTTIME);
 }
 
-TEST_CASE(
-    "the clock of leases tells the time since the machine was started, to the nanosecond", "[scenario-13]")
+TEST_CASE("the lease clock counts the time since boot, in nanoseconds", "[scenario-13]")
 {
     const env::asio_environment outside;
     for (int turn = 0; turn < 1000; ++turn)
@@ -137,7 +135,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("random numbers fill all of what they are asked for, also if the kernel gives less at once")
+TEST_CASE("random numbers fill the whole buffer, even if the kernel returns less at once")
 {
     const env::asio_environment outside;
     std::vector<std::byte> many(16'000);
@@ -146,7 +144,7 @@ TEST_CASE("random numbers fill all of what they are asked for, also if the kerne
     outside.random(many);
     most_at_once = std::numeric_limits<std::size_t>::max();
     CHECK(interruptions == 0);
-    // Every piece of 16 bytes is drawn: each has a chance of one in 2 to the 128th to be all zero.
+    // Every piece of 16 bytes is drawn: it is all zero with a probability of 2^-128.
     std::size_t empty_pieces = 0;
     const std::span<const std::byte> all{many};
     for (std::size_t at = 0; at < many.size(); at += 16)
@@ -160,7 +158,7 @@ TEST_CASE("random numbers fill all of what they are asked for, also if the kerne
     outside.random({});
 }
 
-TEST_CASE("no two draws are the same")
+TEST_CASE("no two draws are equal")
 {
     const env::asio_environment outside;
     std::set<bytes> different;
@@ -176,7 +174,7 @@ TEST_CASE("no two draws are the same")
 TEST_CASE("parent and children draw different numbers after a fork", "[scenario-54]")
 {
     const env::asio_environment outside;
-    // Drawn before the forks, so that a generator inside of the process would have its state by now.
+    // Drawn before the forks, so that a generator inside the process would have been seeded by now.
     bytes before{};
     outside.random(before);
     std::set<bytes> different{

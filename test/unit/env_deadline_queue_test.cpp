@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of the queue of deadlines, against a reference that is sorted anew each time.
+// The deadline queue, compared with a sorted reference.
 #include "env/deadline_queue.hpp"
 #include "probe.hpp"
 
@@ -27,7 +27,7 @@ clock::time_point at(std::int64_t nanoseconds)
     return clock::time_point{std::chrono::nanoseconds{nanoseconds}};
 }
 
-/// Deadlines in a queue, and what the reference knows of them: when each is due, if it is armed.
+/// A deadline queue and its reference: the time of each armed deadline.
 struct compared
 {
     explicit compared(std::size_t count) : expected(count)
@@ -56,7 +56,7 @@ struct compared
         return result;
     }
 
-    /// Whether the queue now says the same as the reference.
+    /// True if the queue agrees with the reference.
     bool agrees() const
     {
         for (std::size_t index = 0; index < items.size(); ++index)
@@ -69,7 +69,7 @@ struct compared
         return queue.next() == earliest().value_or(clock::time_point::max());
     }
 
-    /// Whether exactly what is due fires, the earliest first.
+    /// True if exactly the deadlines that are due fire, the earliest first.
     bool expires_rightly(clock::time_point now)
     {
         std::vector<std::size_t> due;
@@ -106,7 +106,7 @@ struct compared
 
 } // namespace
 
-TEST_CASE("the queue does what a sorted list does, over many random steps")
+TEST_CASE("the queue behaves like a sorted list over many random steps")
 {
     std::mt19937_64 random{20240907};
     compared both{40};
@@ -122,7 +122,7 @@ TEST_CASE("the queue does what a sorted list does, over many random steps")
             both.expected[index].reset();
             break;
         case 1:
-            // It goes, armed or not, and another one takes its place.
+            // Armed or not, it is destroyed and replaced.
             both.items[index] = both.make(index);
             both.expected[index].reset();
             break;
@@ -154,7 +154,7 @@ TEST_CASE("a deadline is due at its time, and not before")
     CHECK(both.fired.size() == 1);
 }
 
-TEST_CASE("arming again moves a deadline, earlier or later")
+TEST_CASE("arming again moves a deadline to an earlier or later time")
 {
     compared both{2};
     both.queue.arm(*both.items[0], at(100));
@@ -167,7 +167,7 @@ TEST_CASE("arming again moves a deadline, earlier or later")
     CHECK(both.fired == std::vector<std::size_t>{1});
 }
 
-TEST_CASE("a callback sees its deadline disarmed")
+TEST_CASE("a deadline is disarmed before its callback runs")
 {
     deadline_queue queue;
     bool armed = true;
@@ -178,7 +178,7 @@ TEST_CASE("a callback sees its deadline disarmed")
     CHECK_FALSE(armed);
 }
 
-TEST_CASE("a callback can disarm others that are due, and they don't fire")
+TEST_CASE("a callback can disarm other deadlines that are due")
 {
     deadline_queue queue;
     int others = 0;
@@ -197,7 +197,7 @@ TEST_CASE("a callback can disarm others that are due, and they don't fire")
     CHECK(queue.next() == clock::time_point::max());
 }
 
-TEST_CASE("a callback can destroy others that are due, and itself")
+TEST_CASE("a callback can destroy other deadlines that are due, and its own")
 {
     deadline_queue queue;
     int fired = 0;
@@ -217,7 +217,8 @@ TEST_CASE("a callback can destroy others that are due, and itself")
     CHECK(queue.next() == clock::time_point::max());
 }
 
-TEST_CASE("a callback that arms itself for the past waits for the next time, and holds up nobody")
+TEST_CASE(
+    "a callback that arms its deadline for the past runs again with the next expire(), and delays no other")
 {
     deadline_queue queue;
     int again = 0;
@@ -240,7 +241,7 @@ TEST_CASE("a callback that arms itself for the past waits for the next time, and
     eager.disarm();
 }
 
-TEST_CASE("what a callback arms for a time that has come waits for the next time")
+TEST_CASE("a deadline armed by a callback for a time that has passed fires with the next expire()")
 {
     deadline_queue queue;
     int news = 0;
@@ -254,7 +255,7 @@ TEST_CASE("what a callback arms for a time that has come waits for the next time
     CHECK(news == 1);
 }
 
-TEST_CASE("outside of callbacks a deadline can be armed for the past, and is due at once")
+TEST_CASE("outside of callbacks, a deadline can be armed for the past and is due at once")
 {
     compared both{1};
     both.queue.expire(at(1000));
@@ -264,7 +265,7 @@ TEST_CASE("outside of callbacks a deadline can be armed for the past, and is due
     CHECK(both.fired.size() == 1);
 }
 
-TEST_CASE("a deadline that goes takes itself out of the queue")
+TEST_CASE("a deadline that is destroyed removes itself from the queue")
 {
     compared both{3};
     for (auto& item : both.items)
@@ -277,7 +278,7 @@ TEST_CASE("a deadline that goes takes itself out of the queue")
     CHECK(both.fired == std::vector<std::size_t>{1, 2});
 }
 
-TEST_CASE("a queue that goes leaves its deadlines disarmed, and they may outlive it")
+TEST_CASE("a queue that is destroyed disarms its deadlines, which may outlive it")
 {
     auto queue = std::make_unique<deadline_queue>();
     int fired = 0;
@@ -292,7 +293,7 @@ TEST_CASE("a queue that goes leaves its deadlines disarmed, and they may outlive
     CHECK(fired == 1);
 }
 
-TEST_CASE("disarming what isn't armed does nothing")
+TEST_CASE("disarming a deadline that isn't armed has no effect")
 {
     compared both{2};
     both.queue.arm(*both.items[1], at(1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of flows and wakes: when a coroutine runs, and what is done at the end of a turn.
+// Detached tasks and async events: when a coroutine runs, and what is done at the end of a step.
 #include "env/flow.hpp"
 #include "env/scheduler.hpp"
 #include "workbench.hpp"
@@ -65,7 +65,7 @@ class counted_end final : public env::end_of_turn
 
 } // namespace
 
-TEST_CASE("a flow runs at once, and after a notification goes on later in the same turn")
+TEST_CASE("a detached task starts at once, and resumes in the step that notifies it")
 {
     workbench here;
     wake signal{here.strand};
@@ -81,7 +81,7 @@ TEST_CASE("a flow runs at once, and after a notification goes on later in the sa
     CHECK(said == lines{"flow begins", "started", "notified", "flow ends"});
 }
 
-TEST_CASE("a flow that isn't notified stays where it is")
+TEST_CASE("a detached task that isn't notified stays suspended")
 {
     workbench here;
     wake signal{here.strand};
@@ -93,7 +93,7 @@ TEST_CASE("a flow that isn't notified stays where it is")
     CHECK(said == lines{"flow begins", "flow ends"});
 }
 
-TEST_CASE("flows go on in the order in which they were notified")
+TEST_CASE("detached tasks resume in the order of their notifications")
 {
     workbench here;
     wake first{here.strand};
@@ -110,7 +110,7 @@ TEST_CASE("flows go on in the order in which they were notified")
     CHECK(said == lines{"1 begins", "2 begins", "2 ends", "1 ends"});
 }
 
-TEST_CASE("a notification before the waiting isn't lost, and several before it are one")
+TEST_CASE("a notification before the wait is kept, and several are merged into one")
 {
     workbench here;
     wake signal{here.strand};
@@ -132,7 +132,7 @@ TEST_CASE("a notification before the waiting isn't lost, and several before it a
     CHECK(woken == 3);
 }
 
-TEST_CASE("a notification that nobody waits for any more does no harm")
+TEST_CASE("a notification without a waiting task has no effect")
 {
     workbench here;
     wake signal{here.strand};
@@ -143,7 +143,7 @@ TEST_CASE("a notification that nobody waits for any more does no harm")
     CHECK(woken == 1);
 }
 
-TEST_CASE("a wake that goes after its notification and before the end of the turn takes itself out")
+TEST_CASE("an event that is destroyed between its notification and the end of the step removes itself")
 {
     workbench here;
     lines said;
@@ -162,7 +162,7 @@ TEST_CASE("a wake that goes after its notification and before the end of the tur
     CHECK(said == lines{"flow begins"});
 }
 
-TEST_CASE("what is due at the end of a turn is done once in it, behind the coroutines, until nothing is left")
+TEST_CASE("end-of-step work runs once per step, after the coroutines, and is repeated until none is left")
 {
     workbench here;
     wake signal{here.strand};

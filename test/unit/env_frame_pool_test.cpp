@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of the memory for coroutine frames.
+// The memory pool for coroutine frames.
 #include "env/frame_pool.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -30,7 +30,7 @@ bool is_aligned(const void* block)
 
 } // namespace
 
-TEST_CASE("what one frame gives back the next one of its size takes")
+TEST_CASE("a block that was given back is reused for the next frame of its size")
 {
     frame_pool pool;
     void* first = pool.take(300);
@@ -46,7 +46,7 @@ TEST_CASE("what one frame gives back the next one of its size takes")
     frame_pool::give_back(second);
 }
 
-TEST_CASE("a block isn't given to a frame that it is too small for")
+TEST_CASE("a block isn't reused for a frame that doesn't fit")
 {
     frame_pool pool;
     void* small = pool.take(100);
@@ -60,7 +60,7 @@ TEST_CASE("a block isn't given to a frame that it is too small for")
     frame_pool::give_back(small_again);
 }
 
-TEST_CASE("blocks of every size are aligned, apart from each other and as large as they were asked for")
+TEST_CASE("blocks of every size are aligned, disjoint, and as large as requested")
 {
     frame_pool pool;
     std::vector<std::pair<unsigned char*, std::size_t>> taken;
@@ -84,7 +84,7 @@ TEST_CASE("blocks of every size are aligned, apart from each other and as large 
     CHECK(overwritten == 0);
 }
 
-TEST_CASE("over a long run no more blocks are made than were out at once")
+TEST_CASE("over a long run, no more blocks are allocated than were in use at once")
 {
     frame_pool pool;
     std::mt19937_64 random{20240908};
@@ -111,7 +111,7 @@ TEST_CASE("over a long run no more blocks are made than were out at once")
     }
 }
 
-TEST_CASE("blocks find their own pool")
+TEST_CASE("a block returns to the pool that it came from")
 {
     frame_pool left;
     auto right = std::make_unique<frame_pool>();
@@ -119,7 +119,7 @@ TEST_CASE("blocks find their own pool")
     void* of_right = right->take(10);
     frame_pool::give_back(of_left);
     frame_pool::give_back(of_right);
-    // If they were mixed up, this would free what `left` still has.
+    // If they were mixed up, this would free memory that belongs to `left`.
     right.reset();
     void* again = left.take(10);
     CHECK(again == of_left);

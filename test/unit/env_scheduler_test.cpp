@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Turns: one at a time, on whatever thread; and what is told behind them.
+// Steps of the scheduler, one at a time on any thread, and the completions delivered after them.
 #include "env/scheduler.hpp"
 #include "host.hpp"
 
@@ -35,7 +35,7 @@ using env::scheduler;
 using namespace std::chrono_literals;
 using words = std::vector<std::string>;
 
-/// What a connection does at the end of a turn: it writes.
+/// Counts its ends of a step, at which a connection writes.
 struct writer final : env::end_of_turn
 {
     void on_end_of_turn() override { ++writes; }
@@ -45,7 +45,7 @@ struct writer final : env::end_of_turn
 
 } // namespace
 
-TEST_CASE("what is due at the end of a turn waits for those that are ready, where more is expected")
+TEST_CASE("end-of-step work waits for the handlers that are ready, if more are expected")
 {
     const bool more = GENERATE(false, true);
     CAPTURE(more);
@@ -63,15 +63,14 @@ TEST_CASE("what is due at the end of a turn waits for those that are ready, wher
     }
     io.run();
     CHECK(link.writes == (more ? 1 : 3));
-    // And again.
+    // A second run behaves alike.
     io.restart();
     asio::post(io, here->strand.bind(say_something));
     io.run();
     CHECK(link.writes == (more ? 2 : 4));
 }
 
-TEST_CASE(
-    "what a thread brings while another one is in a turn is done behind that turn, and there", "[threads]")
+TEST_CASE("a step requested by another thread during a step runs after it, on its thread", "[threads]")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -85,7 +84,7 @@ TEST_CASE(
                 done_by = std::this_thread::get_id();
                 order.emplace_back("second");
             };
-            // It doesn't wait.
+            // turn() returns without waiting.
             std::thread{[&] { here->strand.turn(second); }}.join();
             order.emplace_back("first");
         });
@@ -93,7 +92,7 @@ TEST_CASE(
     CHECK(done_by == std::this_thread::get_id());
 }
 
-TEST_CASE("a turn that is begun inside of another one is done behind that")
+TEST_CASE("a step that is started inside another one runs after it")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -107,12 +106,12 @@ TEST_CASE("a turn that is begun inside of another one is done behind that")
     CHECK(order == words{"outer", "inner"});
 }
 
-TEST_CASE("turns come one after the other, however many threads bring them", "[threads]")
+TEST_CASE("steps never overlap, however many threads request them", "[threads]")
 {
     constexpr int turns = 20'000;
     asio::thread_pool threads{4};
     const auto here = started(threads.get_executor());
-    int count = 0; // Of one thread at a time. Nothing but the turns puts the threads in order.
+    int count = 0; // Not atomic: nothing but the scheduler orders the threads.
     std::atomic<int> at_once = 0;
     std::atomic<bool> alone = true;
     for (int each = 0; each < turns; ++each)
@@ -135,7 +134,7 @@ TEST_CASE("turns come one after the other, however many threads bring them", "[t
     CHECK(count == turns);
 }
 
-TEST_CASE("what one thread calls for is done in that order, however many threads do it", "[threads]")
+TEST_CASE("the calls of one thread run in their order, however many threads execute them", "[threads]")
 {
     constexpr int calls = 20'000;
     asio::thread_pool threads{4};
@@ -158,7 +157,7 @@ TEST_CASE("what one thread calls for is done in that order, however many threads
     CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST_CASE("a call on a thread of the executor's comes behind those that wait")
+TEST_CASE("a call on a thread of the executor runs after the steps that wait")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -175,7 +174,7 @@ TEST_CASE("a call on a thread of the executor's comes behind those that wait")
     CHECK(order == words{"first", "second", "went on"});
 }
 
-TEST_CASE("a handler that is bound is a turn, and keeps the owner alive until then")
+TEST_CASE("a bound handler runs as a step, and keeps the owner alive until then")
 {
     std::weak_ptr<host> there;
     std::optional<bool> alive;
@@ -191,7 +190,7 @@ TEST_CASE("a handler that is bound is a turn, and keeps the owner alive until th
     CHECK(there.expired());
 }
 
-TEST_CASE("what is told to the outside is told behind the turn, when others may be taken")
+TEST_CASE("a completion is delivered after the step, when another step may begin")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -211,7 +210,7 @@ TEST_CASE("what is told to the outside is told behind the turn, when others may 
     CHECK(order == words{"turn", "told", "another turn", "went on"});
 }
 
-TEST_CASE("what is told together goes on together: what it leads to goes out at once")
+TEST_CASE("completions delivered together share the end of the step that they lead to")
 {
     const int told = GENERATE(1, 2, 3);
     CAPTURE(told);
@@ -222,7 +221,7 @@ TEST_CASE("what is told together goes on together: what it leads to goes out at 
     const auto begin_something_new = [&]
     {
         here->strand.enter([&] { here->strand.at_end_of_turn(link); });
-        // Not before the last one, and then at once.
+        // Not before the last completion, and then at once.
         CHECK(link.writes == (++begun == told ? 1 : 0));
     };
     auto all_come_to_their_end = [&]
@@ -237,7 +236,7 @@ TEST_CASE("what is told together goes on together: what it leads to goes out at 
     CHECK(link.writes == 1);
 }
 
-TEST_CASE("what a call of the user's leads to at once is told later: not inside of the call")
+TEST_CASE("a completion is never delivered inside the call that started its operation")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -258,11 +257,11 @@ TEST_CASE("what a call of the user's leads to at once is told later: not inside 
             });
         inside = false;
     };
-    SECTION("on a thread of the executor's, where the turn is taken inside of it")
+    SECTION("on a thread of the executor, where the step runs inside the call")
     {
         asio::post(io, call);
     }
-    SECTION("on another one")
+    SECTION("on another thread")
     {
         call();
         CHECK_FALSE(seen);
@@ -271,7 +270,7 @@ TEST_CASE("what a call of the user's leads to at once is told later: not inside 
     CHECK(seen);
 }
 
-TEST_CASE("what one turn tells waits for no other: each has a handler of its own", "[threads]")
+TEST_CASE("a completion does not wait for those of other operations", "[threads]")
 {
     asio::thread_pool threads{2};
     const auto here = started(threads.get_executor());
@@ -289,7 +288,7 @@ TEST_CASE("what one turn tells waits for no other: each has a handler of its own
     threads.wait();
 }
 
-TEST_CASE("nothing is told once the context was stopped")
+TEST_CASE("no completion is delivered once the context is stopped")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -314,7 +313,7 @@ TEST_CASE("nothing is told once the context was stopped")
     CHECK(told_so_far == 2);
 }
 
-TEST_CASE("a thread that makes the turns of others comes back, however many there are")
+TEST_CASE("a thread that runs the steps of others returns to its own work, however many there are")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -331,26 +330,26 @@ TEST_CASE("a thread that makes the turns of others comes back, however many ther
     here->strand.post(again);
     bool told_of_it = false;
     here->strand.post([&] { here->strand.after_turn([&] { told_of_it = true; }); });
-    // Behind the first handlers, those of others have their time.
+    // Posted by a posted handler, so it runs after the scheduler's first handler.
     asio::post(io, [&] { asio::post(io, [&] { stop = told_of_it; }); });
     io.run();
     CHECK(stop);
     CHECK(turns < endless);
 }
 
-TEST_CASE("a turn that waits may have the last hold on its owner")
+TEST_CASE("a waiting step may hold the last reference to its owner")
 {
     asio::io_context io;
     auto here = started(io.get_executor());
     const std::weak_ptr<host> there = here;
     env::scheduler& strand = here->strand;
-    // As an operation of several steps does: each takes the handler along into the next.
+    // As an operation of several steps does: each moves the handler into the next.
     strand.turn([&strand, owner = std::move(here)]() mutable
                 { strand.turn([owner = std::move(owner)] { CHECK(owner); }); });
     CHECK(there.expired());
 }
 
-TEST_CASE("turns that wait when their context goes are forgotten, with what they keep")
+TEST_CASE("destroying the context discards waiting steps, with what they own")
 {
     std::weak_ptr<host> there;
     auto io = std::make_unique<asio::io_context>();
@@ -362,7 +361,7 @@ TEST_CASE("turns that wait when their context goes are forgotten, with what they
             {
                 for (int each = 0; each < 1000; ++each)
                 {
-                    // As a handler's would, each of them keeps its owner.
+                    // Each keeps its owner alive, as the handler of an operation does.
                     here->strand.turn([here] {});
                 }
             });
@@ -372,7 +371,7 @@ TEST_CASE("turns that wait when their context goes are forgotten, with what they
     CHECK(there.expired());
 }
 
-TEST_CASE("a handler that throws takes nothing from the others, and no turn")
+TEST_CASE("a handler that throws affects neither other handlers nor later steps")
 {
     asio::io_context io;
     const auto here = started(io.get_executor());
@@ -395,7 +394,7 @@ TEST_CASE("a handler that throws takes nothing from the others, and no turn")
     CHECK(order.back() == "turn");
 }
 
-TEST_CASE("an executor runs things at once on the threads of its own context only, and only if it may block")
+TEST_CASE("an executor runs a function at once only on a thread of its context, and only if it may block")
 {
     asio::io_context io;
     asio::io_context other;

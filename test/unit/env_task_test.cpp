@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of tasks, and of the frames of coroutines: that they go with whatever they hold, however they end.
+// Tasks and coroutine frames: they are destroyed with everything they hold, however they end.
 #include "env/flow.hpp"
 #include "env/scheduler.hpp"
 #include "workbench.hpp"
@@ -21,7 +21,7 @@ using env::scheduler;
 using env::task;
 using env::wake;
 
-/// Counts those of its kind that are there.
+/// Counts its instances.
 struct guest
 {
     explicit guest(int& count) noexcept : count_{count} { ++count_; }
@@ -73,7 +73,7 @@ flow make_task_only(scheduler& strand, wake& signal, int& guests)
     co_await signal;
 }
 
-// Without variables of their own: what g++ 12.1 and 12.2 are known to get wrong.
+// Without local variables: g++ 12.1 and 12.2 are known to miscompile these.
 flow bare_flow(scheduler&, wake& signal, int& ended)
 {
     co_await signal;
@@ -97,7 +97,7 @@ flow bare_awaiter(scheduler& strand, wake& signal, int& sum)
     sum += co_await bare_ready_task(strand);
 }
 
-/// An owner that leads to its scheduler, as connections and operations do; its coroutines are members.
+/// Has the scheduler as a member, as connections and operations do; its coroutines are members, too.
 class owner
 {
   public:
@@ -125,7 +125,7 @@ class owner
 
 } // namespace
 
-TEST_CASE("a task runs when it is awaited and gives its result, through several of them")
+TEST_CASE("a task runs when it is awaited and passes its result on, through several levels")
 {
     workbench here;
     wake signal{here.strand};
@@ -141,7 +141,7 @@ TEST_CASE("a task runs when it is awaited and gives its result, through several 
     CHECK(guests == 0);
 }
 
-TEST_CASE("a task can give what can only be moved")
+TEST_CASE("a task can return a move-only type")
 {
     workbench here;
     int result = 0;
@@ -149,7 +149,7 @@ TEST_CASE("a task can give what can only be moved")
     CHECK(result == 7);
 }
 
-TEST_CASE("a task that is never awaited never begins, and goes with its owner")
+TEST_CASE("a task that is never awaited never starts, and is destroyed with its owner")
 {
     workbench here;
     wake signal{here.strand};
@@ -160,7 +160,7 @@ TEST_CASE("a task that is never awaited never begins, and goes with its owner")
     CHECK(guests == 0);
 }
 
-TEST_CASE("flows and tasks can be members of what leads to the scheduler")
+TEST_CASE("detached tasks and tasks can be members of a class that has the scheduler")
 {
     workbench here;
     owner member{here.strand};
@@ -170,7 +170,7 @@ TEST_CASE("flows and tasks can be members of what leads to the scheduler")
     CHECK(result == 42);
 }
 
-TEST_CASE("destroying the flows destroys what is suspended in them, tasks and their guests too")
+TEST_CASE("destroying the detached tasks destroys the tasks that are suspended in them, with their variables")
 {
     workbench here;
     wake signal{here.strand};
@@ -187,7 +187,7 @@ TEST_CASE("destroying the flows destroys what is suspended in them, tasks and th
     CHECK(guests == 0);
 }
 
-TEST_CASE("a scheduler that goes destroys its flows")
+TEST_CASE("a scheduler destroys its detached tasks")
 {
     int result = 0;
     int guests = 0;
@@ -200,7 +200,7 @@ TEST_CASE("a scheduler that goes destroys its flows")
     CHECK(guests == 0);
 }
 
-TEST_CASE("a flow that has ended isn't destroyed once more")
+TEST_CASE("a detached task that has ended isn't destroyed twice")
 {
     workbench here;
     wake signal{here.strand};
@@ -214,7 +214,7 @@ TEST_CASE("a flow that has ended isn't destroyed once more")
     CHECK(guests == 0);
 }
 
-TEST_CASE("coroutines without variables of their own run to their end")
+TEST_CASE("coroutines without local variables run to their end")
 {
     workbench here;
     wake signal{here.strand};
@@ -232,7 +232,7 @@ TEST_CASE("coroutines without variables of their own run to their end")
     CHECK(sum == 11);
 }
 
-TEST_CASE("coroutines without variables of their own can be destroyed where they are suspended")
+TEST_CASE("coroutines without local variables can be destroyed while they are suspended")
 {
     workbench here;
     int ended = 0;

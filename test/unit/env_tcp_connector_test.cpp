@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Names with several addresses: one after the other is tried, and one that hangs costs its share of the time. Names that
-// hang: each delays only itself.
+// Names with several addresses: they are tried one after the other, and one that hangs uses up its share of the time. A
+// name lookup that hangs delays only itself.
 #include "env/asio_environment.hpp"
 #include "env/scheduler.hpp"
 #include "env/tcp_connector.hpp"
@@ -33,15 +33,15 @@
 namespace
 {
 
-/// What the tests' own resolver knows. Its threads outlive a test.
+/// The state of the test's own resolver. Its threads outlive a test.
 struct fake_resolver
 {
     std::mutex mutex;
     std::condition_variable changed;
-    std::map<std::string, std::string> leads_to; // A name, and what is looked up in its place.
+    std::map<std::string, std::string> leads_to; // The name that is looked up instead.
     std::set<std::string> hanging;
     std::map<std::string, int> calls;
-    sigset_t mask{}; // Of the last thread that called.
+    sigset_t mask{}; // Of the last calling thread.
 };
 
 fake_resolver& resolver()
@@ -58,7 +58,7 @@ void let_name_lead_to(const std::string& name, const std::string& other)
 
 } // namespace
 
-/// Stands before the C library's: the one place where a test can say where a name leads, and when.
+/// Replaces the C library's function, so that a test decides where a name leads, and when.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
 {
     static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
@@ -95,8 +95,8 @@ tcp::endpoint endpoint_of(int port)
     return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
 }
 
-/// A name that leads to 127.0.0.1, and hangs while this lives. Each is another: the thread of an earlier one may be there
-/// still.
+/// A name that resolves to 127.0.0.1, and hangs while this object exists. Each name is unique, because the thread of an
+/// earlier one may still be running.
 class hanging_name
 {
   public:
@@ -135,14 +135,14 @@ class hanging_name
     std::string name_;
 };
 
-/// A port where connecting hangs: its queue of connections is full, and nobody takes any.
+/// A port on which connecting hangs: the queue of its listener is full, and no connection is accepted.
 class hanging_port
 {
   public:
     hanging_port()
     {
         ::listen(listening_.socket.get(), 0);
-        // Connections that succeed take what room there is, whatever the kernel makes of a length of 0.
+        // Fills the queue with connections, whatever length the kernel makes of 0.
         bool hangs = false;
         while (!hangs)
         {
@@ -153,7 +153,7 @@ class hanging_port
             to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
             ::connect(client.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
             pollfd connected{client.get(), POLLOUT, 0};
-            // On loopback a connect that can succeed has succeeded when it returns.
+            // On loopback, a connect() that can succeed has done so when it returns.
             hangs = ::poll(&connected, 1, 50) == 0;
             clients_.push_back(std::move(client));
         }
@@ -213,7 +213,7 @@ class attempt
                 socket().close(ignored);
             });
     }
-    /// What it ended with; fails the test if it doesn't end.
+    /// Returns the result of the attempt; fails the test if there is none in time.
     error_code result()
     {
         REQUIRE(ends());
@@ -238,7 +238,7 @@ class attempt
 
 } // namespace
 
-TEST_CASE("an address that refuses makes way for the next")
+TEST_CASE("an address that refuses is followed by the next")
 {
     const listener good = listen_on_loopback();
     attempt one;
@@ -247,27 +247,27 @@ TEST_CASE("an address that refuses makes way for the next")
     CHECK(one.socket().remote_endpoint() == endpoint_of(good.port));
 }
 
-TEST_CASE("an address that hangs costs its share of the time, and not more")
+TEST_CASE("an address that hangs uses up its share of the time only")
 {
     const hanging_port hung;
     const listener good = listen_on_loopback();
     attempt one;
     const clock::time_point began = clock::now();
-    // Of three, it is the first: a third of the time is its own.
+    // The first of three has a third of the time.
     one.begin({hung.endpoint(), endpoint_of(free_port()), endpoint_of(good.port)}, 3s);
     CHECK_FALSE(one.result());
     CHECK(one.socket().remote_endpoint() == endpoint_of(good.port));
     CHECK(clock::now() - began >= 1s);
 }
 
-TEST_CASE("when no address answers, the last one's error is told")
+TEST_CASE("if no address answers, the error of the last one is returned")
 {
     attempt one;
     one.begin({endpoint_of(free_port()), endpoint_of(free_port())}, 20s);
     CHECK(one.result() == asio::error::connection_refused);
 }
 
-TEST_CASE("an attempt that is closed ends with operation_aborted, and tries no further address")
+TEST_CASE("closing an attempt ends it with operation_aborted, and no further address is tried")
 {
     const hanging_port hung;
     const listener good = listen_on_loopback();
@@ -279,7 +279,7 @@ TEST_CASE("an attempt that is closed ends with operation_aborted, and tries no f
     CHECK_FALSE(one.socket().is_open());
 }
 
-TEST_CASE("a name is looked up anew at each connect, so one that has moved is found")
+TEST_CASE("a name is resolved again at each connect, so that a new address is found")
 {
     const listener first = listen_on_loopback();
     const std::string name = "master.moving.invalid";
@@ -289,16 +289,16 @@ TEST_CASE("a name is looked up anew at each connect, so one that has moved is fo
     CHECK_FALSE(before.result());
     CHECK(before.socket().remote_endpoint().address() == asio::ip::make_address("127.0.0.1"));
 
-    // All of 127.0.0.0/8 is this machine's, but the listener's is the one address.
+    // All of 127.0.0.0/8 is local, but the listener has only one address.
     let_name_lead_to(name, "127.0.0.2");
     attempt after{name, first.port};
     after.begin_with_name(20s);
     CHECK(after.result() == asio::error::connection_refused);
 }
 
-TEST_CASE("a name without any address ends with the resolver's error")
+TEST_CASE("a name without an address ends with the resolver's error")
 {
-    // Nobody has it: RFC 6761 keeps this ending free.
+    // RFC 6761 reserves this top-level domain: the name doesn't exist.
     attempt one{"no-such-host.invalid", 6379};
     one.begin_with_name(20s);
     CHECK(one.result());
@@ -319,7 +319,8 @@ TEST_CASE("a name that hangs delays no other", "[resolver][threads]")
 }
 
 TEST_CASE(
-    "the application resolves while a master's name hangs in the same io_context", "[resolver][threads]")
+    "the application resolves names while a master's name hangs in the same io_context",
+    "[resolver][threads]")
 {
     const listener good = listen_on_loopback();
     const hanging_name hung;
@@ -335,7 +336,7 @@ TEST_CASE(
     CHECK(resolved == error_code{});
 }
 
-TEST_CASE("a name that hangs is asked for once, and all who want it share the answer", "[resolver][threads]")
+TEST_CASE("a name that hangs is looked up once, and all attempts share the answer", "[resolver][threads]")
 {
     const listener good = listen_on_loopback();
     hanging_name hung;
@@ -355,14 +356,14 @@ TEST_CASE("a name that hangs is asked for once, and all who want it share the an
     CHECK_FALSE(first.result());
     CHECK_FALSE(second.result());
     CHECK(hung.calls() == 1);
-    // One that has ended isn't joined.
+    // A lookup that has ended isn't joined: this is a new one.
     attempt later{hung.name(), good.port};
     later.begin_with_name(60s);
     CHECK_FALSE(later.result());
     CHECK(hung.calls() == 2);
 }
 
-TEST_CASE("a name that hangs can be given up at once, and its io_context destroyed", "[resolver][threads]")
+TEST_CASE("a lookup that hangs can be abandoned at once, and its io_context destroyed", "[resolver][threads]")
 {
     hanging_name hung;
     {
@@ -371,7 +372,7 @@ TEST_CASE("a name that hangs can be given up at once, and its io_context destroy
         hung.wait_for_call();
         closed.close();
         CHECK(closed.result() == asio::error::operation_aborted);
-        // Nothing keeps run() from returning.
+        // The lookup doesn't keep run() from returning.
         CHECK(closed.io().run_for(patience) == 0);
         CHECK(closed.io().stopped());
     }
@@ -379,7 +380,7 @@ TEST_CASE("a name that hangs can be given up at once, and its io_context destroy
         attempt destroyed{hung.name(), 6379};
         destroyed.begin_with_name(60s);
     }
-    // The answer comes when nothing is left that it could be given to.
+    // The answer arrives when its receiver no longer exists.
     hung.release();
 }
 
@@ -396,7 +397,7 @@ TEST_CASE("run() doesn't return while a name is being resolved", "[resolver][thr
     CHECK_FALSE(one.result());
 }
 
-TEST_CASE("a resolver's thread takes no signal of the application", "[resolver]")
+TEST_CASE("a resolver's thread handles no signal of the application", "[resolver]")
 {
     const listener good = listen_on_loopback();
     let_name_lead_to("healthy.invalid", "127.0.0.1");
@@ -413,14 +414,14 @@ TEST_CASE("a resolver's thread takes no signal of the application", "[resolver]"
     CHECK(sigismember(&own, SIGTERM) == 0);
 }
 
-TEST_CASE("as many names hang at once as are allowed, and a further one is refused", "[resolver][threads]")
+TEST_CASE("the number of names that hang is limited, and a further one is refused", "[resolver][threads]")
 {
     std::vector<std::unique_ptr<hanging_name>> hung;
     std::vector<std::unique_ptr<attempt>> waiting;
     for (std::size_t count = 0; count < env::name_lookup::max_in_progress; ++count)
     {
         hung.push_back(std::make_unique<hanging_name>());
-        // Threads of the tests before may still be there: until they have ended there is less room.
+        // Threads of earlier tests may still be running: until they have ended, the limit is reached earlier.
         std::unique_ptr<attempt> one;
         do
         {
@@ -451,7 +452,7 @@ TEST_CASE("as many names hang at once as are allowed, and a further one is refus
     CHECK_FALSE(accepted.result());
 }
 
-TEST_CASE("a forked process looks up again what hangs in its parent", "[resolver]")
+TEST_CASE("a forked process repeats a lookup that hangs in its parent", "[resolver]")
 {
     const listener good = listen_on_loopback();
     hanging_name hung;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What connections over TLS never do, shown against OpenSSL's own server without a network.
+// What TLS connections refuse, shown with OpenSSL's own server and without a network.
 #include "env/tls_context.hpp"
 
 #include "support/certificates.hpp"
@@ -26,7 +26,7 @@ struct freed
     void operator()(SSL* one) const { SSL_free(one); }
 };
 
-/// A client with the library's settings, and a server, which speaks TLS 1.2: a pair of buffers is between them.
+/// A client with the library's settings and a TLS 1.2 server, connected by a pair of buffers.
 class conversation
 {
   public:
@@ -49,7 +49,7 @@ class conversation
 
     SSL* client() const { return client_.get(); }
     SSL* server() const { return server_.get(); }
-    /// Each side does what it can, until neither has anything to say.
+    /// Runs both sides until neither has anything to send.
     void go_on()
     {
         std::array<char, 64> ignored{};
@@ -60,7 +60,7 @@ class conversation
         }
     }
     bool shaken() const { return SSL_is_init_finished(client()) == 1 && SSL_is_init_finished(server()) == 1; }
-    /// What the client ended its last handshake with.
+    /// The Finished message of the client's last handshake.
     std::string finished() const
     {
         std::array<char, 64> bytes{};
@@ -79,7 +79,7 @@ class conversation
 
 } // namespace
 
-TEST_CASE("a server that asks for a renegotiation doesn't get one", "[tls][scenario-93]")
+TEST_CASE("a server's request for renegotiation is refused", "[tls][scenario-93]")
 {
     conversation one{{}};
     one.go_on();

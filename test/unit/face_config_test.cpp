@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of which options of a manager are refused, and with which words.
+// Which manager options are refused, and with which message.
 #include "manager/config_check.hpp"
 
 #include <redlock/error.hpp>
@@ -23,7 +23,7 @@ namespace
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-/// What `check` says to these options; empty if nothing.
+/// Returns the complaint of `check`; empty if it accepts the options.
 std::pair<error_code, std::string> complaint(const config& options)
 {
     try
@@ -80,20 +80,20 @@ const std::vector<duration_option> durations{
 
 } // namespace
 
-TEST_CASE("the defaults with one master and with the most masters are accepted")
+TEST_CASE("the defaults are accepted with one master and with the maximum number")
 {
     CHECK(complaint(one_master()).second.empty());
     CHECK(complaint({.masters = numbered(2)}).second.empty());
     CHECK(complaint({.masters = numbered(max_masters)}).second.empty());
 }
 
-TEST_CASE("no masters and too many masters are refused")
+TEST_CASE("an empty list of masters and one that is too long are refused")
 {
     check_refused({}, "there are no masters", "there must be 1 to 31");
     check_refused({.masters = numbered(32)}, "there are 32 masters", "there must be 1 to 31");
 }
 
-TEST_CASE("the same server given twice is refused, however it is written")
+TEST_CASE("the same server given twice is refused, however it is spelled")
 {
     const std::vector<std::pair<master, master>> same{
         {"redis://10.0.0.1", "redis://10.0.0.1:6379"},
@@ -116,7 +116,7 @@ TEST_CASE("the same server given twice is refused, however it is written")
     }
 }
 
-TEST_CASE("different servers aren't taken for the same")
+TEST_CASE("different servers aren't mistaken for the same one")
 {
     const std::vector<std::pair<master, master>> different{
         {"redis://10.0.0.1:6379", "redis://10.0.0.1:6380"},
@@ -162,7 +162,7 @@ TEST_CASE("durations are accepted from 1 ms to an hour")
     }
 }
 
-TEST_CASE("a smallest delay above the longest one is refused")
+TEST_CASE("a minimum delay above the maximum is refused")
 {
     config options = one_master();
     options.retry_delay_min = 501ms;
@@ -199,7 +199,7 @@ TEST_CASE("a drift factor is refused outside of 0 to 0.5, and when it isn't a nu
     }
 }
 
-TEST_CASE("a key prefix is refused above 1 KiB, and may have any bytes in it")
+TEST_CASE("a key prefix is refused above 1 KiB, and may contain any bytes")
 {
     config options = one_master();
     options.key_prefix = std::string(1024, '\0');

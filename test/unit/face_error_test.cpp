@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of the two error categories.
+// The two error categories.
 #include <redlock/error.hpp>
 
 #include <boost/asio/error.hpp>
@@ -27,7 +27,7 @@ constexpr int last_master_errc = static_cast<int>(master_errc::command_failed);
 
 namespace generic = boost::system::errc;
 
-/// A sentence that says what happened, a colon, and what to do.
+/// Checks for a sentence that says what happened, a colon, and what to do.
 void check_sentence(const std::string& text)
 {
     INFO(text);
@@ -65,7 +65,7 @@ TEST_CASE("every error of a master says what happened and what to do")
     check_all_sentences(master_category(), first_master_errc, last_master_errc);
 }
 
-TEST_CASE("values that the categories don't know have a message too")
+TEST_CASE("values unknown to the categories have a message, too")
 {
     for (const int value : {0, -1, last_errc + 1, 1'000'000})
     {
@@ -79,7 +79,7 @@ TEST_CASE("values that the categories don't know have a message too")
     }
 }
 
-TEST_CASE("the enumerators are error codes of their own category")
+TEST_CASE("the enumerators convert to error codes of their category")
 {
     const error_code operation = errc::no_quorum;
     const error_code of_master = master_errc::timed_out;
@@ -90,12 +90,12 @@ TEST_CASE("the enumerators are error codes of their own category")
     CHECK(operation.failed());
     CHECK(operation == errc::no_quorum);
     CHECK(operation != errc::held_by_other);
-    // The same number, but of two categories.
+    // The same number in two categories.
     CHECK(error_code{errc::no_quorum}.value() == error_code{master_errc::timed_out}.value());
     CHECK(operation != of_master);
 }
 
-TEST_CASE("errors can be compared with the system's conditions where there is one")
+TEST_CASE("errors compare equal to the system's conditions where one exists")
 {
     for (const master_errc slow :
          {master_errc::timed_out, master_errc::unresponsive, master_errc::connect_timed_out})
@@ -122,7 +122,7 @@ TEST_CASE("errors can be compared with the system's conditions where there is on
     }
 }
 
-TEST_CASE("every error has a name of its own, and an unknown value has none", "[errors]")
+TEST_CASE("every error has its own name, and an unknown value has none", "[errors]")
 {
     std::set<std::string_view> different;
     const auto check = [&](std::string_view name)
@@ -163,7 +163,7 @@ namespace
 constexpr std::array all_conditions{
     condition::contended, condition::unavailable, condition::lost, condition::misuse, condition::retryable};
 
-/// The names of the conditions that an error has.
+/// Returns the names of the conditions that an error is equivalent to.
 std::string conditions_of(const error_code& error)
 {
     std::string names;
@@ -173,7 +173,7 @@ std::string conditions_of(const error_code& error)
         {
             names += (names.empty() ? "" : " ") + std::string{to_string(each)};
         }
-        // The same through the standard library's types; it has a category of its own for the system's errors.
+        // The same with the standard library's types, which have their own category for the system's errors.
         const std::error_code standard = error;
         CHECK(
             (error.category() == boost::system::system_category() || (standard == each) == (error == each)));
@@ -183,7 +183,7 @@ std::string conditions_of(const error_code& error)
 
 } // namespace
 
-TEST_CASE("every error is sorted into the conditions that callers decide by", "[errors]")
+TEST_CASE("every error maps to the conditions that callers decide by", "[errors]")
 {
     const std::map<errc, std::string> expected{
         {errc::held_by_other, "contended retryable"},
@@ -230,7 +230,7 @@ TEST_CASE("every error is sorted into the conditions that callers decide by", "[
     CHECK(std::string{condition_category().name()} == "redlock.condition");
 }
 
-TEST_CASE("the errors compare as codes of the standard library too", "[errors]")
+TEST_CASE("the errors compare equal to codes of the standard library, too", "[errors]")
 {
     const error_code own = errc::held_by_other;
     const std::error_code standard = own;

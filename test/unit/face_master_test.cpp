@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of where a master is: URLs, fields, names, what is refused and with which words.
+// The address of a master: URLs, fields, names, and which ones are refused with which message.
 #include "refusal.hpp"
 
 #include <redlock/error.hpp>
@@ -54,7 +54,7 @@ const std::vector<good_url> good_urls{
     {"UNIX:///a%20b%3fc%23@d", "unix:///a%20b%3Fc%23@d", "/a b?c#@d", 0},
 };
 
-/// A URL, and the part of the message that says what is wrong and what is right.
+/// A URL, and the part of the message that says what is wrong and what is expected.
 struct bad_url
 {
     std::string url;
@@ -142,7 +142,7 @@ const std::vector<bad_url> bad_urls{
 
 } // namespace
 
-TEST_CASE("good URLs are read part by part")
+TEST_CASE("valid URLs are parsed into their parts")
 {
     for (const good_url& expected : good_urls)
     {
@@ -158,7 +158,7 @@ TEST_CASE("good URLs are read part by part")
     }
 }
 
-TEST_CASE("a name is a URL that leads to the same place")
+TEST_CASE("a name is a URL of the same address")
 {
     for (const good_url& expected : good_urls)
     {
@@ -172,7 +172,7 @@ TEST_CASE("a name is a URL that leads to the same place")
     }
 }
 
-TEST_CASE("each malformed URL is refused with what is wrong with which part")
+TEST_CASE("a malformed URL is refused with the part that is wrong, and why")
 {
     for (const bad_url& bad : bad_urls)
     {
@@ -199,7 +199,7 @@ TEST_CASE("a refused URL is shown without user, password and query")
     CHECK(refusal_of("alice:sesame://10.0.0.1").starts_with("a master's URL can't"));
 }
 
-TEST_CASE("what isn't printable in a URL doesn't get into the message", "[scenario-51]")
+TEST_CASE("unprintable characters of a URL are kept out of the message", "[scenario-51]")
 {
     for (const std::string& url :
          {"redis://h\r\nINFO x"s, "redis://h\0x"s, "unix:///run/\r\n"s, "unix:///run/\x1b[2J"s,
@@ -214,14 +214,14 @@ TEST_CASE("what isn't printable in a URL doesn't get into the message", "[scenar
     }
 }
 
-TEST_CASE("a name has no line end in it, whatever the path", "[scenario-51]")
+TEST_CASE("a name contains no line end, whatever the path", "[scenario-51]")
 {
     const master odd{unix_address{.path = "/run/a\r\n\x1b b%?#\xff"}};
     CHECK(odd.name() == "unix:///run/a%0D%0A%1B%20b%25%3F%23%FF");
     CHECK(master{odd.name()}.host() == odd.host());
 }
 
-TEST_CASE("addresses field by field are taken as they are")
+TEST_CASE("addresses given field by field are taken unchanged")
 {
     const master tcp{
         tcp_address{.host = "fe80::1", .port = 7, .username = "alice", .password = "p@ss"s, .database = 2}};
@@ -242,7 +242,7 @@ TEST_CASE("addresses field by field are taken as they are")
     CHECK(local.password().reveal() == "sesame");
 }
 
-TEST_CASE("wrong fields are refused, each with its own words")
+TEST_CASE("each invalid field is refused with its own message")
 {
     const auto has = [](const std::string& text, std::string_view part)
     {
@@ -254,7 +254,7 @@ TEST_CASE("wrong fields are refused, each with its own words")
     has(refusal_of(tcp_address{.host = "[::1]"}), "an IPv6 address without brackets");
     has(refusal_of(tcp_address{.host = "10.0.0.1:6379"}), "port, user and password are separate fields");
     has(refusal_of(tcp_address{.host = "a:b:c"}), "be an IPv6 address without brackets");
-    // What follows the % is this machine's own, and no URL can say it: the name would lead nowhere.
+    // A zone identifies an interface of this machine and can't be written in a URL, so the name would be invalid.
     has(refusal_of(tcp_address{.host = "fe80::1%eth0"}), "an IPv6 address without brackets and zone");
     has(refusal_of(tcp_address{.host = "h%eth0"}), "host 'h%eth0' can't be used");
     has(refusal_of(tcp_address{.host = "h\0"s}), "host 'h\\x00' can't be used");

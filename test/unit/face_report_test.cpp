@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of reports: what they count, what they say, and that what a server said can't break a log line.
+// Reports: their counts and texts. Text from a server can't break a log line.
 #include <redlock/report.hpp>
 
 #include <boost/asio/error.hpp>
@@ -25,7 +25,7 @@ namespace
 using namespace std::chrono_literals;
 using namespace std::string_literals;
 
-/// A report over masters 10.0.0.1, 10.0.0.2 ... with these votes.
+/// A report on masters 10.0.0.1, 10.0.0.2, ... with these votes.
 report over(operation verb, std::initializer_list<master_report> votes)
 {
     auto names = std::make_shared<report::master_names>();
@@ -83,7 +83,7 @@ std::string unescaped(std::string_view text)
 
 } // namespace
 
-TEST_CASE("a short text takes printable text as it is")
+TEST_CASE("a short text keeps printable text unchanged")
 {
     CHECK(escaped("") == "");
     CHECK(short_text{}.view().empty());
@@ -93,14 +93,14 @@ TEST_CASE("a short text takes printable text as it is")
     CHECK(escaped(" ~\"%{}") == " ~\"%{}");
 }
 
-TEST_CASE("a short text escapes line ends, NUL and everything else that isn't printable", "[scenario-51]")
+TEST_CASE("a short text escapes line ends, NUL and all other unprintable bytes", "[scenario-51]")
 {
     CHECK(escaped("a\r\nINFO all is well\r\n") == "a\\r\\nINFO all is well\\r\\n");
     CHECK(escaped("a\0b"s) == "a\\x00b");
     CHECK(escaped("\x1b[31m\t\x7f\x80\xff") == "\\x1b[31m\\x09\\x7f\\x80\\xff");
 }
 
-TEST_CASE("a short text can be escaped again and stays the same", "[scenario-51]")
+TEST_CASE("escaping a short text twice changes nothing", "[scenario-51]")
 {
     std::string all;
     for (int byte = 0; byte < 24; ++byte)
@@ -112,7 +112,7 @@ TEST_CASE("a short text can be escaped again and stays the same", "[scenario-51]
     CHECK(escaped(once) == once);
 }
 
-TEST_CASE("a short text is cut with a mark that fits, and never inside an escape", "[scenario-51]")
+TEST_CASE("a short text is truncated with a mark that fits, and never inside an escape", "[scenario-51]")
 {
     const std::string exact(short_text::capacity, 'x');
     CHECK(escaped(exact) == exact);
@@ -125,7 +125,7 @@ TEST_CASE("a short text is cut with a mark that fits, and never inside an escape
         std::string raw(random() % 130, ' ');
         for (char& one : raw)
         {
-            // No backslash: it stays as it is, and would make the test's reading of escapes ambiguous.
+            // A backslash isn't escaped, which would make the reverse ambiguous.
             one =
                 random() % 3 == 0 ? static_cast<char>(random() % 32) : static_cast<char>('a' + random() % 26);
         }
@@ -136,12 +136,12 @@ TEST_CASE("a short text is cut with a mark that fits, and never inside an escape
         REQUIRE(text.size() <= short_text::capacity);
         REQUIRE(is_printable(text));
         REQUIRE((cut ? raw.starts_with(back) && back.size() < raw.size() : back == raw));
-        // It isn't cut shorter than it must be: the next escape, 4 bytes at most, had no room.
+        // It isn't truncated more than necessary: an escape has 4 bytes at most, and the next one didn't fit.
         REQUIRE((!cut || text.size() + 4 > short_text::capacity));
     }
 }
 
-TEST_CASE("operations have words")
+TEST_CASE("every operation has a text")
 {
     CHECK(to_string(operation::acquire) == "acquire");
     CHECK(to_string(operation::extend) == "extend");
@@ -149,7 +149,7 @@ TEST_CASE("operations have words")
     CHECK(to_string(static_cast<operation>(77)) == "unknown");
 }
 
-TEST_CASE("an empty report has no votes and says so")
+TEST_CASE("an empty report has no votes, and its text shows none")
 {
     const report empty;
     CHECK(empty.masters().empty());
@@ -158,7 +158,7 @@ TEST_CASE("an empty report has no votes and says so")
     CHECK(empty.to_string() == "acquire: success");
 }
 
-TEST_CASE("a report knows its votes, names and quorum")
+TEST_CASE("a report provides its votes, names and quorum")
 {
     const report five = over(
         operation::acquire, {voted(vote::granted), voted(vote::held), voted(vote::granted),
@@ -172,7 +172,7 @@ TEST_CASE("a report knows its votes, names and quorum")
     CHECK(five.masters()[4].vote == vote::timed_out);
 }
 
-TEST_CASE("a report can be assigned anew, and keeps no vote of the last one")
+TEST_CASE("a report can be assigned again, and keeps no previous vote")
 {
     report value =
         over(operation::acquire, {voted(vote::granted), voted(vote::granted), voted(vote::granted)});
@@ -186,7 +186,7 @@ TEST_CASE("a report can be assigned anew, and keeps no vote of the last one")
     CHECK(value.masters().empty());
 }
 
-TEST_CASE("a report outlives the names it was made from")
+TEST_CASE("a report outlives the list of names it was made from")
 {
     report value = over(operation::acquire, {voted(vote::granted)});
     const report copy = value;
@@ -194,7 +194,7 @@ TEST_CASE("a report outlives the names it was made from")
     CHECK(copy.name(0) == "redis://10.0.0.1:6379");
 }
 
-TEST_CASE("the most masters fit into a report")
+TEST_CASE("a report has room for the maximum number of masters")
 {
     auto names = std::make_shared<report::master_names>(max_masters, "redis://many:1");
     report value;
@@ -203,7 +203,7 @@ TEST_CASE("the most masters fit into a report")
     CHECK(value.quorum() == 16);
 }
 
-TEST_CASE("a release was already gone if a quorum says so, and only a release")
+TEST_CASE("already_gone() is true only for a release, if a quorum of masters no longer had the key")
 {
     const auto gone = voted(vote::held);
     CHECK(over(operation::release, {gone, gone, voted(vote::granted)}).already_gone());
@@ -213,7 +213,7 @@ TEST_CASE("a release was already gone if a quorum says so, and only a release")
     CHECK_FALSE(over(operation::acquire, {gone, gone, gone}).already_gone());
 }
 
-TEST_CASE("a failed acquire is told with the reason of each master")
+TEST_CASE("the text of a failed acquire has the reason of each master")
 {
     report value = over(
         operation::acquire,
@@ -243,7 +243,7 @@ TEST_CASE("a failed acquire is told with the reason of each master")
     CHECK(out.str() == expected);
 }
 
-TEST_CASE("a success is told with its validity")
+TEST_CASE("the text of a success has the validity")
 {
     report value = over(operation::acquire, {voted(vote::granted, 200us)});
     value.validity = 9'897'900us;
@@ -253,7 +253,7 @@ TEST_CASE("a success is told with its validity")
                              "9897.9 ms\n  redis://10.0.0.1:6379: granted after 0.20 ms");
 }
 
-TEST_CASE("a release is told in its own words")
+TEST_CASE("a release has its own wording")
 {
     report value =
         over(operation::release, {voted(vote::granted, 1ms), voted(vote::held, 2ms), voted(vote::held, 3ms)});
@@ -267,7 +267,7 @@ TEST_CASE("a release is told in its own words")
     CHECK(text.find("held") == std::string::npos);
 }
 
-TEST_CASE("an extension is told in its own words")
+TEST_CASE("an extension has its own wording")
 {
     report value = over(operation::extend, {voted(vote::granted, 1ms), voted(vote::held, 2ms)});
     value.result = errc::lease_lost;
@@ -280,7 +280,7 @@ TEST_CASE("an extension is told in its own words")
     CHECK(text.find("granted") == std::string::npos);
 }
 
-TEST_CASE("an argument that was refused is told with the complaint, and without votes")
+TEST_CASE("the text of a refused argument is the complaint, without votes")
 {
     report value;
     value.result = errc::invalid_ttl;
@@ -288,7 +288,8 @@ TEST_CASE("an argument that was refused is told with the complaint, and without 
     CHECK(value.to_string() == "acquire: refused (a ttl of 0 ms can't be used: it must be from 5 ms)");
 }
 
-TEST_CASE("every result of the library has a short word in the report, and the system's have their message")
+TEST_CASE(
+    "every result of the library has a short text in the report, and those of the system have their message")
 {
     report value;
     for (int result = 1; result <= static_cast<int>(errc::invalid_config); ++result)
@@ -300,12 +301,12 @@ TEST_CASE("every result of the library has a short word in the report, and the s
     }
     value.result = boost::asio::error::operation_aborted;
     CHECK(value.to_string() == "acquire: " + value.result.message());
-    // A number that is also one of ours, of another category.
+    // The number is also one of `errc`, but the category differs.
     value.result = master_errc::timed_out;
     CHECK(value.to_string() == "acquire: " + value.result.message());
 }
 
-TEST_CASE("what a server said can't begin a line of its own in a report", "[scenario-51]")
+TEST_CASE("text from a server can't begin a new line in a report", "[scenario-51]")
 {
     const std::string said = "ERR \r\n  redis://10.0.0.9:6379: granted\0\x1b[2J"s;
     report value = over(operation::acquire, {voted(vote::failed, 1ms, master_errc::command_failed)});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests that a password gets into no message and no name, and can't be written or compared by accident.
+// A password appears in no message and no name, and can't be written or compared by accident.
 #include "refusal.hpp"
 
 #include <redlock/error.hpp>
@@ -33,7 +33,7 @@ concept has_words = requires(const T& value) { to_string(value); };
 template <class T>
 constexpr bool formattable = fmt::is_formattable<T>::value;
 
-// What these checks say of types that can be written: without it they might say no to everything.
+// Shows that the check detects types that can be written.
 static_assert(streamable<std::string> && streamable<report>);
 static_assert(formattable<std::string>);
 static_assert(has_words<vote>);
@@ -52,7 +52,7 @@ static_assert(kept_to_itself<master>);
 
 } // namespace
 
-TEST_CASE("a password is shown by the call that says so, and by nothing else", "[scenario-52]")
+TEST_CASE("a password is shown only by the call that is named for it", "[scenario-52]")
 {
     STATIC_REQUIRE(kept_to_itself<secret>);
     const secret none;
@@ -62,7 +62,7 @@ TEST_CASE("a password is shown by the call that says so, and by nothing else", "
     CHECK(given.reveal() == "sesame");
 }
 
-TEST_CASE("no malformed URL gives its password away", "[scenario-52]")
+TEST_CASE("the message about a malformed URL never contains its password", "[scenario-52]")
 {
     for (const std::string& url :
          {"redis://alice:sesame@"s,
@@ -116,7 +116,8 @@ TEST_CASE("no malformed URL gives its password away", "[scenario-52]")
     }
 }
 
-TEST_CASE("neither message nor name gives a password away after any slip of one character", "[scenario-52]")
+TEST_CASE(
+    "no message and no name contains the password after any typing error of one character", "[scenario-52]")
 {
     const std::string before = "redis://alice:";
     const std::string password = "S3same.Open";
@@ -164,7 +165,7 @@ TEST_CASE("neither message nor name gives a password away after any slip of one 
     CHECK(tried > 10'000);
 }
 
-TEST_CASE("a URL with a password in the wrong field isn't shown", "[scenario-52]")
+TEST_CASE("a URL that has a password and is in the wrong field isn't shown", "[scenario-52]")
 {
     for (const std::string& url :
          {"redis://alice:sesame@h"s, "alice:sesame@h"s, "sesame@h"s, "redis://:sesame"s})

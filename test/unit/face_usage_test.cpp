@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The ways in which users write things: masters, options, resources, tokens. Most of it is shown by compiling.
+// How users write masters, options, resources and tokens. Most of it is shown by compiling.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-// These names are the users': where the public headers had an alias for one of them in redlock, this wouldn't compile.
+// Users may have these names: an alias in a public header would make this fail to compile.
 namespace redlock::asio
 {
 inline constexpr bool is_free = true;
@@ -66,7 +66,7 @@ const std::vector<std::string> strings{first, second};
 
 } // namespace
 
-TEST_CASE("a list of masters is made from all that one would take for a list")
+TEST_CASE("a list of masters is made from ranges, arrays and text")
 {
     const std::vector<redlock::master> masters{first, second};
     const std::list<std::string_view> views{first, second};
@@ -97,7 +97,7 @@ TEST_CASE("a list of masters is made from all that one would take for a list")
     }
 }
 
-TEST_CASE("a manager is made from masters and options, on an executor or a context")
+TEST_CASE("a manager is constructed from masters and options, on an executor or a context")
 {
     boost::asio::io_context io;
     boost::asio::thread_pool pool{1};
@@ -136,7 +136,7 @@ TEST_CASE("a manager is made from masters and options, on an executor or a conte
 
 static_assert(!std::is_constructible_v<redlock::resource_name, std::nullptr_t>);
 
-TEST_CASE("a resource is named by any text, and options by their names")
+TEST_CASE("a resource is any text, and options are set by name")
 {
     boost::asio::io_context io;
     lock_manager locks{io, strings};
@@ -159,7 +159,7 @@ TEST_CASE("a resource is named by any text, and options by their names")
     CHECK(std::tuple_size_v<std::remove_const_t<decltype(later)>> == 11);
 }
 
-TEST_CASE("a body is given with every token that doesn't await, as a temporary that owns something")
+TEST_CASE("every token that starts at once accepts a temporary body that owns something")
 {
     boost::asio::io_context io;
     lock_manager locks{io, strings};
@@ -178,19 +178,19 @@ TEST_CASE("a body is given with every token that doesn't await, as a temporary t
     CHECK(future.valid());
     boost::asio::any_completion_handler<void(std::exception_ptr, int)> erased{[](std::exception_ptr, int) {}};
     locks.async_with_lock("r", keeping, body(), std::move(erased));
-    // What waits for co_await needs one with a name.
+    // Tokens that start the operation later need a body that outlives the call.
     auto named = body();
     const auto awaited = locks.async_with_lock("r", keeping, std::ref(named));
     const auto deferred = locks.async_with_lock("r", keeping, std::ref(named), boost::asio::deferred);
     CHECK(redlock::asio::is_free);
 }
 
-TEST_CASE("what is moved to itself stays as it is")
+TEST_CASE("moving an object to itself leaves it unchanged")
 {
     boost::asio::io_context io;
     lock_manager locks{io, strings};
     lock_manager& same = locks;
     locks = std::move(same);
-    // A manager that had gone would have the system's executor.
+    // A moved-from manager would return the system executor.
     CHECK(locks.get_executor() == io.get_executor());
 }

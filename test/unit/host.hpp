@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A scheduler with the real environment, as a manager has it, and how long a test waits for it at most.
+// A scheduler with the real environment, as a manager has it, and the timeout of the tests that use it.
 #pragma once
 
 #include "env/asio_environment.hpp"
@@ -14,7 +14,7 @@
 namespace redlock::test
 {
 
-/// Far more than any machine needs; a test that gets there has failed.
+/// Far more than any machine needs: a test that waits this long has failed.
 constexpr std::chrono::seconds generous{30};
 
 struct host
@@ -25,7 +25,7 @@ struct host
     env::scheduler strand;
 };
 
-/// What is in flight there keeps it alive.
+/// Operations in flight keep it alive.
 inline std::shared_ptr<host> started(boost::asio::any_io_executor executor)
 {
     auto one = std::make_shared<host>(std::move(executor));

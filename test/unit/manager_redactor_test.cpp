@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a server said, without the passwords that it may repeat.
+// Server messages with the passwords that they repeat blanked out.
 #include "manager/redactor.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -32,25 +32,25 @@ redactor knowing(std::initializer_list<std::string> passwords)
 
 } // namespace
 
-TEST_CASE("a server's words are shown as they are where there is no password", "[secrets]")
+TEST_CASE("a server's message without a password is unchanged", "[secrets]")
 {
     CHECK(shown(knowing({""}), "ERR what's 'this'\n") == "ERR what's 'this'\\n");
     CHECK(shown(knowing({"sesame"}), "ERR what's this") == "ERR what's this");
     CHECK(shown(knowing({"sesame"}), "").empty());
 }
 
-TEST_CASE("a password that a server repeats is blanked out", "[secrets]")
+TEST_CASE("a password in a server's message is blanked out", "[secrets]")
 {
     const redactor one = knowing({"sesame-open"});
     CHECK(shown(one, "sesame-open") == "***");
     CHECK(shown(one, "'AUTH' 'sesame-open' and sesame-open") == "'AUTH' '***' and ***");
     CHECK(shown(one, "sesame-opensesame-open") == "******");
-    // Enough of its beginning, whatever follows.
+    // A long enough prefix counts as the password, whatever follows it.
     CHECK(shown(one, "it begins with 'sesame-o', they say") == "it begins with '***', they say");
     CHECK(shown(one, "sesame is a plant") == "sesame is a plant");
 }
 
-TEST_CASE("a password that a server cut off is blanked out", "[secrets]")
+TEST_CASE("a password that a server truncated is blanked out", "[secrets]")
 {
     const redactor one = knowing({"sesame-open"});
     for (const std::string cut : {"ses", "sesam", "sesame-", "sesame-o", "sesame-ope"})
@@ -61,7 +61,7 @@ TEST_CASE("a password that a server cut off is blanked out", "[secrets]")
         CHECK(shown(one, "beginning with: " + cut + "...") == "beginning with: ***...");
     }
     CHECK(shown(one, "no such key, yes") == "no such key, yes");
-    // Where this library cuts: nothing of it is left in front of the end.
+    // Truncated by this library: no part of the password remains at the end.
     for (std::size_t before = 0; before < 200; ++before)
     {
         CHECK(shown(one, std::string(before, 'x') + "sesame-open").find("ses") == std::string::npos);
@@ -69,7 +69,7 @@ TEST_CASE("a password that a server cut off is blanked out", "[secrets]")
     CHECK(shown(one, std::string(1020, ' ') + "sesame-open").find("ses") == std::string::npos);
 }
 
-TEST_CASE("a password that a server escapes is blanked out", "[secrets]")
+TEST_CASE("a password that a server escaped is blanked out", "[secrets]")
 {
     const redactor one = knowing({"a\"b\\c\nd\xc3\xa9"});
     CHECK(shown(one, "AUTH \"a\\\"b\\\\c\\nd\\xc3\\xa9\" no") == "AUTH \"***\" no");
@@ -77,7 +77,7 @@ TEST_CASE("a password that a server escapes is blanked out", "[secrets]")
     CHECK(shown(one, "AUTH a\"b\\c\nd\xc3\xa9 no") == "AUTH *** no");
 }
 
-TEST_CASE("of several passwords none is shown, though one begins with another", "[secrets]")
+TEST_CASE("none of several passwords is shown, even if one is a prefix of another", "[secrets]")
 {
     const redactor several = knowing({"sesame", "sesame-open", "x", "sesame"});
     CHECK(shown(several, "sesame-open, sesame") == "***, ***");

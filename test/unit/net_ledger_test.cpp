@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of what is outstanding at one master: what counts, what is due, and what an error can rule out.
+// The outstanding keys of one master: which count, which are due, and what an error can rule out.
 #include "net/ledger.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -30,7 +30,7 @@ constexpr std::size_t master = 2;
 
 } // namespace
 
-TEST_CASE("a SET that is ruled out leaves nothing", "[release][scenario-87]")
+TEST_CASE("a SET that is ruled out leaves no outstanding key", "[release][scenario-87]")
 {
     net::ledger all{master, 10};
     const claim_ptr one = make_claim();
@@ -73,7 +73,7 @@ TEST_CASE(
     CHECK(all.next_due() == one.get());
 }
 
-TEST_CASE("a SET after one that was ruled out stands for itself", "[release]")
+TEST_CASE("a SET that follows one that was ruled out counts by itself", "[release]")
 {
     net::ledger all{master, 10};
     const claim_ptr one = make_claim();
@@ -85,7 +85,8 @@ TEST_CASE("a SET after one that was ruled out stands for itself", "[release]")
     CHECK(all.count() == 0);
 }
 
-TEST_CASE("what is due is released in its order, and behind all others once it was refused", "[release]")
+TEST_CASE(
+    "keys are released in the order in which they became due, and refused ones after all others", "[release]")
 {
     net::ledger all{master, 10};
     std::vector<claim_ptr> claims{make_claim(), make_claim(), make_claim()};
@@ -107,7 +108,7 @@ TEST_CASE("what is due is released in its order, and behind all others once it w
     CHECK(all.count() == 0);
 }
 
-TEST_CASE("what is refused again and again is in the queue once", "[release]")
+TEST_CASE("a key whose release is refused repeatedly is queued once", "[release]")
 {
     net::ledger all{master, 10};
     const claim_ptr one = make_claim();

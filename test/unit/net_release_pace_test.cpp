@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of when outstanding keys are released: in which batches, and how long after a refusal.
+// The pace of releases: the size of a batch, and the delay after a refusal.
 #include "net/release_pace.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -20,9 +20,9 @@ using net::release_pace;
 
 constexpr clock::time_point start{1h};
 constexpr core::backoff_policy policy{10ms, 500ms};
-constexpr std::uint64_t shortest_delay = 0; // The random number that draws the floor.
+constexpr std::uint64_t shortest_delay = 0; // The random number that yields the floor.
 
-/// One refusal, and the delay after it; the random number draws the longest one.
+/// Records a refusal and returns the delay after it, with the random number that yields the maximum.
 clock::duration delay_of_refusal(release_pace& pace, clock::time_point now, clock::duration bound)
 {
     pace.on_refused();
@@ -32,7 +32,7 @@ clock::duration delay_of_refusal(release_pace& pace, clock::time_point now, cloc
 
 } // namespace
 
-TEST_CASE("the next batch waits for all answers to the former", "[release]")
+TEST_CASE("the next batch waits for all answers to the previous one", "[release]")
 {
     release_pace pace{policy};
     CHECK(pace.may_send(start));
@@ -48,7 +48,7 @@ TEST_CASE("the next batch waits for all answers to the former", "[release]")
     CHECK(pace.may_send(start));
 }
 
-TEST_CASE("each refusal in a row doubles the bound of the delay, up to the longest", "[release]")
+TEST_CASE("each consecutive refusal doubles the bound of the delay, up to the maximum", "[release]")
 {
     release_pace pace{policy};
     clock::time_point now = start;
@@ -64,7 +64,7 @@ TEST_CASE("each refusal in a row doubles the bound of the delay, up to the longe
     CHECK(delay_of_refusal(pace, now, 10ms) == 10ms);
 }
 
-TEST_CASE("refusals that come while the next batch is put off don't put it off further", "[release]")
+TEST_CASE("refusals that arrive while the next batch is delayed don't extend the delay", "[release]")
 {
     release_pace pace{policy};
     REQUIRE(delay_of_refusal(pace, start, 10ms) == 10ms);
@@ -73,14 +73,14 @@ TEST_CASE("refusals that come while the next batch is put off don't put it off f
     CHECK(pace.may_send(start + 10ms));
 }
 
-TEST_CASE("nothing is put off where nothing was refused", "[release]")
+TEST_CASE("without a refusal there is no delay", "[release]")
 {
     release_pace pace{policy};
     CHECK_FALSE(pace.put_off(start, shortest_delay));
     CHECK(pace.may_send(start));
 }
 
-TEST_CASE("an unknown error is taken for permanent after some delays in a row", "[release]")
+TEST_CASE("an unknown error counts as permanent after several consecutive delays", "[release]")
 {
     release_pace pace{policy};
     clock::time_point now = start;
@@ -97,7 +97,7 @@ TEST_CASE("an unknown error is taken for permanent after some delays in a row", 
         pace.on_all_done();
         CHECK_FALSE(pace.gives_up());
     }
-    SECTION("which those of other operations don't show while the refused one is in flight")
+    SECTION("even if releases of other operations succeed while the refused one is in flight")
     {
         pace.on_sent();
         pace.on_all_done();
@@ -106,7 +106,7 @@ TEST_CASE("an unknown error is taken for permanent after some delays in a row", 
         pace.on_all_done();
         CHECK_FALSE(pace.gives_up());
     }
-    SECTION("or until the connection is a new one, on which nothing is in flight")
+    SECTION("until a new connection is made, on which nothing is in flight")
     {
         pace.on_sent();
         pace.reset();
@@ -115,7 +115,7 @@ TEST_CASE("an unknown error is taken for permanent after some delays in a row", 
     }
 }
 
-TEST_CASE("a master that refuses for ever doesn't make the counter start again", "[release]")
+TEST_CASE("a permanent refusal doesn't restart the counter", "[release]")
 {
     release_pace pace{policy};
     clock::time_point now = start;

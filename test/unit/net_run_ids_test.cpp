@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of who may go by which run id: tables of announcements.
+// Which master may use which run id: tables of announcements.
 #include "net/run_ids.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,7 +14,7 @@ namespace redlock::test
 namespace
 {
 
-/// A master announces a run id, and may go by it or not.
+/// A master's announcement of a run id, and whether it may use it.
 struct announcement
 {
     std::size_t master;
@@ -35,29 +35,29 @@ void check(const std::vector<announcement>& sequence)
 
 } // namespace
 
-TEST_CASE("each master goes by its own run id, as often as it connects", "[handshake]")
+TEST_CASE("each master keeps its own run id, however often it connects", "[handshake]")
 {
     check({{0, "a", true}, {1, "b", true}, {2, "c", true}, {0, "a", true}, {1, "b", true}});
 }
 
-TEST_CASE("the master that announced a run id first keeps it", "[handshake][scenario-90]")
+TEST_CASE("a run id belongs to the master that announced it first", "[handshake][scenario-90]")
 {
     // The second row stands for any number of reconnects of the first in between.
     check(
         {{0, "a", true}, {1, "a", false}, {0, "a", true}, {1, "a", false}, {2, "a", false}, {0, "a", true}});
 }
 
-TEST_CASE("a server that was restarted has a new run id, and its old one is free", "[handshake]")
+TEST_CASE("a restarted server has a new run id, and its previous one is free", "[handshake]")
 {
     check({{0, "a", true}, {0, "a2", true}, {1, "a", true}, {0, "a", false}, {0, "a2", true}});
 }
 
-TEST_CASE("two addresses that were exchanged get along again", "[handshake][scenario-90]")
+TEST_CASE("two addresses that were swapped recover", "[handshake][scenario-90]")
 {
     check(
         {{0, "a", true},
          {1, "b", true},
-         // From now on each leads to the other's server.
+         // From here on, each address leads to the other's server.
          {0, "b", false},
          {1, "a", true},
          {0, "b", true}});
@@ -72,12 +72,12 @@ TEST_CASE("two addresses that were exchanged get along again", "[handshake][scen
          {0, "b", true}});
 }
 
-TEST_CASE("a master that announces no run id keeps the one that it had", "[handshake]")
+TEST_CASE("a master that announces no run id keeps its previous one", "[handshake]")
 {
     check({{0, "a", true}, {0, "", true}, {1, "a", false}, {1, "", true}, {2, "", true}, {0, "a", true}});
 }
 
-TEST_CASE("an address that lost its run id to nobody may have it again", "[handshake]")
+TEST_CASE("an address whose run id was not taken by another master can claim it again", "[handshake]")
 {
     check({{0, "a", true}, {1, "b", true}, {1, "a", false}, {1, "b", true}, {2, "b", false}});
 }

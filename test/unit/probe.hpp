@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A deadline that does what the test says.
+// A deadline with a callback that the test provides.
 #pragma once
 
 #include "env/deadline_queue.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is said to an address that can't be one.
+// The message with which an invalid address is refused.
 #pragma once
 
 #include <redlock/error.hpp>
@@ -12,7 +12,7 @@
 namespace redlock::test
 {
 
-/// What is said to something that can't be an address; fails if nothing is.
+/// Returns the message of the exception; fails the test if the address is accepted.
 template <class Address>
 std::string refusal_of(const Address& address)
 {

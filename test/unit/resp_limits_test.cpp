@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a broken or hostile server may send: every limit, every error, and noise.
+// What a broken or hostile server may send: every limit, every error, and random bytes.
 #include "resp/parser.hpp"
 
 #include "support/resp_text.hpp"
@@ -35,7 +35,7 @@ std::string repeat(std::string_view text, std::size_t times)
     return out;
 }
 
-// What becomes of a stream: the same in one piece and in single bytes.
+// Parses a stream in one piece and byte by byte; the results must be equal.
 stream_result parse_both_ways(std::string_view stream, resp::limits limits = {})
 {
     std::vector<std::string_view> bytes;
@@ -48,7 +48,7 @@ stream_result parse_both_ways(std::string_view stream, resp::limits limits = {})
     return whole;
 }
 
-// Refused with its last byte, and not before.
+// The stream is refused with its last byte, and not earlier.
 void check_refused_at_the_end(std::string_view stream, parse_error why, resp::limits limits = {})
 {
     const stream_result refused = parse_both_ways(stream, limits);
@@ -66,7 +66,7 @@ void check_accepted(std::string_view stream, resp::limits limits = {})
 
 } // namespace
 
-TEST_CASE("an announced size that is over the limit is refused at once", "[resp][scenario-45]")
+TEST_CASE("an announced size above the limit is refused at once", "[resp][scenario-45]")
 {
     check_refused_at_the_end("*4294967295\r\n", parse_error::too_many_elements);
     check_refused_at_the_end("%2147483648\r\n", parse_error::too_many_elements);
@@ -78,7 +78,7 @@ TEST_CASE("an announced size that is over the limit is refused at once", "[resp]
     check_refused_at_the_end("$18446744073", parse_error::bad_length);
 }
 
-TEST_CASE("a reply has at most 1024 elements, however they are nested", "[resp][scenario-45]")
+TEST_CASE("a reply has at most 1024 elements, at whatever nesting", "[resp][scenario-45]")
 {
     check_accepted("*1024\r\n" + repeat(":1\r\n", 1024));
     check_refused_at_the_end("*1025\r\n", parse_error::too_many_elements);
@@ -91,13 +91,13 @@ TEST_CASE("a reply has at most 1024 elements, however they are nested", "[resp][
     check_refused_at_the_end("|500\r\n" + repeat("_\r\n", 1000) + "*25\r\n", parse_error::too_many_elements);
 }
 
-TEST_CASE("every reply has the limit of elements for itself", "[resp][scenario-45]")
+TEST_CASE("the limit of elements applies to each reply separately", "[resp][scenario-45]")
 {
     const std::string reply = "*1024\r\n" + repeat(":1\r\n", 1024);
     CHECK(parse({reply + reply}).replies.size() == 2);
 }
 
-TEST_CASE("a reply is at most 8 aggregates deep", "[resp][scenario-45]")
+TEST_CASE("aggregates are nested at most 8 deep", "[resp][scenario-45]")
 {
     const std::string_view level = GENERATE("*1\r\n"sv, "~1\r\n"sv, "%1\r\n:1\r\n"sv);
     check_accepted(repeat(level, 8) + ":1\r\n");
@@ -111,7 +111,7 @@ TEST_CASE("a reply is at most 8 aggregates deep", "[resp][scenario-45]")
 
 TEST_CASE("a reply is at most 64 KiB long", "[resp][scenario-45]")
 {
-    // A header of 8 bytes, the body, and 2 bytes behind it: 65536.
+    // A header of 8 bytes, the body, and 2 bytes after it: 65536.
     check_accepted("$65526\r\n" + std::string(65526, '\0') + "\r\n");
     check_refused_at_the_end("$65527\r\n", parse_error::reply_too_long);
 
@@ -123,20 +123,20 @@ TEST_CASE("a reply is at most 64 KiB long", "[resp][scenario-45]")
     check_accepted("+" + std::string(65533, 'x') + "\r\n");
     check_refused_at_the_end("+" + std::string(65535, 'x'), parse_error::reply_too_long);
 
-    // What comes behind the limit doesn't matter, be it the end of the reply or another error.
+    // Bytes after the limit don't matter, whether they end the reply or are another error.
     const std::string_view behind = GENERATE("\r\n"sv, "\n"sv, "xx"sv);
     const stream_result refused = parse_both_ways("+" + std::string(65535, 'x') + std::string{behind});
     CHECK(refused.replies.empty());
     CHECK(refused.error == parse_error::reply_too_long);
 }
 
-TEST_CASE("attributes without end are refused", "[resp][scenario-45]")
+TEST_CASE("an endless series of attributes is refused", "[resp][scenario-45]")
 {
     check_refused_at_the_end(repeat("|0\r\n", 16384), parse_error::reply_too_long);
     check_refused_at_the_end(repeat("|1\r\n_\r\n_\r\n", 512) + "|1\r\n", parse_error::too_many_elements);
 }
 
-TEST_CASE("the limits are what the caller says", "[resp][scenario-45]")
+TEST_CASE("the caller's limits are applied", "[resp][scenario-45]")
 {
     const resp::limits small{.depth = 1, .elements = 2, .reply_bytes = 32, .line_bytes = 10};
     check_accepted("*2\r\n:1\r\n:2\r\n", small);
@@ -149,14 +149,14 @@ TEST_CASE("the limits are what the caller says", "[resp][scenario-45]")
     check_refused_at_the_end(std::string{type} + std::string(11, '1'), parse_error::line_too_long, small);
     CHECK(parse({""}, small) == stream_result{});
 
-    // A line is bounded by its reply, whatever is said about lines.
+    // A line can't exceed its reply, whatever the limit on lines.
     const resp::limits long_lines{.reply_bytes = 32, .line_bytes = std::numeric_limits<std::size_t>::max()};
     check_accepted(std::string{type} + std::string(29, '1') + "\r\n", long_lines);
     check_refused_at_the_end(
         std::string{type} + std::string(31, '1'), parse_error::reply_too_long, long_lines);
 }
 
-TEST_CASE("lengths and short lines are not waited for without end", "[resp][scenario-45]")
+TEST_CASE("lengths and short lines are bounded", "[resp][scenario-45]")
 {
     const std::string_view type = GENERATE("$"sv, "*"sv, "%"sv, "~"sv, ">"sv, "|"sv, "!"sv, "="sv);
     check_refused_at_the_end(std::string{type} + std::string(11, '0'), parse_error::bad_length);
@@ -165,7 +165,7 @@ TEST_CASE("lengths and short lines are not waited for without end", "[resp][scen
     check_refused_at_the_end("_x", parse_error::missing_line_end);
 }
 
-TEST_CASE("whatever is no RESP is refused for what it is", "[resp]")
+TEST_CASE("input that is not RESP is refused with the specific error", "[resp]")
 {
     struct refused
     {
@@ -173,7 +173,7 @@ TEST_CASE("whatever is no RESP is refused for what it is", "[resp]")
         parse_error why;
     };
     const refused row = GENERATE(values<refused>({
-        {"H", parse_error::unknown_type}, // of HTTP/1.1
+        {"H", parse_error::unknown_type}, // HTTP/1.1
         {"\r", parse_error::unknown_type},
         {"\n", parse_error::unknown_type},
         {"\0"sv, parse_error::unknown_type},
@@ -251,14 +251,14 @@ TEST_CASE("whatever is no RESP is refused for what it is", "[resp]")
     check_refused_at_the_end(row.stream, row.why);
 }
 
-TEST_CASE("the replies in front of an error are handed out, and none behind it", "[resp]")
+TEST_CASE("replies ahead of an error are returned, and none after it", "[resp]")
 {
     const stream_result result = parse_both_ways("+OK\r\n:1\r\n:x\r\n+OK\r\n");
     CHECK(result.replies.size() == 2);
     CHECK(result.error == parse_error::bad_integer);
 }
 
-TEST_CASE("after an error a parser stays broken, whatever comes", "[resp]")
+TEST_CASE("after an error a parser stays in error, whatever follows", "[resp]")
 {
     resp::parser parser;
     stream_result result;
@@ -270,13 +270,13 @@ TEST_CASE("after an error a parser stays broken, whatever comes", "[resp]")
         REQUIRE(room.size() >= resp::parser::least_room);
         std::memcpy(room.data(), "+OK\r\n", 5);
         std::fill(room.begin() + 5, room.end(), 'x');
-        parser.commit(room.size()); // As much as a flood brings.
+        parser.commit(room.size()); // As a flood of input does.
         CHECK(parser.next() == nullptr);
         CHECK(parser.error() == parse_error::bad_length);
     }
 }
 
-TEST_CASE("every error has a sentence of its own", "[resp]")
+TEST_CASE("every error has its own message", "[resp]")
 {
     std::vector<std::string_view> sentences;
     for (int value = 0; value <= static_cast<int>(parse_error::reply_too_long); ++value)
@@ -291,7 +291,7 @@ TEST_CASE("every error has a sentence of its own", "[resp]")
 namespace
 {
 
-// Bytes that are mostly RESP, and then wrong.
+// Random bytes that are mostly RESP, then invalid.
 std::string noise(std::mt19937& random)
 {
     static const std::vector<std::string_view> pieces{
@@ -323,9 +323,9 @@ std::string noise(std::mt19937& random)
 
 } // namespace
 
-TEST_CASE("noise ends in an error or is waited for, and is read the same in any pieces", "[resp]")
+TEST_CASE("random bytes end in an error or wait for more, independent of how they are split", "[resp]")
 {
-    std::mt19937 random{20240917}; // The standard fixes what it yields: the same inputs everywhere.
+    std::mt19937 random{20240917}; // The standard specifies its output: the inputs are the same everywhere.
     resp::parser whole_parser;
     resp::parser pieces_parser;
     const char* const buffer_end = whole_parser.prepare().data() + whole_parser.prepare().size();
@@ -357,7 +357,7 @@ TEST_CASE("noise ends in an error or is waited for, and is read the same in any 
     }
     const std::span<char> room = whole_parser.prepare();
     CHECK(room.data() + room.size() == buffer_end);
-    // The inputs are of every sort: some break, some are waited for, many hold replies.
+    // The inputs are varied: some are errors, some incomplete, many contain replies.
     CHECK(errors > inputs / 4);
     CHECK(errors < inputs - inputs / 100);
     CHECK(replies > inputs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Every type of RESP2 and RESP3, in pieces of every size.
+// Every type of RESP2 and RESP3, split into pieces of every size.
 #include "resp/parser.hpp"
 
 #include "support/resp_text.hpp"
@@ -23,7 +23,7 @@ namespace redlock::test
 namespace
 {
 
-// Replies as servers send them, each complete.
+// Complete replies, as servers send them.
 const std::vector<std::string_view> valid_replies{
     "+OK\r\n"sv,
     "+\r\n"sv,
@@ -71,7 +71,7 @@ std::string only_reply(std::string_view stream)
     return result.replies.front();
 }
 
-// The reply of a stream that has one, in a parser that the caller keeps.
+// Returns the only reply of a stream; it lives in the caller's parser.
 const resp::reply& read(resp::parser& parser, std::string_view stream)
 {
     const std::span<char> room = parser.prepare();
@@ -85,7 +85,7 @@ const resp::reply& read(resp::parser& parser, std::string_view stream)
 
 } // namespace
 
-TEST_CASE("the parser reads every type of one line", "[resp]")
+TEST_CASE("the parser reads every single-line type", "[resp]")
 {
     CHECK(only_reply("+OK\r\n") == "0 simple_string size=0 integer=0 text=2:OK\n");
     CHECK(only_reply("+\r\n") == "0 simple_string size=0 integer=0 text=0:\n");
@@ -107,7 +107,7 @@ TEST_CASE("the parser reads every type of one line", "[resp]")
     CHECK(only_reply("(-123\r\n") == "0 big_number size=0 integer=0 text=4:-123\n");
 }
 
-TEST_CASE("the parser reads every type of bytes, whatever they are", "[resp][scenario-51]")
+TEST_CASE("the parser reads every bulk type, with any bytes", "[resp][scenario-51]")
 {
     CHECK(only_reply("$5\r\na\r\n\0\n\r\n"sv) == "0 bulk_string size=0 integer=0 text=5:a\r\n\0\n\n"sv);
     CHECK(only_reply("$0\r\n\r\n") == "0 bulk_string size=0 integer=0 text=0:\n");
@@ -139,7 +139,7 @@ TEST_CASE("the parser reads every aggregate in pre-order", "[resp]")
                                                  "1 null size=0 integer=0 text=0:\n");
 }
 
-TEST_CASE("attributes are dropped wherever they stand", "[resp]")
+TEST_CASE("attributes are dropped at any position", "[resp]")
 {
     CHECK(only_reply("|1\r\n+a\r\n+b\r\n:1\r\n") == only_reply(":1\r\n"));
     CHECK(only_reply("|0\r\n|0\r\n:1\r\n") == only_reply(":1\r\n"));
@@ -151,7 +151,7 @@ TEST_CASE("attributes are dropped wherever they stand", "[resp]")
     CHECK(parse({"|1\r\n+a\r\n+b\r\n"}) == stream_result{});
 }
 
-TEST_CASE("a reply says what its root is", "[resp]")
+TEST_CASE("a reply provides the type and value of its root", "[resp]")
 {
     resp::parser parser;
     CHECK(read(parser, "-ERR x\r\n").is_error());
@@ -167,7 +167,7 @@ TEST_CASE("a reply says what its root is", "[resp]")
     CHECK(read(parser, ":-7\r\n").integer() == -7);
 }
 
-TEST_CASE("a reply finds the value of a key in a map or a flat array", "[resp]")
+TEST_CASE("a reply finds the value of a key in a map or in a flat array", "[resp]")
 {
     resp::parser parser;
     const std::string_view header = GENERATE("%4\r\n"sv, "*8\r\n"sv);
@@ -180,17 +180,17 @@ TEST_CASE("a reply finds the value of a key in a map or a flat array", "[resp]")
     CHECK(reply.find("list")->size == 2);
     REQUIRE(reply.find("mode") != nullptr);
     CHECK(reply.find("mode")->text == "last");
-    CHECK(reply.find("no") == nullptr);   // inside of a value
+    CHECK(reply.find("no") == nullptr);   // inside a value
     CHECK(reply.find("last") == nullptr); // a value
     CHECK(reply.find("") == nullptr);
 
     CHECK(read(parser, "*3\r\n+a\r\n+b\r\n+c\r\n").find("c") == nullptr); // a key without a value
-    CHECK(read(parser, "%1\r\n:1\r\n+b\r\n").find("") == nullptr);        // an integer is no text
+    CHECK(read(parser, "%1\r\n:1\r\n+b\r\n").find("") == nullptr);        // an integer is not text
     CHECK(read(parser, "~2\r\n+a\r\n+b\r\n").find("a") == nullptr);
     CHECK(read(parser, "+a\r\n").find("a") == nullptr);
 }
 
-TEST_CASE("a stream gives the same replies when it is split in two anywhere", "[resp]")
+TEST_CASE("a stream yields the same replies when it is split in two at any byte", "[resp]")
 {
     const std::string stream = all_valid_replies();
     const stream_result whole = parse({stream});
@@ -204,7 +204,7 @@ TEST_CASE("a stream gives the same replies when it is split in two anywhere", "[
     }
 }
 
-TEST_CASE("a stream gives the same replies in pieces of any one size", "[resp]")
+TEST_CASE("a stream yields the same replies in pieces of any size", "[resp]")
 {
     const std::string stream = all_valid_replies();
     const stream_result whole = parse({stream});
@@ -220,7 +220,7 @@ TEST_CASE("a stream gives the same replies in pieces of any one size", "[resp]")
     }
 }
 
-TEST_CASE("a truncated reply is waited for", "[resp]")
+TEST_CASE("an incomplete reply waits for more", "[resp]")
 {
     const std::string_view reply = GENERATE(from_range(valid_replies));
     for (std::size_t size = 0; size < reply.size(); ++size)
@@ -230,7 +230,7 @@ TEST_CASE("a truncated reply is waited for", "[resp]")
     }
 }
 
-TEST_CASE("a half-read reply survives being moved to the front of the buffer", "[resp]")
+TEST_CASE("a partial reply survives being moved to the start of the buffer", "[resp]")
 {
     const std::string_view reply = GENERATE(from_range(valid_replies));
     const std::string filler = "+" + std::string(100, 'f') + "\r\n";
@@ -248,10 +248,12 @@ TEST_CASE("a half-read reply survives being moved to the front of the buffer", "
 
         stream_result result;
         feed(parser, first, result);
-        REQUIRE(room.size() - first.size() < resp::parser::least_room); // Else nothing has to be moved.
+        REQUIRE(room.size() - first.size() < resp::parser::least_room); // Otherwise nothing has to be moved.
         const std::span<char> behind = parser.prepare();
         REQUIRE(behind.size() >= resp::parser::read_room);
-        std::fill(behind.begin(), behind.end(), '#'); // Where it was before: nothing may look there any more.
+        std::fill(
+            behind.begin(), behind.end(),
+            '#'); // The previous bytes of the reply, which must not be read again.
         feed(parser, reply.substr(split), result);
         CAPTURE(reply, split);
         REQUIRE(result.replies.size() == fillers + 1);
@@ -259,7 +261,7 @@ TEST_CASE("a half-read reply survives being moved to the front of the buffer", "
     }
 }
 
-TEST_CASE("the buffer never moves and always has room", "[resp]")
+TEST_CASE("the buffer never reallocates and always has room", "[resp]")
 {
     resp::parser parser;
     const std::span<char> first = parser.prepare();
@@ -290,7 +292,7 @@ TEST_CASE("the buffer never moves and always has room", "[resp]")
     CHECK(replies == 2 * (stream.size() / (reply.size() + 5)));
 }
 
-TEST_CASE("a parser without room says so when its replies are not taken", "[resp]")
+TEST_CASE("a parser without room reports it if its replies are not taken", "[resp]")
 {
     resp::parser parser;
     const std::string stream(resp::limits{}.reply_bytes + resp::parser::read_room, '+');
@@ -299,7 +301,7 @@ TEST_CASE("a parser without room says so when its replies are not taken", "[resp
     CHECK(parser.prepare().empty());
 }
 
-TEST_CASE("a reset parser starts anew in the same memory", "[resp]")
+TEST_CASE("a reset parser starts again in the same memory", "[resp]")
 {
     const std::string_view before =
         GENERATE("?"sv, "*2\r\n:1\r\n"sv, "|1\r\n+a\r\n"sv, "$5\r\nab"sv, "+long"sv, ":1\r\n:2"sv);

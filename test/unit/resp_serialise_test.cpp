@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Commands as they go over the wire.
+// Commands in their wire format.
 #include "resp/serialise.hpp"
 
 #include "support/resp_text.hpp"
@@ -29,7 +29,7 @@ TEST_CASE("a command is an array of bulk strings", "[resp]")
     CHECK(out == "*5\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n$0\r\n\r\n$2\r\nPX\r\n$5\r\n10000\r\n");
 }
 
-TEST_CASE("commands are appended to what waits already", "[resp]")
+TEST_CASE("commands are appended to the buffer", "[resp]")
 {
     std::string out = "before";
     const std::vector<std::string_view> arguments{"DEL", "key"};
@@ -45,7 +45,7 @@ TEST_CASE("a command without a name is not written", "[resp]")
     CHECK(out == "before");
 }
 
-TEST_CASE("arguments of any bytes arrive as they are", "[resp][scenario-51]")
+TEST_CASE("arguments with any bytes are written unchanged", "[resp][scenario-51]")
 {
     const std::string_view name = GENERATE(
         "\r\n"sv, "\0"sv, "a\r\n$3\r\nDEL\r\n"sv, "a\0b"sv, "\xff\xfe"sv, " "sv, "\"'\\"sv,
@@ -65,7 +65,7 @@ TEST_CASE("arguments of any bytes arrive as they are", "[resp][scenario-51]")
         "0 array size=3 integer=0 text=0:\n1 bulk_string size=0 integer=0 text=3:SET\n" + node + node);
 }
 
-TEST_CASE("long and many arguments have the right lengths", "[resp]")
+TEST_CASE("long and many arguments are written with correct lengths", "[resp]")
 {
     const std::string script(12345, 's');
     const std::vector<std::string_view> arguments(100, script);
@@ -76,7 +76,7 @@ TEST_CASE("long and many arguments have the right lengths", "[resp]")
     CHECK(out.size() == 6 + 100 * (8 + 12345 + 2));
 }
 
-TEST_CASE("a buffer with room is not allocated anew", "[resp]")
+TEST_CASE("a buffer with room is not reallocated", "[resp]")
 {
     std::string out;
     out.reserve(4096);
@@ -88,7 +88,7 @@ TEST_CASE("a buffer with room is not allocated anew", "[resp]")
     CHECK(out.data() == memory);
 }
 
-TEST_CASE("a buffer that is full grows in proportion", "[resp]")
+TEST_CASE("a full buffer grows geometrically", "[resp]")
 {
     std::string out;
     std::size_t growths = 0;

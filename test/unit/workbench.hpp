@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A scheduler in which the test itself makes the turns.
+// A scheduler whose steps the test runs itself.
 #pragma once
 
 #include "env/scheduler.hpp"
