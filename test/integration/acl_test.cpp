@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Users with few rights: the one that the documentation tells to make, and what each right it lacks costs.
+// Users with few rights: the user from the documentation, and the effect of each missing right.
 #include "integration/fixture.hpp"
 
 #include "support/overheard.hpp"
@@ -25,7 +25,7 @@ server_options least_allowed()
     return options;
 }
 
-/// How often a server has refused a command, or run it, as COMMANDSTATS tell: "calls" or "rejected_calls".
+/// Returns how often a command was run ("calls") or refused ("rejected_calls"), from INFO commandstats.
 long long times(server& at, std::string_view command, std::string_view field)
 {
     const std::string text = at.command({"INFO", "commandstats"}).text;
@@ -39,7 +39,7 @@ long long times(server& at, std::string_view command, std::string_view field)
     return number;
 }
 
-/// What the server's users tried and mayn't, each once, by its log.
+/// Returns the commands and keys that the server's users were denied, each once, from ACL LOG.
 std::vector<std::string> denied(server& at)
 {
     std::vector<std::string> found;
@@ -62,7 +62,7 @@ void inspect(lock_manager& locks)
     take(std::move(ended), "an inspection");
 }
 
-/// Does all that a client does, whether it works or not.
+/// Runs every operation of a client and ignores the results.
 void do_everything(server& at)
 {
     {
@@ -78,7 +78,7 @@ void do_everything(server& at)
         const bool is_up = one.events().times_up(0) > 0;
         CHECK(comes_true(at, [&] { return !is_up || looks() > before; }));
     }
-    // What it wasn't allowed to release.
+    // Keys that it had no right to release.
     expect_ok(at.command({"FLUSHALL"}));
 }
 
@@ -95,7 +95,7 @@ std::vector<redlock::master_at_risk> risks_of(const std::vector<redlock::event>&
     return found;
 }
 
-/// Takes, extends and gives back a resource, with this master's vote.
+/// Acquires, extends and releases a resource, with this master's vote.
 void check_locking(client& one, server& with)
 {
     redlock::lease held = one.win("r");
@@ -110,7 +110,7 @@ void check_locking(client& one, server& with)
     CHECK(goes_away(with, "lock:r"));
 }
 
-/// Ends its connections, but for the test's own, and waits until the manager has a new one.
+/// Ends all connections except the test's own, and waits until the manager has reconnected.
 void break_connection(client& one, server& at, std::size_t index)
 {
     const std::size_t times_up = one.events().times_up(index);
@@ -118,7 +118,7 @@ void break_connection(client& one, server& at, std::size_t index)
     one.events().wait_for_up(index, times_up + 1);
 }
 
-/// A quorum failed for want of the right. The others may not have answered before the round was decided.
+/// True if each master that failed lacks the right. The others may not have answered before the round was decided.
 bool all_that_failed_lack_permission(const redlock::report& given)
 {
     const auto masters = given.masters();
@@ -131,7 +131,7 @@ bool all_that_failed_lack_permission(const redlock::report& given)
 
 } // namespace
 
-TEST_CASE("the user of the documentation is made by its line as it stands", "[own-servers]")
+TEST_CASE("the documented ACL rule creates the documented user", "[own-servers]")
 {
     server at{server_options::plain()};
     std::vector<std::string> words = documented_user("pasted-into-redis-cli");
@@ -149,13 +149,13 @@ TEST_CASE("the user of the documentation is made by its line as it stands", "[ow
     CHECK(risks_of(one.events().events()).empty());
 }
 
-TEST_CASE("the user of the documentation is refused nothing that a client does, and may nothing beyond that")
+TEST_CASE("the documented user may run every command that a client needs, and nothing more")
 {
     server_options options = least_allowed();
     options.program = GENERATE("redis-server", "valkey-server");
     if (!have_program(options.program))
     {
-        return; // Valkey is tested where the machine has it.
+        return; // Valkey is tested where it is installed.
     }
     CAPTURE(options.program);
     server at{options};
@@ -176,7 +176,7 @@ TEST_CASE("the user of the documentation is refused nothing that a client does, 
     }
 }
 
-TEST_CASE("what a master forbids and locks don't need is told once for each connection, and locks work")
+TEST_CASE("a forbidden command that locks don't need is reported once per connection, and locks work")
 {
     struct forbidden
     {
@@ -195,7 +195,7 @@ TEST_CASE("what a master forbids and locks don't need is told once for each conn
     check_locking(one, servers[1]);
     break_connection(one, servers[1], 1);
     check_locking(one, servers[1]);
-    // All that is said of a connection is said before the first lease on it.
+    // The risks of a connection are reported before the first lease on it.
     const std::vector<redlock::master_at_risk> told = risks_of(one.events().events());
     REQUIRE(told.size() == 2);
     for (const redlock::master_at_risk& each : told)
@@ -207,7 +207,7 @@ TEST_CASE("what a master forbids and locks don't need is told once for each conn
     }
 }
 
-TEST_CASE("a master that forbids TIME isn't taken for dead, and locks work")
+TEST_CASE("a master that forbids TIME isn't considered dead, and locks work")
 {
     server at{least_allowed()};
     change_user(at, {"-time"});
@@ -222,7 +222,7 @@ TEST_CASE("a master that forbids TIME isn't taken for dead, and locks work")
     CHECK(one.events().downs_of(0).empty());
 }
 
-TEST_CASE("a master that forbids SCRIPT LOAD gets the scripts in full, once, and locks work")
+TEST_CASE("a master that forbids SCRIPT LOAD is sent the scripts in full, once, and locks work")
 {
     server at{least_allowed()};
     change_user(at, {"-script|load"});
@@ -230,13 +230,13 @@ TEST_CASE("a master that forbids SCRIPT LOAD gets the scripts in full, once, and
     one.wait_for_masters();
     check_locking(one, at);
     CHECK(times(at, "eval", "calls") == 2);
-    // It knows them now.
+    // The master has cached them now.
     check_locking(one, at);
     CHECK(times(at, "eval", "calls") == 2);
     CHECK(risks_of(one.events().events()).empty());
 }
 
-TEST_CASE("a master that forbids EVAL keeps locks for as long as it remembers their scripts, and shows none")
+TEST_CASE("a master that forbids EVAL supports locks while it has the scripts cached, but no inspection")
 {
     server at{least_allowed()};
     change_user(at, {"-eval"});
@@ -255,7 +255,7 @@ TEST_CASE("a master that forbids EVAL keeps locks for as long as it remembers th
     CHECK(release(held).error == errc::unconfirmed);
 }
 
-TEST_CASE("masters that forbid SET end an acquire at once, however long it may wait", "[scenario-24]")
+TEST_CASE("masters that forbid SET end an acquire at once, whatever its wait", "[scenario-24]")
 {
     std::vector<server> servers = start_servers(3, least_allowed());
     change_user(servers[0], {"-set"});
@@ -297,9 +297,9 @@ TEST_CASE("masters that forbid EVALSHA end an extension and a release at once", 
     CHECK(all_that_failed_lack_permission(released.report));
 }
 
-TEST_CASE("what a client says is held against the passwords of its servers", "[scenario-52]")
+TEST_CASE("all output of a client is searched for the passwords of its servers", "[scenario-52]")
 {
-    // That none of them occurs is seen at the end of every test, in main.cpp: here, that it would be.
+    // main.cpp checks after every test that no password occurs. Here: that one would be noticed.
     const overheard before = overheard_so_far();
     server at{least_allowed()};
     client one{unhurried({address_of(at)})};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Arguments that can't be used are refused, with the value and what is allowed, before anything is sent.
+// Invalid arguments are refused before anything is sent; the complaint has the value and the allowed range.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -19,7 +19,7 @@ using redlock::errc;
 namespace
 {
 
-/// An acquire that is refused, and words that its complaint must have.
+/// A refused acquire, and the text that its complaint must contain.
 struct refusal
 {
     std::string resource;
@@ -49,7 +49,7 @@ void check(const refusal& given, const acquired& result)
 } // namespace
 
 TEST_CASE(
-    "an acquire with arguments that can't be used is refused with the value and what is allowed",
+    "an acquire with invalid arguments is refused, and the complaint has the value and the allowed range",
     "[own-servers]")
 {
     const auto given = GENERATE(
@@ -104,11 +104,11 @@ TEST_CASE(
     CHECK(info_number(at, "commandstats", "cmdstat_set") == 0);
 }
 
-TEST_CASE("what is just allowed is allowed, and servers take it", "[plain]")
+TEST_CASE("arguments at their limits are accepted, by servers too", "[plain]")
 {
-    server at{server_options::plain()}; // With a key that isn't below lock:.
+    server at{server_options::plain()}; // The keys of this test don't begin with lock:.
     redlock::config options = unhurried({address_of(at)});
-    // As long as a machine under load may need, and a ttl just above it.
+    // As long as a loaded machine may need, and a ttl just above it.
     options.node_timeout = 10s;
     options.key_prefix = std::string(1024, 'p');
     client own{options};
@@ -119,7 +119,7 @@ TEST_CASE("what is just allowed is allowed, and servers take it", "[plain]")
     CHECK(own.acquire("z", {.ttl = long_ttl, .wait = 0ms, .max_rounds = 1}).error != errc::invalid_wait);
 }
 
-TEST_CASE("an extension to a ttl that can't be used is refused, and the lease stays as it is")
+TEST_CASE("an extension to an invalid ttl is refused, and leaves the lease unchanged")
 {
     const auto ttl = GENERATE(0ms, -1ms, 104ms, 3153600000001ms);
     CAPTURE(ttl.count());
@@ -138,7 +138,7 @@ TEST_CASE("an extension to a ttl that can't be used is refused, and the lease st
     CHECK(held.lease.valid());
 }
 
-TEST_CASE("an operation on an empty lease says that nothing is held", "[own-servers]")
+TEST_CASE("an operation on an empty lease returns not_held", "[own-servers]")
 {
     redlock::lease empty;
     CHECK_FALSE(empty);

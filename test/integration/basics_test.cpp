@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The four verbs against real servers, in every way in which a server can be reached.
+// The four operations against real servers, over every kind of connection.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,7 +22,7 @@ using redlock::vote;
 namespace
 {
 
-/// The servers' programs that this machine has; redis-server always.
+/// The server programs that are installed; redis-server always is.
 std::vector<std::string> programs()
 {
     std::vector<std::string> found{"redis-server"};
@@ -33,7 +33,7 @@ std::vector<std::string> programs()
     return found;
 }
 
-/// A key's remaining life is what it was given, less the time that a test takes.
+/// True if a key's remaining ttl is `ttl`, less the time that a test may take.
 bool lives_for(server& at, const std::string& key, std::chrono::milliseconds ttl)
 {
     const reply left = at.command({"PTTL", key});
@@ -41,7 +41,7 @@ bool lives_for(server& at, const std::string& key, std::chrono::milliseconds ttl
            left.integer > (ttl - patience).count();
 }
 
-/// Takes a resource from one client's side, and looks at it from another's and on the servers.
+/// Acquires a resource with one client, and checks it from another client and on the servers.
 void acquire_extend_and_release(std::vector<server>& servers)
 {
     const std::string key = "lock:invoice:42";
@@ -102,7 +102,8 @@ void acquire_extend_and_release(std::vector<server>& servers)
 
 } // namespace
 
-TEST_CASE("a resource is taken, refused to others, extended and given back on 1, 2, 3, 5 and 7 masters")
+TEST_CASE(
+    "a resource is acquired, refused to another client, extended and released on 1, 2, 3, 5 and 7 masters")
 {
     const std::size_t n = GENERATE(1U, 2U, 3U, 5U, 7U);
     CAPTURE(n);
@@ -111,12 +112,12 @@ TEST_CASE("a resource is taken, refused to others, extended and given back on 1,
 }
 
 TEST_CASE(
-    "the four verbs work over TCP and unix sockets, with and without password, with Redis and Valkey",
+    "all operations work over TCP and unix sockets, with and without password, with Redis and Valkey",
     "[own-servers]")
 {
     const std::string program = GENERATE(from_range(programs()));
     const transport over = GENERATE(transport::tcp, transport::unix_socket);
-    // A URL has to escape what is in it; what goes over the wire must be this.
+    // Its characters have to be escaped in a URL; the server must receive them unescaped.
     const std::string password = GENERATE(std::string{}, std::string{"p:a@s/s %w\u00f6rd"});
     CAPTURE(program, static_cast<int>(over), password.size());
     server_options options;
@@ -128,7 +129,7 @@ TEST_CASE(
     acquire_extend_and_release(servers);
 }
 
-TEST_CASE("masters can be given as URLs, with host names, users and passwords in them", "[own-servers]")
+TEST_CASE("masters can be given as URLs with host names, users and passwords", "[own-servers]")
 {
     server by_name{server_options::plain()};
     server with_password{{.over = transport::tcp, .password = "p@ss:w/rd"}};
@@ -143,7 +144,7 @@ TEST_CASE("masters can be given as URLs, with host names, users and passwords in
     }
 }
 
-TEST_CASE("keys are set in the selected database, and in no other")
+TEST_CASE("keys are set in the selected database only")
 {
     std::vector<server> servers = start_servers(3);
     std::vector<redlock::master> masters;
@@ -170,7 +171,7 @@ TEST_CASE("keys are set in the selected database, and in no other")
 }
 
 TEST_CASE(
-    "the key is the prefix and the resource, and managers with different prefixes don't exclude each other",
+    "the key is prefix plus resource, and managers with different prefixes don't exclude each other",
     "[plain]")
 {
     std::vector<server> servers = start_servers(3, server_options::plain());
@@ -192,7 +193,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a resource may have any bytes in its name", "[scenario-51]")
+TEST_CASE("a resource name may contain any bytes", "[scenario-51]")
 {
     using namespace std::string_literals;
     const std::string resource = GENERATE(
@@ -222,7 +223,7 @@ TEST_CASE("a resource may have any bytes in its name", "[scenario-51]")
     }
 }
 
-TEST_CASE("a lease that goes without a release is released in the background")
+TEST_CASE("a lease that is destroyed without a release is released in the background")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -245,7 +246,7 @@ TEST_CASE("a lease that goes without a release is released in the background")
     }
 }
 
-TEST_CASE("an acquire waits for a resource until it is given back")
+TEST_CASE("an acquire waits until the resource is released")
 {
     std::vector<server> servers = start_servers(3);
     client first{unhurried(servers)};
@@ -255,7 +256,7 @@ TEST_CASE("an acquire waits for a resource until it is given back")
     redlock::lease lease = first.win("r");
     std::future<acquired> waiting =
         start_acquire(second.locks(), "r", {.ttl = long_ttl, .wait = redlock::no_limit});
-    // It has been refused at least twice when we give it back.
+    // The second client has been refused at least twice before the release.
     const auto was_refused_twice = [](const std::vector<redlock::event>& events)
     {
         return 2 <= std::count_if(
@@ -270,7 +271,7 @@ TEST_CASE("an acquire waits for a resource until it is given back")
     CHECK(theirs.lease.valid());
 }
 
-TEST_CASE("a lock of others whose value is empty is theirs, to a real server as well")
+TEST_CASE("a key with an empty value counts as locked by another client, on a real server")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
@@ -282,7 +283,7 @@ TEST_CASE("a lock of others whose value is empty is theirs, to a real server as 
     CHECK(servers[0].command({"GET", "lock:r"}) == "");
 }
 
-TEST_CASE("an acquire that may try n rounds tries n, each with an owner id of its own", "[scenario-19]")
+TEST_CASE("an acquire with max_rounds n makes n rounds, each with a new owner id", "[scenario-19]")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
@@ -292,8 +293,8 @@ TEST_CASE("an acquire that may try n rounds tries n, each with an owner id of it
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
     CHECK(refused.report.rounds == 3);
-    CHECK(shut_down(own.locks()) == redlock::error_code{}); // Then its releases are answered.
-    // Each place in the line is a script with a SET in it as well, each release a script without one.
+    CHECK(shut_down(own.locks()) == redlock::error_code{}); // Waits for the answers to its releases.
+    // Each request for a slot is a script that calls SET, each release a script that doesn't.
     const auto scripts = info_number(servers[0], "commandstats", "cmdstat_evalsha");
     CHECK(info_number(servers[0], "commandstats", "cmdstat_set") == 1 + 3 + (scripts - 3));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Where a body runs: on a strand, whatever the executor of its handler promises. On real masters and pools of threads.
+// Where a body runs: on a strand, whatever the executor of its handler guarantees. With real masters and thread pools.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -26,7 +26,7 @@
 #include <thread>
 #include <vector>
 
-// g++ doesn't pair the operator new of an awaitable's promise with its operator delete.
+// g++ doesn't match the operator new of an awaitable's promise with its operator delete.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 namespace redlock::test
@@ -37,14 +37,14 @@ namespace
 
 using namespace std::chrono_literals;
 
-// Each ends by its limit: the loss comes from another thread while the body is at work.
+// Each ends by max_hold: the loss comes from another thread while the body is running.
 constexpr keep_options soon_lost{.ttl = long_ttl, .max_hold = 5ms, .wait = redlock::no_limit};
 constexpr keep_options held{.ttl = long_ttl, .max_hold = redlock::no_limit, .wait = redlock::no_limit};
 constexpr std::size_t jobs_at_once = 8;
 constexpr std::size_t jobs_in_a_row = 12;
 
-/// What bodies do: they keep their executor busy, with several things that wait, until they are cancelled. The number is
-/// protected by nothing but the executor of the body.
+/// Keeps its executor busy with several concurrent waits until it is cancelled. The counter is protected only by the
+/// executor of the body.
 asio::awaitable<void> busy_body(redlock::lease& lease)
 {
     const auto steps = std::make_shared<std::size_t>(0);
@@ -58,7 +58,7 @@ asio::awaitable<void> busy_body(redlock::lease& lease)
     }
 }
 
-/// Allocates from the heap, and counts the blocks that are in use.
+/// Allocates from the heap and counts the blocks in use.
 template <class T>
 struct block_allocator
 {
@@ -88,7 +88,7 @@ struct block_allocator
     std::atomic<int>* blocks;
 };
 
-/// What an operation that ends with an exception_ptr ended with; empty for success.
+/// Converts the exception_ptr of a finished operation to its error; empty for success.
 error_code error_of(const std::exception_ptr& thrown)
 {
     try
@@ -105,7 +105,7 @@ error_code error_of(const std::exception_ptr& thrown)
     return {};
 }
 
-/// The end of a row of jobs, counted on whatever thread.
+/// Counts the jobs that have ended, on any thread.
 struct row
 {
     lock_manager& locks;
@@ -175,7 +175,7 @@ std::size_t run_with_futures(lock_manager& locks, const std::string& resource)
 } // namespace
 
 TEST_CASE(
-    "bodies of callbacks, coroutines and futures run on strands in a pool of threads [scenario-95]",
+    "bodies of callbacks, coroutines and futures run on strands in a thread pool [scenario-95]",
     "[threads][scenario-95]")
 {
     std::vector<server> servers = start_servers(3);
@@ -252,7 +252,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "an operation that is begun outside of its pool has returned its memory when its handler is called",
+    "an operation started from outside its pool has deallocated its memory before its handler is called",
     "[threads]")
 {
     asio::thread_pool pool{1};
@@ -263,7 +263,7 @@ TEST_CASE(
     for (int time = 0; time < 1000; ++time)
     {
         std::atomic<int> blocks = 0;
-        // Kept by both threads: one may still be in set_value when the other has the value.
+        // Shared with the handler, which may still be in set_value when this thread has the value.
         const auto left = std::make_shared<std::promise<int>>();
         auto handler = [&blocks, left](const std::exception_ptr&) { left->set_value(blocks); };
         locks.async_with_lock(
@@ -277,7 +277,8 @@ TEST_CASE(
     CHECK(late == 0);
 }
 
-TEST_CASE("a body of a handler on a strand runs inside of that strand, and so does the handler", "[threads]")
+TEST_CASE(
+    "a body whose handler is bound to a strand runs on that strand, and so does the handler", "[threads]")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers), 4, log_of::masters};
@@ -302,7 +303,7 @@ TEST_CASE("a body of a handler on a strand runs inside of that strand, and so do
 }
 
 TEST_CASE(
-    "a body that is cancelled on the executor of its handler stops, while a pool is at work", "[threads]")
+    "cancelling a body from the executor of its handler stops it while a thread pool runs it", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     asio::thread_pool pool{4};
@@ -314,7 +315,7 @@ TEST_CASE(
         asio::cancellation_signal stop;
         std::promise<error_code> ended;
         const auto done = [&](std::exception_ptr thrown) { ended.set_value(error_of(thrown)); };
-        // The signal belongs to the executor of the handler.
+        // The signal may only be used on the executor of the handler.
         asio::post(
             strand,
             [&]
@@ -323,7 +324,7 @@ TEST_CASE(
                 locks.async_with_lock(
                     "r", held, busy_body, asio::bind_executor(strand, std::move(cancellable)));
             });
-        std::this_thread::sleep_for(count * 20us); // Anywhere in it.
+        std::this_thread::sleep_for(count * 20us); // At an arbitrary point.
         asio::post(strand, [&] { stop.emit(asio::cancellation_type::terminal); });
         CHECK(take(ended.get_future(), "a cancelled body") == asio::error::operation_aborted);
         std::promise<void> gone;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What is kept for a master that never answers is bounded; the others don't notice.
+// Memory for a master that never answers is bounded, and the other masters are unaffected.
 #include "integration/fixture.hpp"
 #include "support/scripted_server.hpp"
 
@@ -31,7 +31,7 @@ go_on(redlock::lock_manager& locks, std::string resource, int times, std::atomic
     for (int time = 0; time < times; ++time)
     {
         redlock::report report;
-        // However long it takes on a slow machine until there is room on two masters.
+        // Waits as long as a slow machine needs until two masters have room.
         const redlock::acquire_options patient{.ttl = long_ttl, .wait = redlock::no_limit};
         redlock::lease lease = co_await locks.async_acquire(resource, patient, report);
         const redlock::master_report& third = report.masters()[2];
@@ -40,7 +40,8 @@ go_on(redlock::lock_manager& locks, std::string resource, int times, std::atomic
     }
 }
 
-/// Lets 1000 clients take and give back resources; how many votes of the third master were refused for its debts.
+/// Runs 1000 clients that acquire and release. Returns how many SETs the limit of outstanding keys kept from the third
+/// master.
 int go_on_with_1000_clients(client& own, int times)
 {
     std::atomic<int> refused{0};
@@ -60,13 +61,13 @@ int go_on_with_1000_clients(client& own, int times)
 } // namespace
 
 TEST_CASE(
-    "a master that hangs owes no more than max_owed, and is asked again once it has answered",
+    "a master that hangs has at most max_owed outstanding keys, and is used again once it has answered",
     "[scenario-61]")
 {
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
     options.max_owed = static_cast<std::size_t>(most_owed);
-    // The two others, with 1000 clients at once, may reach the limit for a moment too: then a round is tried again.
+    // With 1000 clients, the two other masters may reach their limits for a moment, too: the round is then repeated.
     options.retry_delay_max = 50ms;
     options.dead_after = 1h;
     client own{options, 1, log_of::masters};
@@ -74,13 +75,13 @@ TEST_CASE(
     servers[2].stop();
     CHECK(go_on_with_1000_clients(own, 5) > 0);
     servers[2].resume();
-    // Each SET, and behind it the release for which there was room.
+    // Each SET, and after it the release that room was reserved for.
     const auto runs_of = [&](const char* command)
     { return info_number(servers[2], "commandstats", std::string{"cmdstat_"} + command); };
     CHECK(comes_true(servers[2], [&] { return runs_of("evalsha") >= most_owed; }));
     CHECK(runs_of("set") == most_owed);
     CHECK(comes_true(servers[2], [&] { return servers[2].command({"DBSIZE"}) == 0; }));
-    // A new SET: all that was kept for it has been sent before.
+    // A new SET is sent only after everything queued for this master.
     const auto is_asked_again = [&]
     {
         const redlock::lease lease = own.win("s");
@@ -91,8 +92,7 @@ TEST_CASE(
     CHECK(own.events().downs_of(2).empty());
 }
 
-TEST_CASE(
-    "a master that reads nothing gets no more than max_waiting_bytes, and all that it got is given back")
+TEST_CASE("at most max_waiting_bytes wait for a master that reads nothing, and what it received is released")
 {
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
@@ -101,7 +101,7 @@ TEST_CASE(
     client own{options, 1, log_of::masters};
     own.wait_for_masters();
     servers[2].stop();
-    // The kernel takes some megabytes for it; then what waits is ours to hold.
+    // The kernel buffers some megabytes; what waits after that is in our buffer.
     bool refused = false;
     for (int count = 0; count < 50'000 && !refused; ++count)
     {
@@ -110,7 +110,7 @@ TEST_CASE(
         const redlock::master_report& third = got.report.masters()[2];
         refused = third.reason == master_errc::too_many_waiting;
         CHECK((!refused || third.vote == vote::unsent));
-        // The others carry the lock; the third's releases wait in the ledger, not in the buffer.
+        // The two others grant the lock; the third's releases wait in the ledger, not in the buffer.
         REQUIRE_FALSE(release(got.lease).error);
     }
     CHECK(refused);
@@ -122,7 +122,7 @@ TEST_CASE(
     CHECK(own.events().downs_of(2).empty());
 }
 
-TEST_CASE("a master that takes everything and never answers gets no more than max_owed", "[scenario-61]")
+TEST_CASE("a master that never answers is sent at most max_owed SETs", "[scenario-61]")
 {
     std::vector<server> servers = start_servers(2);
     scripted_server silent_one{silent(applies::to_locks)};
@@ -140,7 +140,7 @@ TEST_CASE("a master that takes everything and never answers gets no more than ma
     CHECK(silent_one.count("SET") + silent_one.count("EVALSHA") <= 4 * options.max_owed);
     CHECK(silent_one.accepted() == 1);
 
-    // A release always has room, and an extension only where the queue isn't full.
+    // A release always has room, an extension only if the queue isn't full.
     redlock::lease lease = own.win("s");
     finished extended;
     for (long long time = 0; time <= 4 * most_owed; ++time)
@@ -158,7 +158,7 @@ TEST_CASE("a master that takes everything and never answers gets no more than ma
     }
 }
 
-TEST_CASE("at the limit of a majority an acquire says so", "[scenario-61]")
+TEST_CASE("an acquire that finds a majority at the limit of outstanding keys reports it", "[scenario-61]")
 {
     std::vector<server> servers = start_servers(1);
     redlock::config options = unhurried(servers);

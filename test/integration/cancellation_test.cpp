@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operations that are cancelled, at whatever point: they end with operation_aborted and leave no key behind.
+// Operations cancelled at any point: they end with operation_aborted and leave no key.
 #include "integration/fixture.hpp"
 #include "support/proxy.hpp"
 
@@ -31,7 +31,7 @@ namespace
 
 const redlock::error_code aborted = asio::error::operation_aborted;
 
-/// Three real servers, each behind a proxy that can hold up what they say.
+/// Three real servers, each with a proxy that can hold back its replies.
 struct held_up_servers
 {
     held_up_servers() : servers{start_servers(3, server_options::with_port())}
@@ -60,7 +60,7 @@ struct held_up_servers
             each->release_held();
         }
     }
-    /// Waits until every server has run a command so often.
+    /// Waits until every server has run a command this many times.
     bool all_have_run(const char* command, long long times)
     {
         const std::string field = std::string{"cmdstat_"} + command;
@@ -90,13 +90,13 @@ struct held_up_servers
     redlock::config options;
 };
 
-/// A signal that is emitted where its handlers are, as Asio wants it, and a result to come.
+/// A cancellation signal that is emitted on the executor of its handlers, as Asio requires, and the result to come.
 class cancellable
 {
   public:
     explicit cancellable(event_loop& loop) : loop_{loop} {}
 
-    /// A handler that can be cancelled and remembers how it was called.
+    /// A handler with a cancellation slot, which records how it was called.
     auto handler()
     {
         const auto remember = [state = state_](redlock::error_code error, auto&&... lease)
@@ -137,7 +137,7 @@ asio::cancellation_type one_of_the_types()
 } // namespace
 
 TEST_CASE(
-    "an acquire that is cancelled when the masters have granted it leaves no key",
+    "an acquire that is cancelled after the masters have granted it leaves no key",
     "[scenario-21][scenario-22]")
 {
     const asio::cancellation_type type = one_of_the_types();
@@ -155,7 +155,7 @@ TEST_CASE(
     acquire.cancel(type);
     CHECK(acquire.wait_for_end() == aborted);
     CHECK(acquire.leases() == 0);
-    // Not an answer has come to us yet.
+    // No answer has arrived yet: the keys are gone without one.
     CHECK(distant.all_become_empty());
     distant.let_go();
     CHECK_FALSE(own.try_acquire("r", {.ttl = long_ttl}).error);
@@ -198,13 +198,13 @@ TEST_CASE("an acquire that is cancelled while it waits for the connections ends 
     CHECK(acquire.wait_for_end() == aborted);
 }
 
-TEST_CASE("an acquire that was cancelled before it began does nothing", "[scenario-21]")
+TEST_CASE("an acquire that is cancelled before it starts sends nothing", "[scenario-21]")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
     own.wait_for_masters();
     cancellable acquire{own.loop()};
-    // Both in one turn of the manager's thread: it can't have sent anything in between.
+    // Both in one handler on the manager's thread: nothing can be sent in between.
     asio::post(
         own.loop().context(),
         [&]
@@ -217,7 +217,7 @@ TEST_CASE("an acquire that was cancelled before it began does nothing", "[scenar
     CHECK(comes_true(servers[0], [&] { return servers[0].command({"DBSIZE"}) == 0; }));
 }
 
-TEST_CASE("acquires that are cancelled at any time leave nothing behind", "[scenario-21]")
+TEST_CASE("acquires that are cancelled at any time leave no key", "[scenario-21]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -227,7 +227,7 @@ TEST_CASE("acquires that are cancelled at any time leave nothing behind", "[scen
     {
         auto one = std::make_shared<cancellable>(own.loop());
         own.locks().async_acquire("r" + std::to_string(turns), long_ttl, one->handler());
-        // Let the manager's thread go on for a while, a little longer each time.
+        // Lets the manager's thread run for a while, a little longer each time.
         for (int turn = 0; turn < turns % 30; ++turn)
         {
             std::promise<void> passed;
@@ -247,7 +247,7 @@ TEST_CASE("acquires that are cancelled at any time leave nothing behind", "[scen
     }
 }
 
-TEST_CASE("a release that is cancelled happens all the same", "[scenario-21]")
+TEST_CASE("a cancelled release is carried out nevertheless", "[scenario-21]")
 {
     held_up_servers distant;
     client own{distant.options};
@@ -268,7 +268,7 @@ TEST_CASE("a release that is cancelled happens all the same", "[scenario-21]")
     CHECK(distant.all_become_empty());
 }
 
-TEST_CASE("an extension that is cancelled leaves the lease valid, and one that waits for its turn goes on")
+TEST_CASE("a cancelled extension leaves the lease valid, and a waiting one proceeds")
 {
     held_up_servers distant;
     client own{distant.options};
@@ -287,7 +287,7 @@ TEST_CASE("an extension that is cancelled leaves the lease valid, and one that w
     CHECK(lease.valid_until() > before + 2 * long_ttl - patience);
 }
 
-TEST_CASE("a shutdown that is cancelled goes on without its caller")
+TEST_CASE("a cancelled shutdown continues without its caller")
 {
     held_up_servers distant;
     client own{distant.options};
@@ -310,7 +310,7 @@ namespace
 
 using namespace asio::experimental::awaitable_operators;
 
-/// Whether the timer was first.
+/// True if the timer completed first.
 asio::awaitable<bool> acquire_or_give_up(redlock::lock_manager& locks)
 {
     asio::steady_timer timer{co_await asio::this_coro::executor, 50ms};

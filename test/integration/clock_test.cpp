@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A real server whose clock is set while it holds locks.
+// A real server whose clock is changed while it holds locks.
 #include "integration/fixture.hpp"
 #include "support/settable_clock.hpp"
 
@@ -37,7 +37,7 @@ std::vector<master_at_risk> clock_risks(const std::vector<event>& events)
 } // namespace
 
 TEST_CASE(
-    "a master whose clock is set ahead loses its keys, and back keeps them too long: both are told "
+    "a master's clock set forward removes keys early, set back keeps them too long: both are reported "
     "[scenario-4][scenario-5]",
     "[own-servers][scenario-4][scenario-5]")
 {
@@ -57,7 +57,7 @@ TEST_CASE(
     one.events().wait_until(
         [](const std::vector<event>& events) { return clock_risks(events).size() == 1; }, "the step ahead");
     CHECK_THAT(clock_risks(one.events().events())[0].detail, StartsWith("it went ahead by 3"));
-    // The key is gone there, long before the lease's end: from here on two others make a quorum with it.
+    // This master has lost its key long before the end of the lease.
     CHECK(goes_away(servers[2], "lock:r"));
     CHECK(held.valid());
     CHECK(servers[0].command({"GET", "lock:r"}) == held.owner_id());

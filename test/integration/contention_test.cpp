@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Many clients fight over few resources while masters die and come back: no update of what they guard is lost.
+// Many clients compete for few resources while masters are killed and restarted: no update of guarded data is lost.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -29,15 +29,15 @@ namespace
 constexpr std::size_t resources = 10;
 constexpr std::size_t clients_of_each = 100;
 
-/// How often each resource has to be granted. Otherwise with REDLOCK_TEST_GRANTS=1000.
+/// The number of grants that each resource needs; REDLOCK_TEST_GRANTS changes it.
 long wanted_grants()
 {
     const char* given = std::getenv("REDLOCK_TEST_GRANTS");
     return given != nullptr ? std::max(1L, std::strtol(given, nullptr, 10)) : 100L;
 }
 
-/// What a lock guards: a counter that is read and later written, so that two at once lose an update. Atomic only so
-/// that a fault is a wrong number, and not undefined.
+/// The guarded data: a counter that is read and later written, so that two concurrent holders lose an update. Atomic,
+/// so that a failure is a wrong count and not undefined behaviour.
 struct guarded
 {
     std::atomic<long> counter{0};
@@ -58,7 +58,7 @@ struct fight
     }
 };
 
-/// Works on what is guarded, with pauses in which others could.
+/// Updates the guarded data, with pauses between reading and writing.
 asio::awaitable<void> work_on(guarded& what, const redlock::lease& lease)
 {
     const long before = what.counter.load();
@@ -103,7 +103,7 @@ TEST_CASE(
     durable.settings = {"--appendonly", "yes", "--appendfsync", "always"};
     std::vector<server> servers = start_servers(5, durable);
     fight shared;
-    // Clients of two processes, as far as the library can tell: each loop has managers of its own.
+    // The library can't distinguish them from clients of two processes: each loop has its own managers.
     std::vector<std::unique_ptr<client>> managers;
     for (int count = 0; count < 4; ++count)
     {
@@ -124,7 +124,7 @@ TEST_CASE(
     std::size_t restarts = 0;
     while ((!shared.done() || restarts < servers.size()) && std::chrono::steady_clock::now() < end)
     {
-        // One at a time: there is always a majority.
+        // One at a time, so that a majority is always up.
         const std::size_t index = restarts % servers.size();
         servers[index].kill();
         servers[index].restart();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The guide followed literally: masters with the configuration of the documentation, which clients on other machines can
-// use and strangers can't.
+// The deployment guide followed literally: masters with the documented configuration serve clients on other machines
+// and refuse everyone else.
 #include "integration/fixture.hpp"
 
 #include "support/child_process.hpp"
@@ -47,7 +47,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     }
 }
 
-/// With what stands in the documentation for an address and for passwords replaced.
+/// Replaces the documentation's placeholders for the address and the passwords.
 std::string filled_in(std::string text, const std::string& address)
 {
     replace_all(text, "10.0.0.1", address);
@@ -61,7 +61,7 @@ std::string configuration_at(const std::string& address)
     return filled_in(documented_configuration(), address);
 }
 
-/// The same without the lines that begin so.
+/// Returns the configuration without the lines that start with `begin`.
 std::string without(const std::string& configuration, std::string_view begin)
 {
     std::string left;
@@ -86,7 +86,7 @@ reply run(control_client& at, const std::string& line)
     return at.command(views);
 }
 
-/// A server that is started with nothing but a configuration file, a port and a directory.
+/// A server started with nothing but a configuration file, a port and a directory.
 class configured_server
 {
   public:
@@ -98,7 +98,7 @@ class configured_server
     }
 
     int port() const { return port_; }
-    /// A connection that has not logged in, from this machine.
+    /// A connection from this machine that isn't authenticated.
     control_client connect() const { return control_client::to_port(port_); }
 
     void restart()
@@ -121,7 +121,7 @@ class configured_server
         }
     }
 
-    /// The port may be taken between the look and the start: then it ends, and another one is tried.
+    /// Another process may take the port before the server does; the server then exits, and another port is tried.
     void start()
     {
         const std::string output = directory_.path() + "/output";
@@ -160,7 +160,7 @@ redlock::master locker_at(const std::string& host, const configured_server& at, 
         .password = password};
 }
 
-/// Takes, extends and gives back a resource, with the votes of all.
+/// Acquires, extends and releases a resource, with the votes of all masters.
 void check_locking(const std::vector<redlock::master>& masters)
 {
     client one{unhurried(masters)};
@@ -175,7 +175,7 @@ void check_locking(const std::vector<redlock::master>& masters)
     CHECK(released.report.count(vote::failed) == 0);
 }
 
-/// Why a client isn't let in.
+/// Returns the reason why a client can't connect.
 redlock::master_down refusal_of(const redlock::master& at)
 {
     client one{unhurried({at})};
@@ -186,7 +186,7 @@ redlock::master_down refusal_of(const redlock::master& at)
 } // namespace
 
 TEST_CASE(
-    "five masters with the configuration of the documentation serve remote clients, and no strangers",
+    "five masters with the documented configuration serve remote clients, and no strangers",
     "[own-servers][scenario-103]")
 {
     const std::string kind = GENERATE(from_range(kinds()));
@@ -229,7 +229,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a default user that is only switched off keeps protected mode, and so remote clients out",
+    "a default user that is only switched off keeps protected mode on, which excludes remote clients",
     "[own-servers]")
 {
     const std::string kind = GENERATE(from_range(kinds()));
@@ -247,7 +247,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "the lines of the documentation can be pasted, and pasted again with another password",
+    "the documented lines can be pasted, and pasted again with another password",
     "[own-servers][scenario-104]")
 {
     const std::string kind = GENERATE(from_range(kinds()));

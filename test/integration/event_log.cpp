@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the managers of a test tell while they work, kept for the test to wait for.
+// Records the events of a test's managers.
 #include "integration/fixture.hpp"
 
 #include "support/overheard.hpp"

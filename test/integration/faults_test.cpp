@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Masters that refuse: each is one vote less, with its reason, and nothing stays behind.
+// Masters that refuse: each is one vote less, with its reason, and no key is left.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,14 +22,14 @@ using redlock::vote;
 namespace
 {
 
-/// The last one's part in a report, once it has voted: a round is decided without waiting for it.
+/// The last master's vote. A round may be decided before that vote, so a lease is won until a round has it.
 struct vote_of_last
 {
     redlock::master_report vote;
     redlock::lease lease;
 };
 
-/// Tries until the last master's vote came in before the round was decided.
+/// Repeats until the last master has voted before the round was decided.
 vote_of_last win_with_vote_of_last(client& own, const std::string& resource)
 {
     for (int attempt = 0; attempt < 1000; ++attempt)
@@ -51,7 +51,7 @@ vote_of_last win_with_vote_of_last(client& own, const std::string& resource)
     throw stuck{"a round that the last master voted in"};
 }
 
-/// A way in which a server refuses to set a key, and how that is reported.
+/// A reason for a server to refuse a SET, and how it is reported.
 struct refusal
 {
     std::string name;
@@ -76,7 +76,7 @@ refusal one_of_the_refusals()
 } // namespace
 
 TEST_CASE(
-    "a master that refuses the SET is no vote, the others decide, and nothing stays behind",
+    "a master that refuses the SET is no vote, the others decide, and no key is left",
     "[scenario-24][scenario-50]")
 {
     const refusal refused = one_of_the_refusals();
@@ -94,7 +94,7 @@ TEST_CASE(
     INFO(extended.report);
     CHECK_FALSE(extended.error);
     CHECK_FALSE(release(result.lease).error);
-    // For the test, which is the same user.
+    // The test itself uses the same user.
     change_user(servers[2], {"allkeys"});
     for (server& each : servers)
     {
@@ -103,7 +103,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "masters that refuse the SET make the quorum impossible, which isn't that somebody holds it",
+    "masters that refuse the SET prevent a quorum, which isn't reported as held by another client",
     "[scenario-24]")
 {
     const refusal refused = one_of_the_refusals();
@@ -123,7 +123,7 @@ TEST_CASE(
     CHECK(goes_away(servers[1], "lock:r"));
 }
 
-TEST_CASE("a key on a master whose memory is full meanwhile can be released", "[scenario-50]")
+TEST_CASE("a key can be released on a master whose memory is full", "[scenario-50]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -144,8 +144,7 @@ TEST_CASE("a key on a master whose memory is full meanwhile can be released", "[
     }
 }
 
-TEST_CASE(
-    "a release that masters without enough replicas refuse is unconfirmed, and said so", "[scenario-50]")
+TEST_CASE("a release that masters with too few replicas refuse is reported as unconfirmed", "[scenario-50]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -169,12 +168,12 @@ TEST_CASE(
     CHECK(servers[1].command({"EXISTS", "lock:r"}) == 1);
 }
 
-TEST_CASE("a master that can't save its data refuses writes, and is reported so", "[scenario-24]")
+TEST_CASE("a master that can't save its data refuses writes, and this is reported", "[scenario-24]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    // A snapshot that can't be put in its place: there is a directory.
+    // The snapshot can't be renamed, because a directory has its name.
     expect_ok(servers[2].command({"SET", "something", "to save"}));
     expect_ok(servers[2].command({"CONFIG", "SET", "save", "3600 1"}));
     std::filesystem::create_directory(servers[2].directory() + "/dump.rdb");
@@ -196,7 +195,7 @@ TEST_CASE("a master that can't save its data refuses writes, and is reported so"
 namespace
 {
 
-/// A quorum failed for this reason. The others may not have answered before the round was decided.
+/// True if each master that failed has this reason. The others may not have answered before the round was decided.
 bool all_that_failed_say(const redlock::report& given, master_errc reason)
 {
     const auto masters = given.masters();
@@ -208,7 +207,9 @@ bool all_that_failed_say(const redlock::report& given, master_errc reason)
 
 } // namespace
 
-TEST_CASE("without the right to use scripts a user can't extend or release, and is told so", "[scenario-24]")
+TEST_CASE(
+    "a user without the right to run scripts can't extend or release, and is refused with that reason",
+    "[scenario-24]")
 {
     std::vector<server> servers = start_servers(3);
     for (server& each : servers)
@@ -231,7 +232,7 @@ TEST_CASE("without the right to use scripts a user can't extend or release, and 
 namespace
 {
 
-/// Two masters that work, and a third that can't be used for a reason that its connection finds out.
+/// Two working masters, and a third that is unusable for a reason that is detected on connecting.
 void third_is_unusable(redlock::master third, std::vector<server>& two, master_errc why)
 {
     std::vector<redlock::master> masters = addresses_of(two);
@@ -253,7 +254,7 @@ void third_is_unusable(redlock::master third, std::vector<server>& two, master_e
 
 } // namespace
 
-TEST_CASE("a replica is no master", "[plain]")
+TEST_CASE("a replica is not accepted as a master", "[plain]")
 {
     std::vector<server> two = start_servers(2, server_options::plain());
     server replica{
@@ -263,10 +264,10 @@ TEST_CASE("a replica is no master", "[plain]")
     third_is_unusable(address_of(replica), two, master_errc::read_only);
 }
 
-TEST_CASE("a node of a Redis Cluster is no independent master", "[plain]")
+TEST_CASE("a node of a Redis Cluster is not accepted as an independent master", "[plain]")
 {
     std::vector<server> two = start_servers(2);
-    // Else its second port would be its first plus 10000, which there may be no port for.
+    // The cluster port defaults to the port plus 10000, which may be out of range.
     std::vector<std::string> settings{
         "--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())};
     const bool knows_hello = GENERATE(true, false);
@@ -278,7 +279,7 @@ TEST_CASE("a node of a Redis Cluster is no independent master", "[plain]")
     third_is_unusable(address_of(node), two, master_errc::cluster_node);
 }
 
-TEST_CASE("a wrong password, and one that is missing, make a master unusable", "[plain]")
+TEST_CASE("a wrong or missing password makes a master unusable", "[plain]")
 {
     std::vector<server> two = start_servers(2);
     server locked{{.over = transport::tcp, .password = "the-right-one"}};
@@ -287,12 +288,12 @@ TEST_CASE("a wrong password, and one that is missing, make a master unusable", "
     third_is_unusable(url, two, master_errc::authentication_failed);
 }
 
-TEST_CASE("the same server under two names has one vote, whatever its names", "[scenario-48][plain]")
+TEST_CASE("a server that is given under two names has one vote", "[scenario-48][plain]")
 {
     std::vector<server> two = start_servers(2, server_options::plain());
     const std::string port = std::to_string(two[0].port());
     std::vector<redlock::master> masters = addresses_of(two);
-    // A short way to write 127.0.0.1: a bare machine may not know what localhost is.
+    // An abbreviation of 127.0.0.1: `localhost` may not resolve on a bare machine.
     masters.emplace_back("redis://127.1:" + port);
     client own{unhurried(masters)};
     own.events().wait_until(
@@ -313,7 +314,7 @@ TEST_CASE("the same server under two names has one vote, whatever its names", "[
     CHECK_FALSE(won.error);
     CHECK(won.report.count(vote::unsent) == 1);
 
-    // With only one other server there is no majority of three.
+    // One other server alone is no majority of three.
     two[1].kill();
     own.events().wait_for_down(1);
     const acquired lost = own.try_acquire("s", {.ttl = long_ttl});
@@ -322,7 +323,7 @@ TEST_CASE("the same server under two names has one vote, whatever its names", "[
 }
 
 TEST_CASE(
-    "scripts that a server has forgotten are sent again with the next extension or release", "[scenario-49]")
+    "scripts that a server no longer has are sent again with the next extension or release", "[scenario-49]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};

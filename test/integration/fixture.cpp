@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the integration tests share.
+// The shared parts of the integration tests.
 #include "integration/fixture.hpp"
 
 #include "support/overheard.hpp"
@@ -45,7 +45,7 @@ void overhear_end(const error_code& error, const redlock::report& report)
     overhear(report.to_string(), "a report");
 }
 
-/// Of an operation that runs: where its report goes, and who waits for its result.
+/// The state of an operation in progress: its report, and the promise of its result.
 struct lease_wanted
 {
     std::promise<acquired> promise;
@@ -61,7 +61,7 @@ struct lease_wanted
     }
 };
 
-/// The same without a lease.
+/// The same for operations without a lease.
 struct status_wanted
 {
     std::promise<finished> promise;
@@ -249,7 +249,7 @@ bool comes_true(server& pacemaker, const std::function<bool()>& condition)
         {
             return false;
         }
-        // Nobody pushes to this list: the server answers when the time is over.
+        // Nothing is ever pushed to this list, so the server answers at the timeout.
         pacemaker.command({"BLPOP", "no list of anybody", "0.01"});
     }
     return true;

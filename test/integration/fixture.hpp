@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// What the integration tests share: a manager over real masters in an event loop of its own, and calls that wait
-// for their result, so that tests read from top to bottom.
+// The shared parts of the integration tests: a manager on real masters with its own event loop, and calls that wait for
+// their result, so that tests read from top to bottom.
 #pragma once
 
 #include "support/server.hpp"
@@ -33,20 +33,20 @@ namespace redlock::test
 
 namespace asio = boost::asio;
 
-/// However slow the machine is, nothing in these tests takes so long.
+/// Longer than anything in these tests takes, even on a slow machine.
 inline constexpr std::chrono::seconds patience{60};
 
-/// A ttl that no test lives to see the end of.
+/// A ttl that no test outlasts.
 inline constexpr std::chrono::milliseconds long_ttl{600'000};
 
-/// Something didn't end within `patience`.
+/// Thrown if something didn't end within `patience`.
 class stuck : public std::runtime_error
 {
   public:
     using std::runtime_error::runtime_error;
 };
 
-/// The result of a future, waited for at most `patience`. Throws `stuck`, and what the future throws.
+/// Waits for the result of a future for at most `patience`. Throws `stuck`, or the exception of the future.
 template <class T>
 T take(std::future<T> future, std::string_view what)
 {
@@ -57,7 +57,7 @@ T take(std::future<T> future, std::string_view what)
     return future.get();
 }
 
-/// An io_context that runs on threads of its own until this goes.
+/// An io_context that runs on its own threads until this object is destroyed.
 class event_loop
 {
   public:
@@ -67,9 +67,9 @@ class event_loop
     ~event_loop();
 
     asio::io_context& context() { return context_; }
-    /// Ends the threads where they are.
+    /// Stops the io_context and joins the threads.
     void stop();
-    /// Runs a coroutine to its end there.
+    /// Runs a coroutine on the io_context to its end.
     template <class T>
     T run(asio::awaitable<T> work, std::string_view what = "a coroutine of the test")
     {
@@ -85,27 +85,27 @@ class event_loop
 /// Which events are kept.
 enum class log_of
 {
-    everything, ///< All.
-    masters     ///< Those of masters only: a round's report is large, and there may be many.
+    everything, ///< All of them.
+    masters     ///< Events of masters only: the report of a round is large, and there may be many rounds.
 };
 
-/// The events of a manager, for a test to wait for.
+/// Records the events of a manager, for a test to wait for.
 class event_log
 {
   public:
     explicit event_log(log_of what) : what_{what} {}
-    /// Must not outlive this.
+    /// The observer must not outlive this object.
     redlock::observer observer();
     std::vector<redlock::event> events() const;
-    /// Waits until this is true of the events so far. Throws `stuck`.
+    /// Waits until the condition holds for the recorded events. Throws `stuck`.
     void wait_until(
         const std::function<bool(const std::vector<redlock::event>&)>& condition, std::string_view what);
     /// Waits until a master has come up (gone down) for the n-th time. Throws `stuck`.
     void wait_for_up(std::size_t master, std::size_t times = 1);
     void wait_for_down(std::size_t master, std::size_t times = 1);
-    /// How often a master has come up so far.
+    /// Returns how often a master has come up.
     std::size_t times_up(std::size_t master) const;
-    /// Why a master went down, or couldn't be connected to, in order.
+    /// Returns why a master went down or couldn't be connected to, in order.
     std::vector<redlock::master_down> downs_of(std::size_t master) const;
 
   private:
@@ -115,7 +115,7 @@ class event_log
     std::vector<redlock::event> events_;
 };
 
-/// How an acquire ended.
+/// The result of an acquire.
 struct acquired
 {
     error_code error;
@@ -123,21 +123,21 @@ struct acquired
     redlock::report report;
 };
 
-/// How an extend or a release ended.
+/// The result of an extend or a release.
 struct finished
 {
     error_code error;
     redlock::report report;
 };
 
-// Each waits for the operation's end, on the calling thread. Throws `stuck`.
+// Each blocks the calling thread until the operation ends. Throws `stuck`.
 acquired acquire(redlock::lock_manager& locks, std::string resource, acquire_options options);
 acquired try_acquire(redlock::lock_manager& locks, std::string resource, try_options options);
 finished extend(redlock::lease& held, std::chrono::milliseconds ttl);
 finished release(redlock::lease& held);
 error_code shut_down(redlock::lock_manager& locks);
 
-// Each starts an operation and returns its result to come: `take` it.
+// Each starts an operation and returns the future of its result, for `take`.
 std::future<acquired>
 start_acquire(redlock::lock_manager& locks, std::string resource, acquire_options options);
 std::future<acquired>
@@ -146,11 +146,11 @@ std::future<finished> start_extend(redlock::lease& held, std::chrono::millisecon
 std::future<finished> start_release(redlock::lease& held);
 std::future<error_code> start_shutdown(redlock::lock_manager& locks);
 
-/// A manager in an event loop of its own, with its events.
+/// A manager with its own event loop, and its events.
 class client
 {
   public:
-    /// The observer is the client's.
+    /// Replaces the observer of the options.
     explicit client(redlock::config options, std::size_t threads = 1, log_of what = log_of::everything);
     client(const client&) = delete;
     client& operator=(const client&) = delete;
@@ -160,7 +160,7 @@ class client
     event_loop& loop() { return loop_; }
     /// Waits until every master is up. Throws `stuck`.
     void wait_for_masters();
-    /// Ends the manager, as its destructor does.
+    /// Destroys the manager.
     void destroy_manager() { locks_.reset(); }
 
     acquired acquire(std::string resource, acquire_options options)
@@ -171,7 +171,7 @@ class client
     {
         return test::try_acquire(*locks_, std::move(resource), options);
     }
-    /// One round that must be won. Throws with the report if it isn't.
+    /// Acquires with a single round. Throws with the report if it fails.
     redlock::lease win(std::string resource, std::chrono::milliseconds ttl = long_ttl);
 
   private:
@@ -181,35 +181,35 @@ class client
     std::optional<redlock::lock_manager> locks_;
 };
 
-/// Everything that an event says.
+/// Returns all text of an event.
 std::string describe(const redlock::event& what);
 
-/// Where a server is and how to log in to it.
+/// Returns the address of a server, with its credentials.
 redlock::master address_of(const server& at, int database = 0);
-/// The same server, reached through another port: that of a proxy in between.
+/// The same through another port: that of a proxy.
 redlock::master address_behind(int port, const server& at, int database = 0);
 std::vector<redlock::master> addresses_of(const std::vector<server>& servers);
 
-/// Options with what is needed to speak to these masters: whom to trust. The times are the library's own.
+/// Returns options that can reach these masters: with the CA to trust. The times are the library's defaults.
 redlock::config reaching(std::vector<redlock::master> masters);
 redlock::config reaching(const std::vector<server>& servers);
 
-/// Options with times that a loaded machine keeps, so that a vote only fails where the test makes it fail.
+/// Returns options with times that suit a loaded machine, so that a vote fails only if the test makes it fail.
 redlock::config unhurried(std::vector<redlock::master> masters);
 redlock::config unhurried(const std::vector<server>& servers);
 
-/// Asks again and again whether something is so; between two looks `pacemaker` makes us wait a little. False if it
-/// isn't so within `patience`.
+/// Repeats until the condition is true; `pacemaker` makes each repetition wait a little. False if it doesn't become
+/// true within `patience`.
 bool comes_true(server& pacemaker, const std::function<bool()>& condition);
-/// Waits until a key is gone from this server. False if it still is there after `patience`.
+/// Waits until this server no longer has the key. False if it still has it after `patience`.
 bool goes_away(server& at, const std::string& key);
-/// Waits until a key has this value on this server. False if it hasn't after `patience`.
+/// Waits until the key has this value on this server. False if it doesn't within `patience`.
 bool becomes(server& at, const std::string& key, std::string_view value);
-/// Throws what the server said if it isn't OK.
+/// Throws the server's message if the answer isn't OK.
 void expect_ok(const reply& answer);
-/// Gives and takes rights of the user as whom clients log in, with words of ACL SETUSER.
+/// Changes the rights of the user of the clients, by rules of ACL SETUSER.
 void change_user(server& at, std::initializer_list<std::string_view> rules);
-/// A number from INFO: 0 when it isn't there.
+/// Returns a number from INFO; 0 if it is missing.
 long long info_number(server& at, std::string_view section, std::string_view field);
 
 } // namespace redlock::test

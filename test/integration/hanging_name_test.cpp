@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A name server that doesn't answer: what it costs those who don't need it.
+// A name server that doesn't answer: the operations that don't need it are unaffected.
 #include "integration/fixture.hpp"
 
 #include "support/child_process.hpp"
@@ -13,7 +13,7 @@ namespace redlock::test
 {
 
 TEST_CASE(
-    "a name that hangs delays no lock, no resolve of the application, no shutdown and no exit [scenario-91]",
+    "a name that hangs delays no lock, no lookup of the application, no shutdown and no exit [scenario-91]",
     "[resolver][scenario-91][own-servers]")
 {
     const server first{server_options::plain()};
@@ -26,7 +26,7 @@ TEST_CASE(
     std::stringstream text;
     text << std::ifstream{said}.rdbuf();
     CHECK(ended);
-    // With a sanitizer, its report would be here too.
+    // A report of a sanitizer would be in this text, too.
     CHECK(
         text.str() == "acquired\n"
                       "released\n"
@@ -37,7 +37,7 @@ TEST_CASE(
                       "a second one is destroyed\n");
 }
 
-TEST_CASE("a master whose name doesn't exist is reported as that", "[resolver][own-servers]")
+TEST_CASE("a master whose name doesn't exist is reported as such", "[resolver][own-servers]")
 {
     client one{unhurried({master{"redis://no-such-host.invalid"}})};
     one.events().wait_for_down(0);

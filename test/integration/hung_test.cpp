@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Masters that hang, die and come back: what is decided without them, and what becomes of what they were sent.
+// Masters that hang, die and come back: what is decided without them, and what happens to the commands sent to them.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,7 +22,7 @@ namespace
 
 constexpr const char* key = "lock:r";
 
-/// How many SETs a server has run.
+/// Returns how many SETs a server has run.
 long long sets_run_on(server& at)
 {
     return info_number(at, "commandstats", "cmdstat_set");
@@ -35,7 +35,7 @@ bool is_gone_from(std::vector<server>& servers)
 
 } // namespace
 
-TEST_CASE("a minority of masters that hang costs an acquire nothing", "[scenario-36]")
+TEST_CASE("a minority of masters that hang doesn't delay an acquire", "[scenario-36]")
 {
     const std::size_t hung = GENERATE(1U, 2U);
     std::vector<server> servers = start_servers(5);
@@ -65,12 +65,13 @@ TEST_CASE("a minority of masters that hang costs an acquire nothing", "[scenario
     {
         servers[index].resume();
     }
-    // Between two of them nothing is there, either.
+    // The key may be missing between two SETs, so wait for all of them first.
     CHECK(comes_true(servers[0], [&] { return sets_run_on(servers[0]) == 10; }));
     CHECK(is_gone_from(servers));
 }
 
-TEST_CASE("the connection to a master that hangs is given up, and votes say so from then on", "[scenario-36]")
+TEST_CASE(
+    "the connection to a master that hangs is closed, and votes report it from then on", "[scenario-36]")
 {
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
@@ -92,10 +93,10 @@ TEST_CASE("the connection to a master that hangs is given up, and votes say so f
 }
 
 TEST_CASE(
-    "with a majority that hangs there is no quorum, and every key is gone soon after they go on",
+    "with a majority that hangs there is no quorum, and every key is deleted soon after they resume",
     "[scenario-23][scenario-36]")
 {
-    // The connection may stay, or be given up meanwhile.
+    // Short: the connection is closed meanwhile. Long: it stays.
     const std::chrono::milliseconds dead_after = GENERATE(300ms, 30'000ms);
     CAPTURE(dead_after.count());
     std::vector<server> servers = start_servers(5);
@@ -127,8 +128,8 @@ TEST_CASE(
     }
     for (std::size_t index = 0; index < 3; ++index)
     {
-        // Behind either, the SET can't run any more. It needn't have run where the connection was given up: a server
-        // that was stopped with a reply to write finds nobody to write to, and closes without reading.
+        // From here on the SET can't run any more. If the connection was closed, it may not have run: a server that was
+        // stopped with a reply to write fails to write it, and closes the connection without reading further.
         if (dead_after < 1s)
         {
             own.events().wait_for_up(index, ups[index] + 1);
@@ -144,7 +145,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a SET that runs long after its lock has lapsed is released then, and isn't left to its ttl",
+    "a SET that runs long after its lock has expired is released then, not left to its ttl",
     "[scenario-60][patient]")
 {
     std::vector<server> servers = start_servers(3);
@@ -170,12 +171,12 @@ TEST_CASE(
     servers[2].resume();
     own.events().wait_for_up(2, 2);
     CHECK(goes_away(servers[2], key));
-    // It was there, with all of its ttl, and it was deleted.
+    // The key was set with its full ttl, and deleted.
     CHECK(sets_run_on(servers[2]) == 1);
     CHECK(info_number(servers[2], "stats", "expired_keys") == 0);
 }
 
-TEST_CASE("the quorum is that of the configured masters, however few are reachable", "[scenario-37]")
+TEST_CASE("the quorum is a majority of the configured masters, however few are reachable", "[scenario-37]")
 {
     std::vector<server> servers = start_servers(5);
     client own{unhurried(servers)};
@@ -199,7 +200,7 @@ TEST_CASE("the quorum is that of the configured masters, however few are reachab
     CHECK_FALSE(won.error);
 }
 
-TEST_CASE("the first acquire waits for the connections, also where a minority isn't there", "[scenario-56]")
+TEST_CASE("the first acquire waits for the connections, even if a minority is down", "[scenario-56]")
 {
     const std::size_t missing = GENERATE(0U, 2U);
     std::vector<server> servers = start_servers(5);
@@ -213,7 +214,7 @@ TEST_CASE("the first acquire waits for the connections, also where a minority is
     CHECK_FALSE(won.error);
 }
 
-TEST_CASE("a first acquire that finds no quorum in time says why for each master", "[scenario-56]")
+TEST_CASE("a first acquire that finds no quorum in time reports the reason for each master", "[scenario-56]")
 {
     std::vector<server> servers = start_servers(3);
     servers[0].kill();
@@ -231,7 +232,7 @@ TEST_CASE("a first acquire that finds no quorum in time says why for each master
 }
 
 TEST_CASE(
-    "what was released while a master was dead is released on it when it is back with its data",
+    "a lease released while a master was dead is released on it when it is back with its data",
     "[scenario-60]")
 {
     server_options durable;
@@ -251,7 +252,7 @@ TEST_CASE(
     CHECK(goes_away(servers[1], key));
 }
 
-TEST_CASE("a lease whose master is restarted empty still excludes others, and an extension makes it whole")
+TEST_CASE("a lease whose master is restarted empty still excludes others, and an extension restores its key")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};

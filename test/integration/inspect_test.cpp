@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Who holds a resource, asked of real masters.
+// Inspections of a resource on real masters.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -34,7 +34,7 @@ TEST_CASE("an inspection of a free resource finds no key on any master", "[threa
 {
     std::vector<server> servers = start_servers(3);
     client one{unhurried(servers)};
-    // Also as a manager's very first operation: all masters are waited for, not only a quorum.
+    // Also if it is a manager's very first operation: it waits for all masters, not only for a quorum.
     const inspected got = inspect(one.locks(), "r");
     CHECK_FALSE(got.error);
     CHECK(got.found.answered() == 3);
@@ -50,14 +50,14 @@ TEST_CASE("an inspection of a free resource finds no key on any master", "[threa
     CHECK(got.found.name(0) == address_of(servers[0]).name());
 }
 
-TEST_CASE("an inspection tells who holds a resource and for how long yet, on every master", "[threads]")
+TEST_CASE("an inspection shows the holder of a resource and the remaining time, on every master", "[threads]")
 {
     std::vector<server> servers = start_servers(5);
     client holder{unhurried(servers)};
     client watcher{unhurried(servers)};
     holder.wait_for_masters();
     const lease held = holder.win("r");
-    // All of them have it; on one it never expires, on one it is somebody else's, on one it isn't a lock at all.
+    // On one master the key never expires, on one it belongs to another client, on one it isn't a lock at all.
     for (server& each : servers)
     {
         REQUIRE(becomes(each, "lock:r", held.owner_id()));
@@ -88,7 +88,7 @@ TEST_CASE("an inspection tells who holds a resource and for how long yet, on eve
 }
 
 TEST_CASE(
-    "an inspection of a huge value drops no connection, and other operations go on [scenario-92]",
+    "an inspection of a huge value closes no connection, and other operations continue [scenario-92]",
     "[inspect][threads][scenario-92]")
 {
     std::vector<server> servers = start_servers(3);
@@ -158,7 +158,7 @@ TEST_CASE("an empty value, and a value of any type, count as a key", "[inspect][
     CHECK_FALSE(masters[2].expires_in);
     REQUIRE(masters[3].expires_in);
     CHECK(*masters[3].expires_in > std::chrono::milliseconds{0});
-    // The connections are as they were.
+    // No connection was closed.
     CHECK(one.events().downs_of(1).empty());
     lease held = one.win("another");
     CHECK_FALSE(release(held).error);
@@ -168,7 +168,8 @@ TEST_CASE("an empty value, and a value of any type, count as a key", "[inspect][
     }
 }
 
-TEST_CASE("an inspection without a quorum of answers says which masters gave none, and why", "[threads]")
+TEST_CASE(
+    "an inspection without a quorum of answers reports the masters without an answer, and why", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     config options = unhurried(servers);
@@ -190,7 +191,7 @@ TEST_CASE("an inspection without a quorum of answers says which masters gave non
     servers[2].resume();
 }
 
-TEST_CASE("an inspection leaves everything as it is", "[threads]")
+TEST_CASE("an inspection changes nothing", "[threads]")
 {
     std::vector<server> servers = start_servers(1);
     client one{unhurried(servers)};
@@ -203,7 +204,7 @@ TEST_CASE("an inspection leaves everything as it is", "[threads]")
     CHECK(inspect(one.locks(), "r").found.holder().empty());
 }
 
-TEST_CASE("an inspection of a name that can't be locked, and one after the end, are refused", "[threads]")
+TEST_CASE("an inspection of an invalid name, and one after the shutdown, are refused", "[threads]")
 {
     std::vector<server> servers = start_servers(1);
     client one{unhurried(servers)};

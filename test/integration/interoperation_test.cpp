@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Other clients of the same kind: plain keys on the same masters exclude each other, whoever set them.
+// Other clients of the algorithm: plain keys on the same masters exclude each other, whichever client has set them.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -16,7 +16,7 @@ using redlock::vote;
 namespace
 {
 
-/// What the documentation of distributed locks with Redis tells every client to release with.
+/// The release script in the documentation of distributed locks with Redis.
 constexpr const char* documented_release =
     R"lua(if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end)lua";
 
@@ -27,7 +27,7 @@ reply set_by_another_client(server& at, const std::string& owner)
 
 } // namespace
 
-TEST_CASE("a key that another client set on a quorum with plain SET NX PX excludes ours")
+TEST_CASE("a key that another client has set on a quorum with plain SET NX PX excludes ours")
 {
     std::vector<server> servers = start_servers(5);
     client own{unhurried(servers)};
@@ -40,7 +40,7 @@ TEST_CASE("a key that another client set on a quorum with plain SET NX PX exclud
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
     CHECK(refused.report.count(vote::held) == 3);
-    // What we got on the others is given back, and what is theirs stays.
+    // Our keys on the other masters are released, and the other client's keys remain.
     for (std::size_t index = 0; index < servers.size(); ++index)
     {
         const bool as_it_was = index < 3 ? becomes(servers[index], "lock:r", "somebody else")
@@ -54,7 +54,7 @@ TEST_CASE("a key that another client set on a quorum with plain SET NX PX exclud
     CHECK_FALSE(own.try_acquire("r", {.ttl = long_ttl}).error);
 }
 
-TEST_CASE("a key that another client set on a minority doesn't exclude ours, and isn't touched")
+TEST_CASE("a key that another client has set on a minority doesn't exclude ours, and isn't touched")
 {
     std::vector<server> servers = start_servers(5);
     client own{unhurried(servers)};
@@ -73,7 +73,8 @@ TEST_CASE("a key that another client set on a minority doesn't exclude ours, and
 }
 
 TEST_CASE(
-    "one of two masters held by another client is enough to be refused, and the other is given back",
+    "a key of another client on one of two masters is enough to be refused, and ours is released on the "
+    "other",
     "[scenario-35]")
 {
     std::vector<server> servers = start_servers(2);
@@ -87,7 +88,7 @@ TEST_CASE(
     CHECK(servers[1].command({"GET", "lock:r"}) == "somebody else");
 }
 
-TEST_CASE("our key excludes another client's plain SET NX PX until we give it back")
+TEST_CASE("our key excludes another client's plain SET NX PX until it is released")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -97,7 +98,7 @@ TEST_CASE("our key excludes another client's plain SET NX PX until we give it ba
     {
         REQUIRE(becomes(each, "lock:r", lease.owner_id()));
         CHECK(set_by_another_client(each, "somebody else").is_null());
-        // Their release doesn't delete what is ours.
+        // The other client's release doesn't delete our key.
         CHECK(each.command({"EVAL", documented_release, "1", "lock:r", "somebody else"}) == 0);
     }
     CHECK_FALSE(release(lease).error);
@@ -127,9 +128,9 @@ TEST_CASE(
     CHECK(released.report.already_gone());
 }
 
-TEST_CASE("an extension whose keys another client took away loses the lease and takes nothing back")
+TEST_CASE("an extension whose keys another client has deleted loses the lease and doesn't set them again")
 {
-    // Deleted, or set anew by somebody else: either way the key isn't ours.
+    // Deleted, or set again by another client: in both cases the key isn't ours.
     const bool set_anew = GENERATE(false, true);
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -161,7 +162,7 @@ TEST_CASE("an extension whose keys another client took away loses the lease and 
     CHECK(goes_away(servers[2], "lock:r"));
 }
 
-TEST_CASE("a key that one master lost is set there again once an extension is confirmed", "[scenario-27]")
+TEST_CASE("a key that is missing on one master is set again once an extension is confirmed", "[scenario-27]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};

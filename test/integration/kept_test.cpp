@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Kept leases outside of a scope, and whole processes that keep one, on real masters with real faults.
+// Kept leases without a body, and whole processes that keep one, on real masters with real faults.
 #include "integration/fixture.hpp"
 
 #include "support/child_process.hpp"
@@ -37,7 +37,7 @@ acquired acquire_kept(lock_manager& locks, std::string resource, keep_options op
     return take(std::move(future), "an acquire that is kept");
 }
 
-/// How a wait for a loss ended.
+/// The result of a wait for a loss.
 struct loss
 {
     error_code error;
@@ -52,7 +52,7 @@ std::future<loss> start_wait_lost(lease& held)
     return future;
 }
 
-/// With room for two node timeouts in `often`.
+/// With a node timeout that fits into the schedule of `often` twice.
 config keeping(const std::vector<server>& servers)
 {
     config options = unhurried(servers);
@@ -60,7 +60,7 @@ config keeping(const std::vector<server>& servers)
     return options;
 }
 
-/// Extended twice a second, lost five seconds after a quorum of masters has fallen silent.
+/// Extended twice a second; lost five seconds after a quorum of masters has stopped answering.
 constexpr keep_options often{
     .ttl = 20s, .max_hold = redlock::no_limit, .wait = 60s, .extend_every = 500ms, .stop_margin = 15s};
 
@@ -74,7 +74,7 @@ std::string text_of(const std::string& file)
 
 } // namespace
 
-TEST_CASE("a lease outside of a scope is extended until it is released", "[threads]")
+TEST_CASE("a kept lease without a body is extended until it is released", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client one{keeping(servers)};
@@ -94,7 +94,7 @@ TEST_CASE("a lease outside of a scope is extended until it is released", "[threa
     CHECK(got.lease.valid());
     CHECK(got.lease.valid_until() > first);
     REQUIRE_FALSE(release(got.lease).error);
-    // Given back, not lost.
+    // Released, not lost.
     CHECK(take(std::move(lost), "the end of the wait").error == errc::not_held);
     for (server& each : servers)
     {
@@ -102,7 +102,7 @@ TEST_CASE("a lease outside of a scope is extended until it is released", "[threa
     }
 }
 
-TEST_CASE("a kept lease that goes out of scope is given back", "[threads]")
+TEST_CASE("a kept lease that is destroyed is released", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client one{keeping(servers)};
@@ -117,7 +117,9 @@ TEST_CASE("a kept lease that goes out of scope is given back", "[threads]")
     }
 }
 
-TEST_CASE("who waits for the loss is told of it, and until when nobody else can get in", "[threads][patient]")
+TEST_CASE(
+    "a wait for the loss returns when the lease is lost, and until when no other client can acquire it",
+    "[threads][patient]")
 {
     std::vector<server> servers = start_servers(3);
     client one{keeping(servers)};
@@ -134,12 +136,12 @@ TEST_CASE("who waits for the loss is told of it, and until when nobody else can 
         CHECK(told.why == errc::lease_lost);
         CHECK_FALSE(got.lease.valid());
         CHECK(got.lease.remaining() == 0ns);
-        // Fifteen seconds before its end.
+        // Fifteen seconds before the end of its validity.
         CHECK(got.lease.valid_until() > clock::time_point{});
         servers[0].resume();
         servers[1].resume();
     }
-    SECTION("a quorum says that it is somebody else's")
+    SECTION("a quorum answers that another client holds it")
     {
         servers[0].command({"SET", "lock:r", "somebody else"});
         servers[1].command({"SET", "lock:r", "somebody else"});
@@ -156,14 +158,14 @@ TEST_CASE("who waits for the loss is told of it, and until when nobody else can 
         const loss told = take(std::move(lost), "the loss");
         CHECK_FALSE(told.error);
         CHECK(told.why == errc::closed);
-        // Nothing is given back while somebody may still work under it.
+        // Nothing is released while the caller may still work under the lease.
         CHECK(servers[2].command({"EXISTS", "lock:r"}).integer == 1);
         REQUIRE_FALSE(release(got.lease).error);
         CHECK_FALSE(take(std::move(ended), "the shutdown"));
     }
 }
 
-TEST_CASE("work beside a wait for the loss ends with whichever comes first", "[threads]")
+TEST_CASE("work in parallel with a wait for the loss ends with whichever completes first", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client one{keeping(servers)};
@@ -186,7 +188,7 @@ TEST_CASE("work beside a wait for the loss ends with whichever comes first", "[t
 }
 
 TEST_CASE(
-    "a process that was stopped finds its lease lost at the first look [scenario-1]",
+    "a process that was stopped finds its lease lost at the first check [scenario-1]",
     "[threads][scenario-1][patient]")
 {
     std::vector<server> servers = start_servers(5);
@@ -202,7 +204,7 @@ TEST_CASE(
     REQUIRE(comes_true(servers[0], [&] { return text_of(output).find("\nvalid\n") != std::string::npos; }));
     holder.stop();
 
-    // The rival gets in when the lease has lapsed, and not before.
+    // The other client succeeds when the lease has expired, and not before.
     client rival{unhurried(servers)};
     rival.wait_for_masters();
     const acquired got = rival.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
@@ -216,7 +218,7 @@ TEST_CASE(
     const std::string said = text_of(output);
     INFO(said);
     const std::string after = said.substr(said.find('\n') + 1);
-    // Cancelled before it could look, or told at its first look.
+    // Cancelled before its first check, or invalid at its first check.
     CHECK((after == "valid\ninvalid\ncancelled\nlost\n" || after == "valid\ncancelled\nlost\n"));
     CHECK(got.lease.valid());
     for (server& each : servers)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Managers, io_contexts, leases and operations that end in every order; what LeakSanitizer sees of it counts too.
+// Managers, io_contexts, leases and operations destroyed in every order; LeakSanitizer's findings count, too.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -30,7 +30,7 @@ namespace
 
 const redlock::error_code aborted = asio::error::operation_aborted;
 
-/// A coroutine that is somewhere in the middle of everything when its world ends.
+/// Is at an arbitrary point of its loop when its io_context is destroyed.
 asio::awaitable<void>
 never_ends(redlock::lock_manager& locks, std::string resource, std::vector<redlock::lease>& kept)
 {
@@ -42,14 +42,14 @@ never_ends(redlock::lock_manager& locks, std::string resource, std::vector<redlo
         if (kept.size() < 5)
         {
             kept.push_back(std::move(lease));
-            // Others wait for this one for ever.
+            // Leases that are kept block the other coroutines for the rest of the test.
             continue;
         }
         co_await lease.async_release();
     }
 }
 
-/// Is suspended, and held by nobody but the test.
+/// Never resumed; only the test owns it.
 asio::awaitable<void> not_started(redlock::lock_manager& locks)
 {
     redlock::lease lease = co_await locks.async_acquire("r", long_ttl);
@@ -58,7 +58,7 @@ asio::awaitable<void> not_started(redlock::lock_manager& locks)
 
 } // namespace
 
-TEST_CASE("what runs when its manager is destroyed ends with operation_aborted")
+TEST_CASE("operations in progress when their manager is destroyed end with operation_aborted")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -79,13 +79,13 @@ TEST_CASE("what runs when its manager is destroyed ends with operation_aborted")
     CHECK(take(std::move(extend_it), "the extension").error == aborted);
     CHECK(take(std::move(extend_it_again), "the second extension").error == aborted);
     CHECK(take(std::move(release_it), "the release").error == aborted);
-    // The leases stay usable, and do nothing.
+    // The leases remain usable, without effect.
     CHECK(extend(extended, long_ttl).error == errc::closed);
     CHECK(release(extended).error == errc::closed);
     CHECK(extended.resource() == "a");
 }
 
-TEST_CASE("a shutdown that runs when its manager is destroyed ends with operation_aborted")
+TEST_CASE("a shutdown in progress when its manager is destroyed ends with operation_aborted")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -116,7 +116,7 @@ TEST_CASE("a destroyed manager leaves its keys to their ttl, and its connections
     CHECK(lease.valid());
 }
 
-TEST_CASE("a manager that is moved goes on, and one that is assigned to is destroyed first")
+TEST_CASE("a manager works after a move, and move assignment destroys the previous one")
 {
     std::vector<server> servers = start_servers(1);
     event_loop loop;
@@ -132,7 +132,7 @@ TEST_CASE("a manager that is moved goes on, and one that is assigned to is destr
     CHECK_FALSE(acquire(third, "r", {.ttl = long_ttl}).error);
 }
 
-TEST_CASE("everything may outlive an io_context that was stopped in the middle of it all")
+TEST_CASE("everything may outlive an io_context that was stopped with operations in progress")
 {
     const bool manager_outlives = GENERATE(false, true);
     CAPTURE(manager_outlives);
@@ -151,7 +151,7 @@ TEST_CASE("everything may outlive an io_context that was stopped in the middle o
         asio::awaitable<void> one = never_ends(*locks, "r" + std::to_string(index % 10), kept);
         asio::co_spawn(*io, std::move(one), asio::detached);
     }
-    // Ends wherever it is then.
+    // The coroutines stop wherever they are.
     while ((!lease || kept.size() < 5) && io->run_one_for(patience) > 0)
     {
     }
@@ -165,7 +165,7 @@ TEST_CASE("everything may outlive an io_context that was stopped in the middle o
     }
     io.reset();
 
-    // Started now, they find nobody.
+    // Operations that are started now find the manager or its io_context destroyed.
     std::promise<redlock::error_code> acquired_late;
     std::move(deferred)([&](redlock::error_code error, redlock::lease) { acquired_late.set_value(error); });
     CHECK(take(acquired_late.get_future(), "an acquire without an io_context") == errc::closed);
@@ -183,7 +183,7 @@ TEST_CASE("everything may outlive an io_context that was stopped in the middle o
     kept.clear();
 }
 
-TEST_CASE("an io_context may be destroyed that never ran")
+TEST_CASE("an io_context that never ran may be destroyed")
 {
     server at;
     redlock::lease lease;
@@ -198,7 +198,7 @@ TEST_CASE("an io_context may be destroyed that never ran")
     CHECK_FALSE(lease);
 }
 
-TEST_CASE("leases may go on any thread while their io_context goes", "[threads]")
+TEST_CASE("leases may be destroyed on any thread while their io_context is destroyed", "[threads]")
 {
     std::vector<server> servers = start_servers(1);
     for (int time = 0; time < 20; ++time)
@@ -225,7 +225,7 @@ TEST_CASE("leases may go on any thread while their io_context goes", "[threads]"
     }
 }
 
-TEST_CASE("a shutdown gives back every lease before it ends")
+TEST_CASE("a shutdown releases every lease before it ends")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -249,7 +249,7 @@ TEST_CASE("a shutdown gives back every lease before it ends")
     CHECK(extend(leases[0], long_ttl).error == errc::not_held);
 }
 
-TEST_CASE("after a shutdown everything is refused as closed, a second shutdown too")
+TEST_CASE("after a shutdown every operation returns closed, a second shutdown too")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
@@ -267,7 +267,7 @@ TEST_CASE("after a shutdown everything is refused as closed, a second shutdown t
         comes_true(servers[0], [&] { return info_number(servers[0], "clients", "connected_clients") == 1; }));
 }
 
-TEST_CASE("a shutdown ends what runs with closed, and what that had taken is given back")
+TEST_CASE("a shutdown ends operations in progress with closed, and releases what they had acquired")
 {
     std::vector<server> servers = start_servers(3);
     for (server& each : servers)
@@ -292,8 +292,7 @@ TEST_CASE("a shutdown ends what runs with closed, and what that had taken is giv
     }
 }
 
-TEST_CASE(
-    "a shutdown ends with masters that are down or hang, and says if a release is unconfirmed", "[patient]")
+TEST_CASE("a shutdown ends even if masters are down or hang, and reports an unconfirmed release", "[patient]")
 {
     const bool hang = GENERATE(false, true);
     const std::size_t missing = GENERATE(1U, 2U);

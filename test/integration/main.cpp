@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Runs the integration tests, and fails if anything that was said meanwhile has a password of a server in it.
+// Runs the integration tests, and fails if any text that they produced contains a password of a server.
 #include "support/overheard.hpp"
 
 #include <catch2/catch_session.hpp>
@@ -14,7 +14,7 @@
 namespace
 {
 
-/// Every assertion's expression with its values, and the messages with it: what functions returned, exceptions.
+/// Searches every assertion's expression with its values, and its messages: results of functions, exceptions.
 class eavesdropper final : public Catch::EventListenerBase
 {
   public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Servers that were written to misbehave: they cost a vote, never the caller's time, and never a lock that isn't held.
+// Servers that misbehave: each loses its vote, but never delays the caller, and never causes a lock that isn't held.
 #include "integration/fixture.hpp"
 #include "support/scripted_server.hpp"
 
@@ -27,7 +27,7 @@ using redlock::vote;
 namespace
 {
 
-/// A way to misbehave, and what a vote's reason may then be.
+/// A kind of misbehaviour, and the reasons that a vote may then have.
 struct misbehaviour
 {
     std::string name;
@@ -45,7 +45,7 @@ const redlock::error_code nothing_yet = master_errc::not_connected;
 const redlock::error_code reset = boost::system::errc::make_error_code(boost::system::errc::connection_reset);
 const redlock::error_code pipe = boost::system::errc::make_error_code(boost::system::errc::broken_pipe);
 
-/// What no client can make anything of.
+/// Behaviours that no client can work with.
 misbehaviour one_of_the_useless()
 {
     const auto never = [](applies when) { return silent(when); };
@@ -84,10 +84,10 @@ applies one_of_the_times()
     return GENERATE(applies::from_the_start, applies::to_locks);
 }
 
-/// Real masters, and some that misbehave.
+/// Real masters, and misbehaving ones.
 struct mixed_masters
 {
-    /// Each misbehaves in the same way, but is a server of its own.
+    /// The misbehaving servers are separate, but behave alike.
     mixed_masters(std::size_t good, std::size_t bad, const std::function<behaviour()>& how)
         : servers{start_servers(good)}
     {
@@ -122,7 +122,7 @@ bool is_one_of(const std::vector<redlock::error_code>& allowed, const redlock::e
     return std::find(allowed.begin(), allowed.end(), reason) != allowed.end();
 }
 
-/// The first master's part in rounds, until it has one that isn't only that it is late: rounds don't wait for it.
+/// Returns the first master's vote in the first round where it isn't merely pending: rounds don't wait for it.
 redlock::master_report vote_of_first(client& own, const std::vector<redlock::error_code>& allowed)
 {
     redlock::master_report last;
@@ -147,8 +147,8 @@ redlock::master_report vote_of_first(client& own, const std::vector<redlock::err
 } // namespace
 
 TEST_CASE(
-    "one of five masters that misbehaves is one failed vote with its reason; the lock is held with the "
-    "others",
+    "one misbehaving master of five is one failed vote with its reason; "
+    "the lock is held with the others",
     "[scenario-36][own-servers]")
 {
     const misbehaviour how = one_of_the_useless();
@@ -162,7 +162,7 @@ TEST_CASE(
     }
     if (how.name == "never answers")
     {
-        // It is pending in every round that the others decide.
+        // Its vote is pending in every round that the others decide.
         redlock::lease lease = own.win("r");
         CHECK_FALSE(extend(lease, 2 * long_ttl).error);
         CHECK_FALSE(release(lease).error);
@@ -182,7 +182,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "three of five masters that misbehave make the quorum impossible, and never a lease",
+    "three of five masters that misbehave prevent a quorum, and never result in a lease",
     "[scenario-45][own-servers]")
 {
     const misbehaviour how = one_of_the_useless();
@@ -212,7 +212,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a master that sends a gigabyte without a line end costs no more than its buffer",
+    "a master that sends a gigabyte without a line end costs no more memory than its buffer",
     "[own-servers][scenario-45]")
 {
     constexpr std::size_t gigabyte = std::size_t{1} << 30;
@@ -230,19 +230,17 @@ TEST_CASE(
         return used.ru_maxrss;
     };
     const long before = most_resident_kib();
-    // Time and again it is connected to, and sends until it is hung up on.
+    // The client reconnects repeatedly; the server sends until the connection is closed.
     while (!masters.scripted[0]->wait_for_connections(5, 0ms))
     {
         const redlock::lease held = own.win("r");
         REQUIRE(held.valid());
     }
-    // Half of one of its answers: a sanitizer keeps some memory of what was freed.
+    // Half of one of its answers: a sanitizer keeps some of the freed memory.
     CHECK(most_resident_kib() - before < static_cast<long>(gigabyte / 1024 / 2));
 }
 
-TEST_CASE(
-    "masters that answer slowly in single bytes, or say everything a little late, are good masters",
-    "[own-servers]")
+TEST_CASE("masters that answer in single bytes, or with a short delay, work", "[own-servers]")
 {
     const auto bytes = [](applies when) { return in_single_bytes(when); };
     const auto later = [](applies when) { return late(20ms, when); };
@@ -260,7 +258,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "masters that answer after the node timeout are no quorum, and what they took is given back",
+    "masters that answer after the node timeout are no quorum, and the keys they set are released",
     "[scenario-23][own-servers]")
 {
     std::vector<std::shared_ptr<honest_master>> states;
@@ -284,7 +282,7 @@ TEST_CASE(
     {
         CHECK(servers[index]->wait_for_command("EVALSHA", 1, patience));
     }
-    // All answers have come by the end of a shutdown.
+    // A shutdown waits for all answers.
     CHECK_FALSE(shut_down(own.locks()));
     for (const auto& each : states)
     {
@@ -293,7 +291,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a master that answers everything twice never counts twice, and no answer for another's",
+    "a master that sends every answer twice counts once, and no answer is taken for that of another command",
     "[scenario-43][own-servers]")
 {
     const applies when = one_of_the_times();
@@ -307,13 +305,13 @@ TEST_CASE(
     {
         const acquired again = own.try_acquire("r", {.ttl = long_ttl});
         INFO(again.report);
-        // Whether the first one was won or not: two can't hold it.
+        // Whether or not the first one was won: no two can hold it.
         CHECK_FALSE((first && again.lease));
     }
 }
 
 TEST_CASE(
-    "every attempt of an acquire has its own owner id, and is released with that one",
+    "every round of an acquire has its own owner id, and is released with it",
     "[scenario-19][scenario-25][own-servers]")
 {
     const auto state = std::make_shared<honest_master>();
@@ -323,7 +321,7 @@ TEST_CASE(
     own.wait_for_masters();
     const acquired none = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 10});
     CHECK(none.error == errc::held_by_other);
-    CHECK(shut_down(own.locks()) == redlock::error_code{}); // Then its releases are answered.
+    CHECK(shut_down(own.locks()) == redlock::error_code{}); // Waits for the answers to its releases.
 
     std::vector<std::string> asked;
     std::vector<std::string> released;
@@ -346,7 +344,7 @@ TEST_CASE(
     CHECK(std::adjacent_find(asked.begin(), asked.end()) == asked.end());
 }
 
-TEST_CASE("a server that knows no HELLO is spoken to in RESP2", "[own-servers]")
+TEST_CASE("a server that doesn't know HELLO is used with RESP2", "[own-servers]")
 {
     std::vector<std::unique_ptr<scripted_server>> servers;
     std::vector<redlock::master> addresses;
@@ -354,7 +352,7 @@ TEST_CASE("a server that knows no HELLO is spoken to in RESP2", "[own-servers]")
     {
         const auto master =
             std::make_shared<honest_master>(honest_options{.password = "secret", .knows_hello = false});
-        // Such a server looks for the command before it looks for a password.
+        // Such a server looks up the command before it requires a password.
         const auto knows_no_hello = [](session&, const command& words, std::string bytes)
         { return answer{.bytes = name_of(words) == "HELLO" ? "-ERR unknown command `HELLO`\r\n" : bytes}; };
         servers.push_back(
@@ -372,9 +370,10 @@ TEST_CASE("a server that knows no HELLO is spoken to in RESP2", "[own-servers]")
     CHECK_FALSE(rival.try_acquire("r", {.ttl = long_ttl}).error);
 }
 
-TEST_CASE("a server's password never comes back in an event or a report", "[scenario-52][own-servers]")
+TEST_CASE(
+    "a password that a server repeats doesn't appear in an event or a report", "[scenario-52][own-servers]")
 {
-    // A server that repeats what it was sent.
+    // Repeats what it receives.
     const auto repeats = [](session&, const command& words)
     {
         std::string text = "-ERR unknown argument";

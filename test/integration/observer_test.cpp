@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What an observer is told, in which order, where, and what it may do.
+// What an observer is notified of, in which order, on which executor, and what it may do.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -26,7 +26,7 @@ using redlock::vote;
 namespace
 {
 
-/// What a log would say of an event, without what differs from run to run.
+/// A short line for an event, without what differs between runs.
 std::string line(const redlock::event& what)
 {
     struct writer
@@ -76,7 +76,7 @@ std::vector<std::string> lines(const std::vector<redlock::event>& events)
     return text;
 }
 
-/// The only event of a kind.
+/// Returns the only event of a type.
 template <class Event>
 Event only(const std::vector<redlock::event>& events)
 {
@@ -94,7 +94,7 @@ Event only(const std::vector<redlock::event>& events)
 
 } // namespace
 
-TEST_CASE("an observer is told what happens, in its order")
+TEST_CASE("an observer is notified of events in their order")
 {
     server at;
     client own{unhurried({address_of(at)})};
@@ -114,7 +114,7 @@ TEST_CASE("an observer is told what happens, in its order")
     own.events().wait_for_up(0, 2);
 
     const std::vector<redlock::event> events = own.events().events();
-    // While it is away, each new reason why is told once; the first is that the connection broke.
+    // While the master is down, each new reason is reported once; the first is that the connection was lost.
     std::vector<std::string> text = lines(events);
     text.erase(std::unique(text.begin(), text.end()), text.end());
     const std::string held = "acquire r: " + redlock::error_code{errc::held_by_other}.message();
@@ -142,7 +142,7 @@ TEST_CASE("an observer is told what happens, in its order")
     CHECK(decided.report.rounds == 1);
 }
 
-TEST_CASE("a lease that goes without a release is told of, too")
+TEST_CASE("a lease that is destroyed without a release causes an event, too")
 {
     server at;
     client own{unhurried({address_of(at)})};
@@ -156,7 +156,7 @@ TEST_CASE("a lease that goes without a release is told of, too")
     CHECK_FALSE(only<redlock::lease_released>(own.events().events()).result);
 }
 
-TEST_CASE("an observer is called on its executor and may call into the manager", "[threads]")
+TEST_CASE("an observer is called on its executor and may call the manager", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     event_loop loop{2};
@@ -171,7 +171,8 @@ TEST_CASE("an observer is called on its executor and may call into the manager",
         const auto* released = std::get_if<redlock::lease_released>(&what);
         if (released != nullptr && released->resource == "r")
         {
-            // At once after it was told: a lock of the library's that were held here would be found.
+            // An acquire started right after the notification: an internal mutex held during the call would deadlock
+            // here.
             const auto then = [&](redlock::error_code error, redlock::lease)
             {
                 acquired_inside.set_value(error);
@@ -192,12 +193,12 @@ TEST_CASE("an observer is called on its executor and may call into the manager",
     loop.stop();
 }
 
-TEST_CASE("events for which an observer is too slow are dropped and counted", "[threads]")
+TEST_CASE("events that an observer is too slow for are dropped and counted", "[threads]")
 {
     server at;
     asio::io_context slow;
     std::vector<redlock::event> seen;
-    event_loop loop; // It ends first: what it still does for the last lease has its events, too.
+    event_loop loop; // Destroyed first: releasing the last lease still causes events.
     redlock::config options = unhurried({address_of(at)});
     options.observer = {
         .on_event = [&](const redlock::event& one) { seen.push_back(one); },
@@ -211,7 +212,8 @@ TEST_CASE("events for which an observer is too slow are dropped and counted", "[
     }
     CHECK(seen.empty());
     slow.poll();
-    // It came up, and each time a round was won, one released, and the lease released: 31, of which 4 had room.
+    // The master came up, and each time an acquire was won, a release was won, and the lease was released: 31 events,
+    // of which 4 had room.
     CHECK(
         lines(seen) ==
         std::vector<std::string>{"up 0", "acquire r: won", "release r: won", "released r", "dropped 27"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Masters that refuse releases permanently, push what was not asked for, or announce the run id of another: on the wire.
+// Masters that refuse releases permanently, send unsolicited pushes, or announce another master's run id, over TCP.
 #include "integration/fixture.hpp"
 #include "support/scripted_server.hpp"
 
@@ -34,7 +34,7 @@ std::vector<master_at_risk> refusals_in(const std::vector<event>& events)
     return found;
 }
 
-/// Two real masters, and one more.
+/// Returns two real masters and a third.
 std::vector<master> with(const master& third, const std::vector<server>& real)
 {
     std::vector<master> all{third};
@@ -59,7 +59,7 @@ void lock_and_release(client& own)
 } // namespace
 
 TEST_CASE(
-    "a master without scripts costs no confirmation, is reported once, and doesn't delay the shutdown",
+    "a master without scripts counts as confirmed, is reported once, and doesn't delay the shutdown",
     "[release][scenario-87][own-servers]")
 {
     server_options options = server_options::plain();
@@ -98,7 +98,7 @@ TEST_CASE("a hash in the place of a lock is another client's key", "[release][sc
     CHECK(told[0].detail.starts_with("a key is not a lock: WRONGTYPE"));
 }
 
-TEST_CASE("a server that pushes what was not asked for is left", "[connection][scenario-89][own-servers]")
+TEST_CASE("a server that sends unsolicited pushes is disconnected", "[connection][scenario-89][own-servers]")
 {
     const applies when = GENERATE(applies::from_the_start, applies::to_locks);
     const auto pushes = [](session&, const command&, std::string honest_bytes)
@@ -128,7 +128,7 @@ TEST_CASE("a server that pushes what was not asked for is left", "[connection][s
 }
 
 TEST_CASE(
-    "a server that announces the run id of another one doesn't get its place",
+    "a server that announces another server's run id doesn't take over its role",
     "[handshake][scenario-90][own-servers]")
 {
     const std::string run_id(40, 'a');
@@ -139,7 +139,7 @@ TEST_CASE(
     all.emplace_back(liar.url());
     client own{unhurried(all)};
     own.wait_for_masters();
-    // From now on it lies, and the honest one is away.
+    // From now on it announces the other's run id, and the other is down.
     liar.behave(honest({.run_id = run_id}));
     honest_one.reset();
     own.events().wait_for_down(0);

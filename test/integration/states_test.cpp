@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// States that a server passes through: loading, busy, full of clients, demoted, with its clock set. Each is told as
-// what it is, and the master votes again when it is over.
+// Transient states of a server: loading, busy, out of connections, demoted, with its clock changed. Each is reported
+// precisely, and the master votes again afterwards.
 #include "integration/fixture.hpp"
 
 #include "support/child_process.hpp"
@@ -21,7 +21,7 @@ namespace
 
 using namespace std::chrono_literals;
 
-/// The last master's vote in a round that the two others win. A round may be decided before it has come.
+/// Returns the last master's vote in a round that the two others win. A round may be decided before that vote.
 master_report vote_of_third(client& one, std::string_view what)
 {
     for (int attempt = 0; attempt < 10'000; ++attempt)
@@ -44,7 +44,7 @@ master_report vote_of_third(client& one, std::string_view what)
     throw stuck{std::string{what}};
 }
 
-/// Until the third master grants again.
+/// Waits until the third master grants again.
 void wait_until_it_votes(client& one)
 {
     for (int attempt = 0; attempt < 100'000; ++attempt)
@@ -63,7 +63,7 @@ void wait_until_it_votes(client& one)
 
 } // namespace
 
-TEST_CASE("a server that runs a slow script gives no vote until that is over", "[plain][scenario-24]")
+TEST_CASE("a server that runs a slow script gives no vote until the script ends", "[plain][scenario-24]")
 {
     std::vector<server> servers = start_servers(3, server_options::plain());
     client one{unhurried(servers)};
@@ -78,11 +78,13 @@ TEST_CASE("a server that runs a slow script gives no vote until that is over", "
     CHECK(third.reason == master_errc::busy);
     CHECK(killer.command({"SCRIPT", "KILL"}) == "OK");
     wait_until_it_votes(one);
-    // What it refused to release meanwhile is released now.
+    // A release that was refused meanwhile is carried out now.
     CHECK(goes_away(servers[2], "lock:r"));
 }
 
-TEST_CASE("a server that becomes a replica is left, and taken again as a master", "[plain][scenario-24]")
+TEST_CASE(
+    "disconnects from a master that was demoted to replica, and reconnects when it is promoted",
+    "[plain][scenario-24]")
 {
     std::vector<server> servers = start_servers(3, server_options::plain());
     client one{unhurried(servers)};
@@ -97,11 +99,11 @@ TEST_CASE("a server that becomes a replica is left, and taken again as a master"
 }
 
 TEST_CASE(
-    "a server that has no room for a client is told as such, and connected to when it has",
+    "a server without room for another client is reported as such, and connected to when it has room",
     "[plain][scenario-24]")
 {
     std::vector<server> servers = start_servers(3, server_options::plain());
-    servers[2].command({"CONFIG", "SET", "maxclients", "1"}); // The test's own connection.
+    servers[2].command({"CONFIG", "SET", "maxclients", "1"}); // Only the test's own connection.
     client one{unhurried(servers)};
     one.events().wait_for_down(2);
     CHECK(one.events().downs_of(2).front().reason == master_errc::too_many_clients);
@@ -129,7 +131,7 @@ TEST_CASE("a server that is loading its data is waited for", "[plain][scenario-2
     const std::string directory = full.directory();
     const std::string port = std::to_string(full.port());
     full.kill();
-    // Each key takes a while, and clients are looked at in between.
+    // Loading each key takes a while, and the server answers clients in between.
     const child_process loading{
         {program_of(persisting.program), "--bind", "127.0.0.1", "--port", port, "--dir", directory,
          "--appendonly", "yes", "--save", "", "--key-load-delay", "1000",
@@ -147,7 +149,7 @@ TEST_CASE("a server that is loading its data is waited for", "[plain][scenario-2
     wait_until_it_votes(one);
 }
 
-TEST_CASE("an eviction policy that can throw locks away is told to the observer", "[plain][scenario-11]")
+TEST_CASE("an eviction policy that can remove locks is reported to the observer", "[plain][scenario-11]")
 {
     std::vector<server> servers = start_servers(3, server_options::plain());
     servers[1].command({"CONFIG", "SET", "maxmemory-policy", "volatile-lru"});

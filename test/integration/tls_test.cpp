@@ -17,7 +17,7 @@ namespace
 using namespace std::chrono_literals;
 using Catch::Matchers::ContainsSubstring;
 
-/// An authority, and what a server needs that it has signed.
+/// A certificate authority, and the files of a server whose certificate it has signed.
 class authority
 {
   public:
@@ -39,14 +39,14 @@ class authority
     int issued_ = 0;
 };
 
-/// How the master's first connect fails.
+/// Returns the failure of the first connection attempt.
 redlock::master_down failure_of(client& one)
 {
     one.events().wait_for_down(0);
     return one.events().downs_of(0).front();
 }
 
-/// Whether a lock can be taken and given back.
+/// Checks that a lock can be acquired and released.
 void check_locking(client& one)
 {
     lease held = one.win("r");
@@ -57,7 +57,7 @@ void check_locking(client& one)
 
 } // namespace
 
-TEST_CASE("locks are taken over TLS", "[threads][own-servers]")
+TEST_CASE("locks are acquired over TLS", "[threads][own-servers]")
 {
     authority trusted;
     std::vector<server> servers;
@@ -76,7 +76,7 @@ TEST_CASE("locks are taken over TLS", "[threads][own-servers]")
 }
 
 TEST_CASE(
-    "a certificate that can't be trusted says which check failed, and for which master [scenario-53]",
+    "an untrusted certificate is reported with the failed check and the master [scenario-53]",
     "[threads][scenario-53][own-servers]")
 {
     authority trusted;
@@ -89,13 +89,13 @@ TEST_CASE(
         CHECK(down.detail == "certificate has expired");
         CHECK(down.name == address_of(at).name());
     }
-    SECTION("not valid yet")
+    SECTION("not yet valid")
     {
         const server at{{.tls = trusted.tls({.begins = 24h, .ends = 48h})}};
         client one{trusted.trusting({address_of(at)})};
         CHECK(failure_of(one).reason == master_errc::certificate_expired);
     }
-    SECTION("made out to another address")
+    SECTION("issued for another address")
     {
         const server at{{.tls = trusted.tls({.made_out_to = "IP:10.0.0.1,DNS:elsewhere.example"})}};
         client one{trusted.trusting({address_of(at)})};
@@ -110,13 +110,13 @@ TEST_CASE(
         client one{trusted.trusting({address_of(at)})};
         CHECK(failure_of(one).reason == master_errc::certificate_untrusted);
     }
-    SECTION("signed by nobody but itself")
+    SECTION("self-signed")
     {
         const server at{{.tls = server_tls{trusted.ca().self_signed("self"), trusted.ca().file()}}};
         client one{trusted.trusting({address_of(at)})};
         CHECK(failure_of(one).reason == master_errc::certificate_untrusted);
     }
-    SECTION("none of the system's authorities knows it")
+    SECTION("unknown to the system's authorities")
     {
         const server at{{.tls = trusted.tls()}};
         config options = unhurried({address_of(at)});
@@ -127,7 +127,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a certificate that has the master's name in its CN alone is refused [scenario-93]",
+    "a certificate that has the master's name only in its CN is refused [scenario-93]",
     "[tls][threads][scenario-93][own-servers]")
 {
     authority trusted;
@@ -141,7 +141,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a server that only exchanges keys by RSA is refused, unless that is asked for [scenario-93]",
+    "a server that supports only RSA key exchange is refused, unless it is allowed by an option "
+    "[scenario-93]",
     "[tls][threads][scenario-93][own-servers]")
 {
     authority trusted;
@@ -149,14 +150,14 @@ TEST_CASE(
         {.settings = {"--tls-protocols", "TLSv1.2", "--tls-ciphers", "AES256-GCM-SHA384"},
          .tls = trusted.tls({.rsa = true})}};
     config options = trusted.trusting({address_of(at)});
-    SECTION("not asked for")
+    SECTION("not allowed")
     {
         client one{options};
         const redlock::master_down down = failure_of(one);
         CHECK(down.reason == master_errc::tls_failed);
         CHECK_THAT(down.detail, ContainsSubstring("handshake failure"));
     }
-    SECTION("asked for")
+    SECTION("allowed")
     {
         options.tls.ciphers = "AES256-GCM-SHA384";
         client one{options};
@@ -164,7 +165,8 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a server with a key of either kind is spoken to by TLS 1.2 and 1.3", "[tls][threads][own-servers]")
+TEST_CASE(
+    "servers with either kind of key are connected to by TLS 1.2 and 1.3", "[tls][threads][own-servers]")
 {
     authority trusted;
     const bool rsa = GENERATE(true, false);
@@ -174,7 +176,7 @@ TEST_CASE("a server with a key of either kind is spoken to by TLS 1.2 and 1.3", 
     check_locking(one);
 }
 
-TEST_CASE("an acquire fails at once when certificates make the quorum impossible", "[threads][own-servers]")
+TEST_CASE("an acquire fails at once if certificates prevent a quorum", "[threads][own-servers]")
 {
     authority trusted;
     authority unknown;
@@ -193,13 +195,13 @@ TEST_CASE("an acquire fails at once when certificates make the quorum impossible
 }
 
 TEST_CASE(
-    "a server that asks for a client's certificate gets it, or says that it is missing",
+    "a server that requests a client certificate gets it, or the error says that it is missing",
     "[threads][own-servers]")
 {
     authority trusted;
     const server at{{.tls = trusted.tls({}, true)}};
     config options = trusted.trusting({address_of(at)});
-    SECTION("there is one")
+    SECTION("there is a certificate")
     {
         const certificate_files own = trusted.ca().issue("client");
         options.tls.certificate_file = own.certificate;
@@ -214,7 +216,7 @@ TEST_CASE(
         CHECK(down.reason == master_errc::tls_failed);
         CHECK_THAT(down.detail, ContainsSubstring("certificate required"));
     }
-    SECTION("it is from an authority that the server doesn't trust")
+    SECTION("the server doesn't trust its authority")
     {
         authority unknown;
         const certificate_files own = unknown.ca().issue("client");
@@ -225,7 +227,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("with verification off, any certificate will do", "[threads][own-servers]")
+TEST_CASE("without verification, any certificate is accepted", "[threads][own-servers]")
 {
     authority trusted;
     const server at{
@@ -237,7 +239,7 @@ TEST_CASE("with verification off, any certificate will do", "[threads][own-serve
 }
 
 TEST_CASE(
-    "TLS against a server that speaks none, and none against one that does, is told apart",
+    "TLS to a server without it, and plain text to a server with it, fail with different errors",
     "[threads][own-servers]")
 {
     authority trusted;
@@ -247,7 +249,7 @@ TEST_CASE(
     impatient.connect_timeout = 500ms;
     client over_tls{impatient};
     const redlock::master_down down = failure_of(over_tls);
-    // To a plain server the greeting is a command that isn't complete yet.
+    // To a plain server, the start of the handshake is an incomplete command.
     CHECK(down.reason == master_errc::connect_timed_out);
     CHECK(down.detail == "the TLS handshake wasn't answered");
 
@@ -259,7 +261,7 @@ TEST_CASE(
     CHECK((cut_off == master_errc::connection_lost || cut_off == asio::error::connection_reset));
 }
 
-TEST_CASE("files for TLS that can't be used are refused when the manager is made", "[threads][own-servers]")
+TEST_CASE("invalid TLS files are refused when the manager is created", "[threads][own-servers]")
 {
     authority trusted;
     asio::io_context io;

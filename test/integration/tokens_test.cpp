@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Completion tokens of every kind, from any thread; where handlers run, and where they don't.
+// Completion tokens of every kind, from any thread, and the executors of their handlers.
 #include "integration/fixture.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -31,7 +31,7 @@
 #include <utility>
 #include <vector>
 
-// g++ doesn't pair the operator new of an awaitable's promise with its operator delete.
+// g++ doesn't match the operator new of an awaitable's promise with its operator delete.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 using namespace redlock::test;
@@ -40,7 +40,7 @@ using redlock::errc;
 namespace
 {
 
-/// What a coroutine saw, for a test to check outside of it.
+/// The results of a coroutine, for the test to check.
 struct findings
 {
     std::vector<std::string> wrong;
@@ -57,7 +57,7 @@ struct findings
 asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& locks)
 {
     findings found;
-    // The default: throws.
+    // The default token throws.
     redlock::lease lease = co_await locks.async_acquire("r", long_ttl);
     found.expect(lease.valid(), "deferred");
     redlock::error_code code;
@@ -91,7 +91,7 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
         "r", long_ttl, asio::redirect_error(asio::use_awaitable, redirected));
     found.expect(redirected == errc::held_by_other && !none, "redirect_error");
 
-    // A report beside a token.
+    // A report in addition to a token.
     redlock::report report;
     co_await lease.async_extend(2 * long_ttl, report, asio::use_awaitable);
     found.expect(
@@ -99,7 +99,7 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
     co_await lease.async_release(report);
     found.expect(report.operation == redlock::operation::release && !report.result, "a report of a release");
 
-    // An operation that is made now and started later.
+    // Created now and started later.
     auto later = locks.async_acquire("r", redlock::acquire_options{.ttl = long_ttl});
     lease = co_await std::move(later);
     found.expect(lease.valid(), "a deferred operation with a name");
@@ -110,7 +110,7 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
 
 } // namespace
 
-TEST_CASE("coroutines can use every token that Asio has for them")
+TEST_CASE("coroutines can use every Asio token")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -123,7 +123,7 @@ TEST_CASE("coroutines can use every token that Asio has for them")
     }
 }
 
-TEST_CASE("futures work on a thread that isn't the manager's", "[threads]")
+TEST_CASE("futures work on a thread other than the manager's", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -136,8 +136,9 @@ TEST_CASE("futures work on a thread that isn't the manager's", "[threads]")
     CHECK_FALSE(lease);
 }
 
-// Without [threads]: the counter of an exception_ptr is in the standard library, where ThreadSanitizer doesn't see it.
-TEST_CASE("a future throws the error that its operation ended with")
+// Without [threads]: the reference count of an exception_ptr is in the standard library, which ThreadSanitizer doesn't
+// instrument.
+TEST_CASE("a future throws the error of its operation")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
@@ -206,7 +207,7 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     CHECK(text.empty());
 }
 
-TEST_CASE("an operation that nobody waits for is done all the same")
+TEST_CASE("a detached operation is carried out")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
@@ -214,7 +215,7 @@ TEST_CASE("an operation that nobody waits for is done all the same")
     redlock::lease lease = own.win("r");
     lease.async_release(asio::detached);
     CHECK(goes_away(servers[0], "lock:r"));
-    // The lease that nobody took is given back at once.
+    // The lease is destroyed with the handler's arguments, and released at once.
     own.locks().async_acquire("s", long_ttl, asio::detached);
     CHECK(comes_true(
         servers[0], [&] { return info_number(servers[0], "commandstats", "cmdstat_evalsha") == 2; }));
@@ -224,7 +225,7 @@ TEST_CASE("an operation that nobody waits for is done all the same")
 namespace
 {
 
-/// Takes, extends and gives back a resource of its own again and again.
+/// Acquires, extends and releases its own resource repeatedly.
 asio::awaitable<void>
 go_round(redlock::lock_manager& locks, std::string resource, int times, std::atomic<int>& done)
 {
@@ -242,7 +243,8 @@ go_round(redlock::lock_manager& locks, std::string resource, int times, std::ato
 
 } // namespace
 
-TEST_CASE("hundreds of operations at once on a manager in an io_context with several threads", "[threads]")
+TEST_CASE(
+    "hundreds of concurrent operations work on a manager in an io_context with several threads", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers), 4};
@@ -266,7 +268,7 @@ TEST_CASE("hundreds of operations at once on a manager in an io_context with sev
     }
 }
 
-TEST_CASE("operations are started, and leases dropped, on many threads at once", "[threads]")
+TEST_CASE("operations are started, and leases destroyed, on many threads at once", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers), 2};
@@ -297,7 +299,7 @@ TEST_CASE("operations are started, and leases dropped, on many threads at once",
     }
 }
 
-TEST_CASE("a lease can be looked at on other threads while it is extended", "[threads]")
+TEST_CASE("the observers of a lease can be called on other threads while it is extended", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -321,7 +323,7 @@ TEST_CASE("a lease can be looked at on other threads while it is extended", "[th
     CHECK(invalid == 0);
 }
 
-TEST_CASE("handlers run on the executor that they are bound to", "[threads]")
+TEST_CASE("handlers run on the executor they are bound to", "[threads]")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers), 3};
@@ -331,7 +333,7 @@ TEST_CASE("handlers run on the executor that they are bound to", "[threads]")
     std::vector<bool> there;
     const auto look = [&] { there.push_back(strand.running_in_this_thread()); };
     auto lease = std::make_shared<redlock::lease>();
-    // Each starts the next one, from the strand.
+    // Each starts the next one on the strand.
     const auto on_shutdown = [&](redlock::error_code) { look(), promise.set_value(there); };
     const auto on_release = [&](redlock::error_code)
     { look(), own.locks().async_shutdown(asio::bind_executor(strand, on_shutdown)); };
@@ -347,7 +349,7 @@ TEST_CASE("handlers run on the executor that they are bound to", "[threads]")
     CHECK(take(promise.get_future(), "four operations in a row") == std::vector<bool>(4, true));
 }
 
-TEST_CASE("a handler never runs inside the call that starts its operation, whatever becomes of it")
+TEST_CASE("a handler never runs inside the call that starts its operation, whatever the result")
 {
     server at;
     event_loop loop;
@@ -384,7 +386,7 @@ TEST_CASE("a handler never runs inside the call that starts its operation, whate
         const auto then = [=](redlock::error_code, const auto&...) { inside->set_value(*starting); };
         const auto start = [&, starting, then]
         {
-            // On the manager's own thread, where a handler could run at once; the flag falls when the call is over.
+            // On the manager's own thread, where a handler could run at once; the flag is cleared after the call.
             starts[index](
                 [then](redlock::error_code error, redlock::lease won) { then(error, won); },
                 [then](redlock::error_code error) { then(error); });
@@ -396,7 +398,7 @@ TEST_CASE("a handler never runs inside the call that starts its operation, whate
 }
 
 TEST_CASE(
-    "a handler that is bound to another io_context keeps that running until it has run there", "[threads]")
+    "a handler bound to another io_context keeps that running until the handler has run there", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -404,7 +406,7 @@ TEST_CASE(
     asio::io_context other;
     std::vector<std::thread::id> ran_on;
     redlock::lease lease;
-    // Each hands over from its io_context to the manager's and back.
+    // Each switches from its io_context to the manager's and back.
     const auto on_release = [&](redlock::error_code) { ran_on.push_back(std::this_thread::get_id()); };
     const auto on_acquire = [&](redlock::error_code, redlock::lease won)
     {
@@ -413,7 +415,7 @@ TEST_CASE(
         lease.async_release(asio::bind_executor(other, on_release));
     };
     own.locks().async_acquire("r", long_ttl, asio::bind_executor(other, on_acquire));
-    // Nothing else keeps it running.
+    // There is no other work that keeps it running.
     other.run_for(patience);
     CHECK(ran_on == std::vector<std::thread::id>(2, std::this_thread::get_id()));
     CHECK_FALSE(lease);

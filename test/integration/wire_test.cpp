@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Faults of the network between us and real servers, made by a proxy: what is held up, lost, cut and late.
+// Network faults between the client and real servers, made by a proxy: traffic is delayed, lost or cut off.
 #include "integration/fixture.hpp"
 #include "support/proxy.hpp"
 
@@ -24,7 +24,7 @@ using redlock::vote;
 namespace
 {
 
-/// Real servers, each reached through a proxy of its own.
+/// Real servers, each with its own proxy.
 struct distant_servers
 {
     explicit distant_servers(std::size_t n, server_options how = server_options::with_port())
@@ -44,7 +44,7 @@ struct distant_servers
             masters.push_back(address_behind(proxies[index]->port(), servers[index]));
         }
         redlock::config result = unhurried(masters);
-        // What comes to a proxy is what the test makes come.
+        // No periodic traffic: a proxy sees only the commands of the test.
         result.ping_interval = 1h;
         return result;
     }
@@ -58,13 +58,13 @@ long long calls_of(server& at, const char* command)
     return info_number(at, "commandstats", std::string{"cmdstat_"} + command);
 }
 
-/// The test's own connection, and one of a manager.
+/// True if the only connections are the test's own and one of a manager.
 bool has_only_two_clients(server& at)
 {
     return comes_true(at, [&] { return info_number(at, "clients", "connected_clients") == 2; });
 }
 
-/// The server's id of the only connection of a manager's.
+/// Returns the server's id of the manager's only connection.
 std::int64_t client_id_on(server& at)
 {
     const std::string clients = at.command({"CLIENT", "LIST"}).text;
@@ -79,8 +79,7 @@ std::int64_t client_id_on(server& at)
 
 } // namespace
 
-TEST_CASE(
-    "a SET that is held up in the network and arrives behind its release leaves no key", "[scenario-18]")
+TEST_CASE("a SET that is delayed in the network and arrives after its release leaves no key", "[scenario-18]")
 {
     distant_servers distant{1};
     server& at = distant.servers[0];
@@ -98,7 +97,7 @@ TEST_CASE(
         between.close_client_side_keep_server();
         CHECK(take(std::move(acquire), "the acquire").error == errc::no_quorum);
         own.events().wait_for_up(0, 1 + time);
-        // The release has run, on the new connection; now the SET comes on the old one.
+        // The release has run on the new connection; now the SET arrives on the old one.
         REQUIRE(comes_true(at, [&] { return calls_of(at, "evalsha") > releases; }));
         between.release_held();
         REQUIRE(has_only_two_clients(at));
@@ -106,7 +105,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a release that arrives late doesn't delete the key of the next owner", "[scenario-19]")
+TEST_CASE("a late release doesn't delete the key of the next owner", "[scenario-19]")
 {
     distant_servers distant{3};
     client late{distant.options()};
@@ -128,7 +127,7 @@ TEST_CASE("a release that arrives late doesn't delete the key of the next owner"
     for (std::size_t index = 0; index < 3; ++index)
     {
         REQUIRE(distant.proxies[index]->wait_for_bytes_to_server(so_far[index] + 1, patience));
-        // As if its ttl had ended.
+        // Deleted, as if the ttl had ended.
         REQUIRE(distant.servers[index].command({"DEL", "lock:r"}) == 1);
     }
     const redlock::lease second = next.win("r");
@@ -144,7 +143,7 @@ TEST_CASE("a release that arrives late doesn't delete the key of the next owner"
     }
 }
 
-TEST_CASE("a short extension that arrives late doesn't cut a newer, longer one", "[scenario-29]")
+TEST_CASE("a short extension that arrives late doesn't reduce a newer, longer one", "[scenario-29]")
 {
     distant_servers distant{1};
     server& at = distant.servers[0];
@@ -170,8 +169,7 @@ TEST_CASE("a short extension that arrives late doesn't cut a newer, longer one",
     CHECK(left.integer > (long_ttl - 2 * patience).count());
 }
 
-TEST_CASE(
-    "connections that went dead while idle are found, and the acquire afterwards succeeds", "[scenario-57]")
+TEST_CASE("connections that broke while idle are detected, and the next acquire succeeds", "[scenario-57]")
 {
     distant_servers distant{3};
     redlock::config options = distant.options();
@@ -180,7 +178,7 @@ TEST_CASE(
     options.connect_timeout = 1s;
     client own{options};
     own.wait_for_masters();
-    // As if a NAT had forgotten them: no side hears of it.
+    // As if a NAT had dropped its state: neither side is notified.
     for (const auto& each : distant.proxies)
     {
         each->drop_to_server(true);
@@ -206,14 +204,14 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "behind a restart of the server no stranger is killed who has our old connection's id",
+    "no other client's connection is killed if it has our previous connection's id after a server restart",
     "[scenario-59][plain]")
 {
-    // Strangers that the test makes itself.
+    // The test itself makes the other clients' connections.
     distant_servers distant{1, server_options::plain()};
     server& at = distant.servers[0];
     proxy& between = *distant.proxies[0];
-    // So that our id is one that a stranger can have after the restart.
+    // They make our id large enough that another connection can have it after the restart.
     std::vector<control_client> earlier;
     for (int count = 0; count < 20; ++count)
     {
@@ -224,7 +222,7 @@ TEST_CASE(
     own.wait_for_masters();
     const std::int64_t our_id = client_id_on(at);
 
-    // A SET that may still run: the reason to kill.
+    // A SET that may still run is the reason to kill a connection.
     const std::size_t so_far = between.bytes_to_server();
     between.hold_to_server();
     std::future<acquired> acquire = start_try_acquire(own.locks(), "r", {.ttl = long_ttl});
@@ -245,7 +243,7 @@ TEST_CASE(
     REQUIRE(latest_id == our_id);
     between.refuse(false);
     own.events().wait_for_up(0, 2);
-    // What is owed is released all the same, and by then it has been decided whom to kill.
+    // The outstanding key is released, and it was decided before that which connections to kill.
     REQUIRE(comes_true(at, [&] { return calls_of(at, "evalsha") == 1; }));
     for (control_client& each : strangers)
     {
@@ -253,8 +251,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE(
-    "a reply that comes too late belongs to its own command, and the next gets its own", "[scenario-43]")
+TEST_CASE("a late reply belongs to its own command, and the next command gets its own reply", "[scenario-43]")
 {
     distant_servers distant{1};
     server& at = distant.servers[0];
@@ -269,7 +266,7 @@ TEST_CASE(
     INFO(lost.report);
     CHECK(lost.error == errc::no_quorum);
     CHECK(lost.report.masters()[0].reason == master_errc::timed_out);
-    // Both wait behind the late answers.
+    // Their replies are queued after the late ones.
     std::future<acquired> refused = start_try_acquire(own.locks(), "taken", {.ttl = long_ttl});
     std::future<acquired> granted = start_try_acquire(own.locks(), "free", {.ttl = long_ttl});
     REQUIRE(comes_true(at, [&] { return calls_of(at, "set") == 4; }));
@@ -281,7 +278,7 @@ TEST_CASE(
     CHECK(own.events().times_up(0) == 1);
 }
 
-TEST_CASE("requests and replies may come in single bytes", "[scenario-45]")
+TEST_CASE("requests and replies may arrive in single bytes", "[scenario-45]")
 {
     distant_servers distant{3};
     for (const auto& each : distant.proxies)
@@ -300,8 +297,7 @@ TEST_CASE("requests and replies may come in single bytes", "[scenario-45]")
 }
 
 TEST_CASE(
-    "connections that are reset or closed at any time leave nothing behind once they are back",
-    "[scenario-18]")
+    "connections that are reset or closed at any time leave no key once they are restored", "[scenario-18]")
 {
     distant_servers distant{3};
     redlock::config options = distant.options();
@@ -323,7 +319,7 @@ TEST_CASE(
         {
             between.close_connections();
         }
-        // Its lease goes without a release.
+        // Its lease is destroyed without a release.
         const acquired won = take(std::move(acquire), "an acquire with a connection that breaks");
         INFO(won.report);
         CHECK_FALSE(won.error);

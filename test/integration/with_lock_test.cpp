@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Bodies of work under a lock that is kept for them: on real masters, with real faults.
+// Bodies under a kept lock, on real masters with real faults.
 #include "integration/fixture.hpp"
 
 #include <boost/asio/steady_timer.hpp>
@@ -22,12 +22,12 @@ using namespace std::chrono_literals;
 config five(const std::vector<server>& servers)
 {
     config options = reaching(servers);
-    // A test machine may be slow for a moment; none of these tests is about that.
+    // A slow machine mustn't make these tests fail.
     options.node_timeout = 200ms;
     return options;
 }
 
-/// What an operation that ends with an exception_ptr ended with; empty for success.
+/// Converts the exception_ptr of a finished operation to its error; empty for success.
 error_code error_of(const std::exception_ptr& thrown)
 {
     if (!thrown)
@@ -52,7 +52,7 @@ asio::awaitable<void> work_for_ever()
     co_await forever.async_wait(asio::use_awaitable);
 }
 
-/// Starts async_with_lock on the loop and returns what it ends with, to come. `body` must outlive it.
+/// Starts async_with_lock on the loop and returns the future of its result. `body` must outlive the operation.
 template <class Body>
 std::future<error_code> start(event_loop& loop, lock_manager& locks, keep_options options, Body& body)
 {
@@ -83,7 +83,7 @@ std::size_t count_keys(std::vector<server>& servers)
 } // namespace
 
 TEST_CASE(
-    "a job keeps its lock while masters are killed and come back empty, one after the other",
+    "a job keeps its lock while masters are killed and restarted empty, one after the other",
     "[threads][patient]")
 {
     std::vector<server> servers = start_servers(5);
@@ -110,8 +110,8 @@ TEST_CASE(
         start(loop, locks, {.ttl = 3s, .max_hold = redlock::no_limit, .wait = 30s}, body);
     const std::string owner = take(started.get_future(), "the start of the body");
 
-    // It was taken as soon as a quorum of masters was ready; from the first extension on all of them have it. What the
-    // rival leaves on one for a moment isn't our key.
+    // It was acquired as soon as a quorum of masters was ready; after the first extension all of them have it. The
+    // other client's attempts may leave a key on one of them for a moment.
     bool rival_came_in = false;
     const auto wait_for_key = [&](server& on)
     {
@@ -142,7 +142,7 @@ TEST_CASE(
     CHECK(after.error == error_code{});
 }
 
-TEST_CASE("a body is cancelled before its lease can lapse when a quorum hangs", "[threads][patient]")
+TEST_CASE("a body is cancelled before its lease can expire if a quorum hangs", "[threads][patient]")
 {
     std::vector<server> servers = start_servers(5);
     event_loop loop;
@@ -165,7 +165,7 @@ TEST_CASE("a body is cancelled before its lease can lapse when a quorum hangs", 
             throw;
         }
     };
-    // So large a margin that a slow machine makes no difference, and no extension before the masters are stopped.
+    // The margin is large enough for a slow machine, and no extension is due before the masters are stopped.
     const keep_options options{
         .ttl = 20s, .max_hold = redlock::no_limit, .wait = 30s, .extend_every = 1s, .stop_margin = 15s};
     std::future<error_code> ended = start(loop, locks, options, body);
@@ -179,7 +179,7 @@ TEST_CASE("a body is cancelled before its lease can lapse when a quorum hangs", 
     CHECK(cancelled > valid_until - 20s);
 }
 
-TEST_CASE("a body's own exception comes through, and its lock is given back", "[threads]")
+TEST_CASE("a body's own exception is passed on, and its lock is released", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     event_loop loop;
@@ -198,7 +198,7 @@ TEST_CASE("a body's own exception comes through, and its lock is given back", "[
     }
 }
 
-TEST_CASE("a body that outstays max_hold is cancelled with hold_limit_reached", "[threads]")
+TEST_CASE("a body that exceeds max_hold is cancelled with hold_limit_reached", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     event_loop loop;
@@ -208,7 +208,7 @@ TEST_CASE("a body that outstays max_hold is cancelled with hold_limit_reached", 
     CHECK(take(std::move(ended), "the limit") == errc::hold_limit_reached);
 }
 
-TEST_CASE("a key that was taken away cancels the body at the next extension", "[threads]")
+TEST_CASE("a key that was deleted cancels the body at the next extension", "[threads]")
 {
     std::vector<server> servers = start_servers(3);
     event_loop loop;
@@ -234,7 +234,7 @@ TEST_CASE("a key that was taken away cancels the body at the next extension", "[
 }
 
 TEST_CASE(
-    "a shutdown waits for a body that is still stopping before anything is released [scenario-58]",
+    "a shutdown releases nothing until a body that is stopping has ended [scenario-58]",
     "[threads][scenario-58]")
 {
     std::vector<server> servers = start_servers(3);
@@ -251,7 +251,7 @@ TEST_CASE(
         }
         catch (const system_error&)
         {
-            // It is cancelled; this is the time that it takes to stop.
+            // The body is cancelled; this is the time that it takes to stop.
             key_was_there = count_keys(servers) >= quorum_of(servers.size());
             throw;
         }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// A process with a master whose name hangs until the end, and two that are healthy: it works with those, and ends.
+// A process with one master whose name lookup hangs, and two healthy ones: it uses those, and exits.
 //
 // usage: hanging_name PORT PORT
-// Writes what it has done, one step per line. A step that waits for the hanging name never ends.
+// Writes each completed step on a line. A step that waits for the hanging lookup never completes.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -56,7 +56,7 @@ asio::awaitable<void> work(asio::io_context& io, redlock::lock_manager& locks)
 
 } // namespace
 
-/// Stands before the C library's: one name never gets an answer, another leads here.
+/// Replaces the C library's function: the lookup of one name never returns, another name leads to this machine.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
 {
     static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
@@ -97,7 +97,7 @@ int main(int count, char** values)
     }
     say("the io_context is destroyed");
     {
-        // Given up in the middle of it: nobody asks it to shut down.
+        // Abandoned during the lookup, without a shutdown.
         asio::io_context io;
         const redlock::lock_manager locks{io, options};
         io.poll();

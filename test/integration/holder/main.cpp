@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// A process that keeps a lease and writes down what it sees of it: for tests that stop it, as a whole.
+// A process that keeps a lease and writes down its state: for tests that stop the whole process.
 //
 // usage: lease_holder RESOURCE TTL_MS CA_FILE (URL USER PASSWORD)...
-// Each URL without user and password; whatever isn't needed is an empty argument.
-// Writes "held", then "valid" at the first look and whenever the answer has changed ("invalid"), then how it ended.
+// Each URL is without user and password; an argument that isn't needed is empty.
+// Writes "held", then "valid" or "invalid" at the first check and whenever the answer changes, then how it ended.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -29,7 +29,7 @@ void say(std::string_view word)
     std::cout << word << std::endl;
 }
 
-/// Looks at the lease all the time, until it is cancelled.
+/// Checks the lease continuously until it is cancelled.
 asio::awaitable<void> look_at(redlock::lease& held)
 {
     say("held " + std::string{held.owner_id()});
@@ -63,7 +63,7 @@ asio::awaitable<void> hold(redlock::lock_manager& locks, std::string resource, s
     co_await locks.async_with_lock(std::move(resource), options, body);
 }
 
-/// A master with a log-in, which the URL of a unix socket has no place for.
+/// A master with credentials, which the URL of a unix socket can't contain.
 redlock::master master_at(const std::string& url, const std::string& user, const std::string& password)
 {
     const redlock::master parsed{url};
