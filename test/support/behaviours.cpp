@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Each misbehaviour is one change to what an honest master answers.
+// Each misbehaviour is one change to the answers of an honest master.
 #include "behaviours.hpp"
 
 #include <optional>
@@ -10,7 +10,7 @@ namespace redlock::test
 namespace
 {
 
-/// A connection known to a master for as long as it is served.
+/// Registers a connection with a master for as long as it is served.
 class visit
 {
   public:
@@ -36,7 +36,7 @@ bool concerned(applies when, const command& words)
     return when == applies::from_the_start || is_lock_command(words);
 }
 
-/// Honest, but the commands concerned are not carried out and answered with this instead.
+/// Honest, but the affected commands are not carried out, and answered with `what`.
 behaviour answers_instead(answer what, applies when, std::shared_ptr<honest_master> master)
 {
     return [what = std::move(what), when, master = or_new(std::move(master))](session& client)
@@ -49,7 +49,7 @@ behaviour answers_instead(answer what, applies when, std::shared_ptr<honest_mast
     };
 }
 
-/// Honest, but for how the answers to the commands concerned are sent.
+/// Honest, but the answers to the affected commands are sent in the manner of `how`.
 behaviour answers_so(answer how, applies when, std::shared_ptr<honest_master> master)
 {
     return altered(
@@ -163,7 +163,7 @@ behaviour endless_line(std::size_t bytes, applies when, std::shared_ptr<honest_m
 
 behaviour answers_twice(applies when, std::shared_ptr<honest_master> master)
 {
-    // In one write: what comes after the next command was sent, nobody can tell from the answer to that.
+    // In a single write: the client couldn't recognize a second answer that arrives after its next command was sent.
     return altered(
         [](session&, const command&, std::string bytes) { return answer{.bytes = bytes + bytes}; }, when,
         std::move(master));

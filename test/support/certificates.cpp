@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Certificates made by the tests, with OpenSSL.
+// Creates certificates for the tests, with OpenSSL.
 #include "certificates.hpp"
 
 #include <cstdio>
@@ -57,7 +57,7 @@ void add_extension(X509& to, X509& issuer, int which, const std::string& value)
         extension && X509_add_ext(&to, extension.get(), -1) == 1, "write '" + value + "' into a certificate");
 }
 
-/// One that isn't signed yet.
+/// Creates a certificate that isn't signed.
 certificate_ptr new_certificate(const std::string& name, EVP_PKEY& key, const certificate_options& says)
 {
     certificate_ptr made{X509_new()};

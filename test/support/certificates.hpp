@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Certificates made by the tests: right ones, and wrong ones of each kind.
+// Certificates created by the tests: correct ones, and each kind of incorrect one.
 #pragma once
 
 #include <chrono>
@@ -9,18 +9,17 @@
 namespace redlock::test
 {
 
-/// What a certificate says.
+/// The contents of a certificate.
 struct certificate_options
 {
-    /// Whom it is made out to, as OpenSSL writes alternative names: "IP:127.0.0.1", "DNS:master.example". Empty for
-    /// none.
+    /// Its subject alternative names in OpenSSL's notation: "IP:127.0.0.1", "DNS:master.example". Empty for none.
     std::string made_out_to = "IP:127.0.0.1,IP:::1,DNS:localhost";
-    /// When it begins and ends, counted from now.
+    /// Start and end of its validity, counted from now.
     std::chrono::hours begins{-1};
     std::chrono::hours ends{24};
     /// Its common name; empty for the name of its files.
     std::string common_name{};
-    /// An RSA key, not one of an elliptic curve.
+    /// Uses an RSA key instead of one of an elliptic curve.
     bool rsa = false;
 };
 
@@ -31,21 +30,21 @@ struct certificate_files
     std::string key;
 };
 
-/// An authority with a certificate of its own. Its files are written to a directory that must outlive it.
+/// A certificate authority. Its files are written to a directory that must outlive it.
 class certificate_authority
 {
   public:
-    /// `name` is part of the files' names. Throws if OpenSSL can't.
+    /// `name` is part of the files' names. Throws if OpenSSL fails.
     certificate_authority(std::string directory, std::string name);
     certificate_authority(const certificate_authority&) = delete;
     certificate_authority& operator=(const certificate_authority&) = delete;
     ~certificate_authority();
 
-    /// Its own certificate: what trusts it needs this file.
+    /// The authority's certificate: the file that a peer needs in order to trust it.
     const std::string& file() const { return own_.certificate; }
     /// Signs a new certificate.
     certificate_files issue(const std::string& name, const certificate_options& says = {});
-    /// One that nobody has signed but itself.
+    /// Creates a self-signed certificate.
     certificate_files self_signed(const std::string& name, const certificate_options& says = {});
 
   private:

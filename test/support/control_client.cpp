@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The blocking client: poll before every read, one deadline for a whole answer.
+// The blocking client: it polls before every read, with one deadline for a whole answer.
 #include "control_client.hpp"
 
 #include <algorithm>
@@ -218,7 +218,7 @@ std::string control_client::receive_until_end(std::size_t limit)
     return result;
 }
 
-/// Reads once. False at the orderly end.
+/// Reads once. False at an orderly end of the connection.
 bool control_client::fill(clock::time_point deadline)
 {
     std::array<char, 16384> input;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Network namespaces belong to threads, so nothing else in the process notices.
+// A network namespace belongs to a thread, so the rest of the process is unaffected.
 #include "foreign_address.hpp"
 
 #include <cerrno>
@@ -34,7 +34,7 @@ void change(const unique_fd& socket, unsigned long what, ifreq& request)
     }
 }
 
-/// The interface is down in a new network, and has no address but its own.
+/// The loopback interface of a new namespace is down, and has only its own address.
 void set_up_loopback()
 {
     const unique_fd socket{::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
@@ -51,7 +51,7 @@ void set_up_loopback()
     change(socket, SIOCSIFADDR, alias);
 }
 
-/// The first IPv4 address that isn't a loopback one; empty if there is none.
+/// Returns the first IPv4 address that isn't a loopback one; empty if there is none.
 std::string address_of_machine()
 {
     ifaddrs* first = nullptr;
@@ -100,7 +100,7 @@ foreign_address::~foreign_address()
 {
     if (network_before_ && ::setns(network_before_.get(), CLONE_NEWNET) != 0)
     {
-        // In the wrong network no further test would mean anything.
+        // The results of further tests would be meaningless in the wrong network.
         ::_exit(70);
     }
 }

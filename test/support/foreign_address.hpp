@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An address of this machine that servers don't take for a local one: only with it is protected mode seen at work.
+// An address of this machine that servers don't consider local: a test of protected mode needs it.
 #pragma once
 
 #include "loopback.hpp"
@@ -9,22 +9,23 @@
 namespace redlock::test
 {
 
-/// While it exists, this thread and what it starts are in a separate network, where the loopback interface has an
-/// address outside of 127.0.0.0/8 as well. Where that isn't allowed, the address is one that the machine has anyway.
+/// While this object exists, its thread and the processes it starts are in a separate network, in which the loopback
+/// interface also has an address outside of 127.0.0.0/8. If that isn't permitted, another address of the machine is
+/// used.
 class foreign_address
 {
   public:
-    /// Throws if neither can be had.
+    /// Throws if neither is available.
     foreign_address();
     foreign_address(const foreign_address&) = delete;
     foreign_address& operator=(const foreign_address&) = delete;
-    /// The thread goes back.
+    /// Returns the thread to its previous network.
     ~foreign_address();
 
     const std::string& text() const noexcept { return text_; }
 
   private:
-    unique_fd network_before_; // None if this thread has never left it.
+    unique_fd network_before_; // Empty if this thread has never left it.
     std::string text_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The handshake, and what a well-behaved master says of itself; its keys are in honest_master_keys.cpp.
+// The handshake, and the information on a well-behaved master; its keys are in honest_master_keys.cpp.
 #include "honest_master.hpp"
 
 #include "honest_replies.hpp"
@@ -68,7 +68,7 @@ std::string honest_master::answer_to(client& who, const command& words)
     const std::lock_guard lock{mutex_};
     if (!clients_.contains(who.id))
     {
-        // CLIENT KILL has ended this connection: what it had sent before must not run any more.
+        // CLIENT KILL has ended this connection: its earlier commands must not run any more.
         return {};
     }
     const std::string name = name_of(words);
@@ -87,7 +87,7 @@ std::string honest_master::answer_to(client& who, const command& words)
     return who.authenticated ? data_command(who, words) : "-NOAUTH Authentication required.\r\n";
 }
 
-/// The commands for clients that are logged in.
+/// The commands for authenticated clients.
 std::string honest_master::data_command(client& who, const command& words)
 {
     const std::string name = name_of(words);
@@ -209,7 +209,7 @@ std::string honest_master::client_command(client& who, const command& words)
     if (what == "KILL" && words.size() >= 4 && in_capitals(words[2]) == "ID")
     {
         const auto found = clients_.find(integer_in(words[3]).value_or(0));
-        // As with SKIPME yes, which is the default: nobody ends itself.
+        // SKIPME is yes by default: a client doesn't kill its own connection.
         if (found == clients_.end() || found->first == who.id)
         {
             return number(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a scripted server answers when it behaves: as much of a Redis master as a lock client asks for.
+// The answers of a well-behaved scripted server: as much of a Redis master as a lock client needs.
 #pragma once
 
 #include "session.hpp"
@@ -15,28 +15,28 @@
 namespace redlock::test
 {
 
-/// What a master says of itself.
+/// The properties that a master reports.
 struct honest_options
 {
-    /// 40 hexadecimal digits; random when empty.
+    /// 40 hexadecimal digits; random if empty.
     std::string run_id = {};
-    /// What AUTH must bring, with the user "default" or none; empty for none.
+    /// The password for AUTH, with the user "default" or none; empty for none.
     std::string password = {};
-    /// Whether it knows HELLO, and with it RESP3.
+    /// Supports HELLO, and with it RESP3.
     bool knows_hello = true;
     /// "master" or "slave".
     std::string role = "master";
     /// "standalone", "cluster" or "sentinel".
     std::string mode = "standalone";
-    /// What CONFIG GET maxmemory-policy answers.
+    /// The answer to CONFIG GET maxmemory-policy.
     std::string maxmemory_policy = "noeviction";
 };
 
-/// One master's state, for all its connections. Every function may be called from any thread.
+/// The state of a master, shared by all its connections. Thread-safe.
 class honest_master
 {
   public:
-    /// One client, as the master knows it.
+    /// A client of the master.
     struct client
     {
         std::int64_t id = 0;
@@ -46,27 +46,27 @@ class honest_master
         std::string name = {};
     };
 
-    /// How many scripts it keeps.
+    /// The most scripts in the cache.
     static constexpr std::size_t most_scripts = 1000;
 
     explicit honest_master(honest_options options = {});
 
-    /// Takes in a new connection, which gets the next client id. `where` must stay until `leave`.
+    /// Registers a connection, which gets the next client id. `where` must exist until `leave`.
     client enter(session& where);
-    /// Forgets a connection.
+    /// Unregisters a connection.
     void leave(const client& who);
-    /// The bytes that answer a command.
+    /// Returns the bytes of the answer to a command.
     std::string answer_to(client& who, const command& words);
 
-    /// The value of a key that hasn't expired.
+    /// Returns the value of a key that hasn't expired.
     std::optional<std::string> value(const std::string& key) const;
     /// Sets a key as another client would, without an expiry.
     void set(const std::string& key, const std::string& value);
     /// Removes a key.
     void remove(const std::string& key);
-    /// Forgets the scripts, as SCRIPT FLUSH does.
+    /// Clears the script cache, as SCRIPT FLUSH does.
     void forget_scripts();
-    /// What it says of itself, the run id filled in.
+    /// The properties, with the run id filled in.
     const honest_options& options() const { return options_; }
 
   private:
@@ -78,7 +78,7 @@ class honest_master
         std::optional<clock::time_point> expires_at = {};
     };
 
-    // Each answers one command; the mutex is held.
+    // Each answers one command, with the mutex held.
     std::string hello(client& who, const command& words);
     std::string auth(client& who, const std::string& user, const std::string& password) const;
     std::string client_command(client& who, const command& words);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The honest master's keys. Scripts aren't run: what they do is told from their text.
+// The honest master's keys. Scripts aren't run; their effect is derived from their text.
 #include "honest_master.hpp"
 
 #include "honest_replies.hpp"
@@ -91,9 +91,9 @@ std::string honest_master::set_command(const client& who, const command& words)
     return ok_reply;
 }
 
-/// EVALSHA sha1 1 key owner [ttl], and EVAL. A script with PEXPIRE in it extends, one with DEL or UNLINK
-/// releases, both only where the owner matches and never to an earlier expiry. One with TIME in it asks for the turn; any
-/// other answers 1.
+/// EVALSHA sha1 1 key owner [ttl], and EVAL. A script that contains PEXPIRE extends, one with DEL or UNLINK releases;
+/// both require the owner, and never move the expiry to an earlier time. A script that contains TIME requests a slot;
+/// any other answers 1.
 std::string honest_master::eval(const command& words, bool by_name)
 {
     std::string script = words[1];
@@ -139,7 +139,7 @@ std::string honest_master::eval(const command& words, bool by_name)
     return number(1);
 }
 
-/// Whose turn it is: whoever comes first, since nobody's place is kept. Others may ask again in a moment.
+/// The request for a slot. There is no queue: the first to ask gets the lock, others are to ask again in a moment.
 std::string honest_master::turn(const command& words)
 {
     constexpr std::int64_t moment = 5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Replies as bytes, and the words of commands as values: for the honest master's own files.
+// Replies in wire format, and parsing of arguments, for the implementation of the honest master.
 #pragma once
 
 #include "honest_master.hpp"
@@ -18,31 +18,31 @@ namespace redlock::test
 inline constexpr const char* ok_reply = "+OK\r\n";
 inline constexpr const char* syntax_error_reply = "-ERR syntax error\r\n";
 
-/// A bulk string.
+/// Returns a bulk string.
 inline std::string bulk(std::string_view text)
 {
     return fmt::format("${}\r\n{}\r\n", text.size(), text);
 }
 
-/// An integer.
+/// Returns an integer.
 inline std::string number(std::int64_t value)
 {
     return fmt::format(":{}\r\n", value);
 }
 
-/// The null of the protocol that the client speaks.
+/// Returns the null of the protocol that the client uses.
 inline std::string null_for(const honest_master::client& who)
 {
     return who.protocol == 3 ? "_\r\n" : "$-1\r\n";
 }
 
-/// The word in capitals.
+/// Returns the word in capitals.
 inline std::string in_capitals(const std::string& word)
 {
     return name_of({word});
 }
 
-/// The number that the whole word is.
+/// Returns the number; empty if the word isn't one.
 inline std::optional<std::int64_t> integer_in(const std::string& word)
 {
     std::int64_t value = 0;

@@ -29,7 +29,7 @@ struct port_range
     int last = 60999;
 };
 
-/// The ports that the kernel gives to outgoing connections.
+/// Returns the range of ports for outgoing connections.
 port_range outgoing_ports()
 {
     port_range range;
@@ -42,7 +42,7 @@ port_range outgoing_ports()
     return range;
 }
 
-/// Listens on one port, or on any when it is 0. Nothing is owned when the port is taken.
+/// Listens on a port, or on any port if it is 0. Returns an empty descriptor if the port is in use.
 unique_fd listen_on(int port)
 {
     unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
@@ -50,7 +50,7 @@ unique_fd listen_on(int port)
     {
         throw std::system_error{errno, std::generic_category(), "socket"};
     }
-    // As the servers do it: ports whose old connections are in TIME_WAIT count as free.
+    // As the servers do: a port is free even if it has connections in TIME_WAIT.
     const int on = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     sockaddr_in address{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Passwords of the servers of this process, held against every text that is overheard.
+// Searches overheard texts for the passwords of this process's servers.
 #include "overheard.hpp"
 
 #include <mutex>

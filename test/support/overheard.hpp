@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Looks for passwords in what is said while the tests run: a program of tests fails when one occurs in anything.
+// Searches the output of the tests for passwords: a test program fails if one occurs in any text.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,17 @@
 namespace redlock::test
 {
 
-/// From now on nothing may say this. Thread-safe, as the others.
+/// Registers a password to search for. Thread-safe, like the other functions.
 void keep_secret(std::string_view password);
-/// This was said, for a person to read, by `whom`: "a report", "an event".
+/// Searches a text that is meant for people; `whom` is its source: "a report", "an event".
 void overhear(std::string_view text, std::string_view whom);
 
-/// What was overheard so far.
+/// The result of the searches.
 struct overheard
 {
     std::size_t texts = 0;
     std::size_t secrets = 0;
-    /// Each with who said it; at most 20 of them.
+    /// The texts with a password, each with its source; at most 20.
     std::vector<std::string> with_a_password = {};
 };
 overheard overheard_so_far();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The proxy's thread: accepts, keeps the links, and runs what the test tells it.
+// The proxy's thread: accepts connections, owns the links, and runs the test's changes.
 #include "proxy.hpp"
 
 #include "loopback.hpp"
@@ -53,7 +53,7 @@ class proxy::engine
 
     int port() const { return port_; }
 
-    /// Runs a change of the faults on the proxy's thread and waits until it is done.
+    /// Runs a change of the faults on the proxy's thread and waits for it.
     template <class Change>
     void run(Change change)
     {
@@ -73,7 +73,7 @@ class proxy::engine
         }
     }
 
-    /// Calls `change` with each link, in the order in which they were accepted.
+    /// Calls `change` with each link, in the order of their acceptance.
     template <class Change>
     void each_link(Change change)
     {
@@ -83,7 +83,7 @@ class proxy::engine
         }
     }
 
-    /// Reads something from the counters.
+    /// Reads a value from the counters.
     template <class Read>
     std::size_t count(Read read)
     {
@@ -99,9 +99,9 @@ class proxy::engine
         return counters_.changed.wait_for(lock, at_most, [&] { return condition(counters_); });
     }
 
-    /// The faults. Only on the proxy's thread.
+    /// The faults. Used on the proxy's thread only.
     proxy_faults faults;
-    /// Whether new connections are closed at once. Only on the proxy's thread.
+    /// True if new connections are closed at once. Used on the proxy's thread only.
     bool refusing = false;
 
   private:

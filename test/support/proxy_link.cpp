@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The pipes of one proxied connection: everything that arrives becomes an item that is due at some time; the
-// end of a connection is an item too, so it can never overtake the bytes before it.
+// The pipes of one proxied connection. Everything that arrives becomes an item with a due time; the end of a connection
+// is an item, too, so it can't overtake the bytes ahead of it.
 #include "proxy_link.hpp"
 
 #include <utility>
@@ -237,7 +237,7 @@ void proxy_link::on_written(pipe& direction, const boost::system::error_code& er
     direction.writing = writer::idle;
     if (error)
     {
-        // The reader of the other direction sees how that side ended, and says so.
+        // The reader of the other direction learns how that side ended, and handles it.
         end_writing(direction);
     }
     pump(direction);

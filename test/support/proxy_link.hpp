@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One client's connection through the proxy: two pipes, each with its queue. Lives on the proxy's thread.
+// One client's connection through the proxy: two pipes, each with a queue. Runs on the proxy's thread.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace redlock::test
 
 namespace asio = boost::asio;
 
-/// What is done with the bytes of one direction. Only for the proxy's thread.
+/// The treatment of the bytes of one direction. Used on the proxy's thread only.
 struct direction_faults
 {
     std::chrono::microseconds delay{0};
@@ -35,7 +35,7 @@ struct proxy_faults
     direction_faults to_client;
 };
 
-/// What the test can count and wait for. For all threads, under the mutex.
+/// The state that the test reads and waits for. For all threads, protected by the mutex.
 struct proxy_counters
 {
     std::mutex mutex;
@@ -45,54 +45,54 @@ struct proxy_counters
     std::size_t bytes_to_server = 0;
 };
 
-/// One client and its connection to the server.
+/// A client's connection and the one to the server.
 class proxy_link : public std::enable_shared_from_this<proxy_link>
 {
   public:
-    /// How many bytes wait in one direction before it stops reading.
+    /// How many bytes are queued in one direction before reading stops.
     static constexpr std::size_t queue_limit = 1024 * 1024;
 
     proxy_link(asio::ip::tcp::socket client, const proxy_faults& faults, proxy_counters& counters);
 
-    /// Connects to the server and forwards.
+    /// Connects to the server and starts forwarding.
     void start(const asio::ip::tcp::endpoint& upstream);
-    /// Takes over the hold of the faults as they are now; what isn't held any more is delivered.
+    /// Applies the current holds; items that are no longer held are delivered.
     void follow_holds();
-    /// Ends both sides with RST.
+    /// Resets both connections (RST).
     void reset();
-    /// Ends both sides with FIN, then reads until the other sides have ended too.
+    /// Closes both connections (FIN), then reads until the peers have closed, too.
     void close_orderly();
-    /// RST to the client; what is queued for the server stays, with an end behind it.
+    /// Resets the client's connection; what is queued for the server stays, followed by an end.
     void close_client_side();
-    /// Whether it is over and can be forgotten.
+    /// True if both connections have ended and the link can be destroyed.
     bool finished() const;
 
   private:
     using clock = std::chrono::steady_clock;
 
-    /// How a connection ends in one direction.
+    /// The way a direction ends.
     enum class ending
     {
-        none,  ///< it doesn't: these are bytes
-        fin,   ///< orderly
-        reset, ///< broken
+        none,  ///< it doesn't end: the item has bytes
+        fin,   ///< FIN
+        reset, ///< RST
     };
 
-    /// Where the reading of one direction stands.
+    /// The state of reading one direction.
     enum class reader
     {
         idle,    ///< not reading: at the start, or the queue is full
-        waiting, ///< a read is under way
+        waiting, ///< a read is in progress
         ended,   ///< the source has ended
     };
 
-    /// Where the writing of one direction stands.
+    /// The state of writing one direction.
     enum class writer
     {
-        unconnected, ///< the destination is not there yet
-        idle,        ///< nothing is being written
-        writing,     ///< a write is under way
-        ended,       ///< nothing is delivered any more; what still arrives is thrown away
+        unconnected, ///< not connected to the destination
+        idle,        ///< no write is in progress
+        writing,     ///< a write is in progress
+        ended,       ///< nothing more is delivered; what arrives is discarded
     };
 
     struct item

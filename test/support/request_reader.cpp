@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The reader starts each incomplete command over: tests send little, and it stays simple.
+// The reader parses an incomplete command from its start each time: that is simple, and tests send little.
 #include "request_reader.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string name_of(const command& words)
     return name;
 }
 
-/// Reads "<mark>number CR LF" and moves the position behind it; nothing when it isn't complete.
+/// Reads "<mark>number CR LF" and advances the position; empty if it is incomplete.
 std::optional<std::size_t> request_reader::length_at(std::size_t& position, char mark, std::size_t most) const
 {
     constexpr std::size_t longest_head = 24;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Takes commands, as clients send them, out of a stream of bytes.
+// Parses commands from a stream of bytes, as clients send them.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,29 @@
 namespace redlock::test
 {
 
-/// One command as it came from a client: its name and its arguments.
+/// A command from a client: its name and its arguments.
 using command = std::vector<std::string>;
 
-/// The command's name in capitals; empty for an empty command.
+/// Returns the command's name in capitals; empty for an empty command.
 std::string name_of(const command& words);
 
-/// What came is no command.
+/// Thrown for input that is not a command.
 class malformed_request : public std::runtime_error
 {
   public:
     using std::runtime_error::runtime_error;
 };
 
-/// Reads arrays of bulk strings, and nothing else: that is all a client library may send.
+/// Accepts only arrays of bulk strings, the one form that a client library may send.
 class request_reader
 {
   public:
     static constexpr std::size_t most_words = 1024;
     static constexpr std::size_t longest_word = 1024 * 1024;
 
-    /// Takes over bytes as they came.
+    /// Appends received bytes.
     void feed(std::string_view bytes) { buffer_ += bytes; }
-    /// The next command, nothing when it isn't complete. Throws `malformed_request`.
+    /// Returns the next command, empty if it is incomplete. Throws `malformed_request`.
     std::optional<command> next();
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a parser made of a stream, as text that tests can compare and print.
+// The result of parsing a stream, as text that tests can compare and print.
 #pragma once
 
 #include "resp/parser.hpp"
@@ -17,8 +17,7 @@
 namespace redlock::test
 {
 
-/// One node for each line: depth, kind, and what it holds; a text with its length, so that nothing is
-/// ambiguous.
+/// Formats one node per line: depth, kind, and value; a text has its length, so that the result is unambiguous.
 inline std::string to_text(const resp::reply& reply)
 {
     static constexpr std::array<std::string_view, 14> names{
@@ -37,7 +36,7 @@ inline std::string to_text(const resp::reply& reply)
     return out;
 }
 
-/// The replies of a stream, and how it ended.
+/// The replies of a stream, and its end.
 struct stream_result
 {
     std::vector<std::string> replies;
@@ -54,7 +53,7 @@ struct stream_result
     }
 };
 
-/// Adds the replies that are complete.
+/// Adds the complete replies.
 inline void drain(resp::parser& parser, stream_result& result)
 {
     while (const resp::reply* reply = parser.next())
@@ -64,7 +63,7 @@ inline void drain(resp::parser& parser, stream_result& result)
     result.error = parser.error();
 }
 
-/// Feeds bytes as one piece, or as several where the parser has no room for all of them. Ends at an error.
+/// Feeds bytes in one piece, or in several if the parser has no room for all of them. Stops at an error.
 inline void feed(resp::parser& parser, std::string_view bytes, stream_result& result)
 {
     while (!bytes.empty() && result.error == resp::parse_error::none)
@@ -73,7 +72,7 @@ inline void feed(resp::parser& parser, std::string_view bytes, stream_result& re
         const std::size_t size = std::min(room.size(), bytes.size());
         if (size == 0)
         {
-            return; // No room: the replies that are missing tell the test.
+            return; // No room: the test fails because replies are missing.
         }
         std::memcpy(room.data(), bytes.data(), size);
         parser.commit(size);
@@ -82,7 +81,7 @@ inline void feed(resp::parser& parser, std::string_view bytes, stream_result& re
     }
 }
 
-/// Feeds the pieces one after the other to a fresh parser.
+/// Feeds the pieces to a new parser, one after the other.
 inline stream_result parse(const std::vector<std::string_view>& pieces, resp::limits limits = {})
 {
     resp::parser parser{limits};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The scripted server's threads: one accepts, each connection has its own, all end when the server does.
+// The scripted server's threads: one accepts, each connection has its own, and all end with the server.
 #include "scripted_server.hpp"
 
 #include "loopback.hpp"
@@ -48,7 +48,7 @@ class scripted_server::engine
 
     ~engine()
     {
-        // Nobody reads it, so it stays readable and ends every wait.
+        // The event is never consumed, so it stays readable and ends every wait.
         const std::uint64_t one = 1;
         const ssize_t written = ::write(stop_.get(), &one, sizeof one);
         static_cast<void>(written);
@@ -79,7 +79,7 @@ class scripted_server::engine
         }
     }
 
-    /// Reads something under the lock.
+    /// Reads a value with the mutex held.
     template <class Read>
     auto read(Read what) const
     {
@@ -87,7 +87,7 @@ class scripted_server::engine
         return what(*this);
     }
 
-    /// Waits until a condition on this holds.
+    /// Waits until a condition on this object holds.
     template <class Condition>
     bool wait(std::chrono::milliseconds at_most, Condition condition)
     {
@@ -101,7 +101,7 @@ class scripted_server::engine
         return found == counts_.end() ? 0 : found->second;
     }
 
-    // Under the lock of `read` and `wait`.
+    // Protected by the mutex of `read` and `wait`.
     std::size_t accepted_ = 0;
     std::list<session*> clients_;
     std::vector<command> commands_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Starting real servers: a port that was free, then proof that it is our own child that answers there.
+// Starts real servers: on a port that was free, with proof that the server that answers there is this process's child.
 #include "server.hpp"
 
 #include "loopback.hpp"
@@ -36,7 +36,7 @@ constexpr int most_restarts_tried = 100;
 constexpr std::size_t log_lines_shown = 20;
 constexpr std::size_t longest_directory_path = 60;
 
-/// The last lines of a file, from `offset` on.
+/// Returns the last lines of a file, starting at `offset`.
 std::string last_lines(const std::string& path, std::uintmax_t offset)
 {
     std::ifstream file{path};
@@ -78,7 +78,7 @@ std::string percent_encoded(const std::string& text)
     return encoded;
 }
 
-/// True at every second call.
+/// Returns true at every second call.
 bool alternating()
 {
     static std::atomic<unsigned> calls{0};
@@ -96,7 +96,7 @@ std::string random_digits()
 temporary_directory::temporary_directory()
 {
     std::string base = std::filesystem::temp_directory_path().string();
-    // The path of a unix socket has room for about a hundred characters.
+    // The path of a unix socket is limited to about a hundred characters.
     if (base.size() > longest_directory_path)
     {
         base = "/tmp";
@@ -134,7 +134,7 @@ server::server(server_options options) : options_{std::move(options)}
     start_or_throw(most_ports_tried, true);
 }
 
-/// Replaces what is left to the world by what the world says.
+/// Resolves the options that are left to the environment.
 void server::settle_options()
 {
     options_.program = program_of(options_.program);
@@ -169,7 +169,8 @@ void server::settle_options()
         const std::string digits = random_digits();
         options_.password = "control-" + digits;
         username_ = documented_user_name;
-        // With what has to be escaped in a URL; the digits stand in whatever is made of it.
+        // Some of its characters are escaped in a URL; the digits appear in every form of it, so they are what is
+        // searched for.
         password_ = "l:o@c/k%" + digits;
         keep_secret(digits);
     }
@@ -264,7 +265,7 @@ control_client server::connect(std::chrono::milliseconds limit) const
     return client;
 }
 
-/// Whether our own child answers: somebody else's server could have taken the port in between.
+/// True if this process's child answers: another server may have taken the port in between.
 bool server::answers()
 {
     try
@@ -315,7 +316,8 @@ void server::start_or_throw(int attempts, bool new_ports)
         }
         else if (attempt > 0)
         {
-            // The same port is needed, and somebody has it for a moment: bounded waiting, nothing else helps.
+            // The same port is required, and another process has it for a moment: waiting a bounded time is all that
+            // helps.
             ::poll(nullptr, 0, static_cast<int>(between_starts.count()));
         }
         result = start();
@@ -366,7 +368,7 @@ reply server::command(std::span<const std::string_view> arguments)
     }
     catch (const connection_lost&)
     {
-        // What comes on it later would answer another command.
+        // A late answer on this connection would be taken for that of another command.
         control_.reset();
         throw;
     }

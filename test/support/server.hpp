@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A real redis-server or valkey-server as a child of the test, on a free loopback port or a unix socket.
+// A real redis-server or valkey-server as a child process, on a free loopback port or a unix socket.
 #pragma once
 
 #include "certificates.hpp"
@@ -20,49 +20,49 @@
 namespace redlock::test
 {
 
-/// The files that a server needs for TLS.
+/// The TLS files of a server.
 struct server_tls
 {
     certificate_files own;
-    /// Which clients it trusts.
+    /// The CA whose clients it trusts.
     std::string ca_file;
-    /// Whether clients must have a certificate.
+    /// Requires clients to have a certificate.
     bool ask_clients = false;
 };
 
-/// How clients reach a server.
+/// How clients connect to a server.
 enum class transport
 {
-    any,         ///< as REDLOCK_TEST_SERVERS says; TCP if it says nothing
-    any_port,    ///< likewise, but never a unix socket: something has to stand in between, or know its port
+    any,         ///< as REDLOCK_TEST_SERVERS says; TCP by default
+    any_port,    ///< likewise, but never a unix socket: for tests that use a proxy, or the port
     tcp,         ///< a port of 127.0.0.1
     unix_socket, ///< a unix socket in its own directory, and no port
-    tls,         ///< a port that speaks TLS; the test's own commands come over a unix socket
+    tls,         ///< a TLS port; the test's own commands use a unix socket
 };
 
-/// As whom clients log in.
+/// The user of the clients.
 enum class user
 {
-    any, ///< as REDLOCK_TEST_SERVERS says; the default one if it says nothing, or there is a `password`
-    default_user,  ///< the one that may do everything
-    least_allowed, ///< the one of the documentation. The default one has a password then, that no client knows
+    any,           ///< as REDLOCK_TEST_SERVERS says; the default user by default, or if there is a `password`
+    default_user,  ///< the default user, who has all rights
+    least_allowed, ///< the documented user. The default user then has a password that no client knows
 };
 
-/// How a server is started. What isn't given is as REDLOCK_TEST_SERVERS says, so that a test runs in every world.
+/// How a server is started. Options that aren't set depend on REDLOCK_TEST_SERVERS, so that a test runs in every world.
 struct server_options
 {
-    /// What is run: "redis-server", "valkey-server" (as `program_of` says), or another program.
+    /// The program: "redis-server", "valkey-server" (as resolved by `program_of`), or another one.
     std::string program = this_world().valkey ? "valkey-server" : "redis-server";
     transport over = transport::any;
     user as = user::any;
-    /// More settings as on its command line: {"--appendonly", "yes", "--appendfsync", "always"}.
+    /// More command-line settings: {"--appendonly", "yes", "--appendfsync", "always"}.
     std::vector<std::string> settings = {};
-    /// What the default user must send with AUTH; empty for nothing.
+    /// The default user's password; empty for none.
     std::string password = {};
-    /// Certificates for `transport::tls`, which is what over is then. Without them those of this process.
+    /// Certificates, which imply `transport::tls`. Without them, those of this process are used.
     std::optional<server_tls> tls = {};
 
-    /// For tests whose subject needs it in every world: over TCP, with a user who may do everything.
+    /// For tests that need this in every world: TCP, with a user who has all rights.
     static server_options plain()
     {
         server_options options;
@@ -70,7 +70,7 @@ struct server_options
         options.as = user::default_user;
         return options;
     }
-    /// For tests that put a proxy in between.
+    /// For tests that use a proxy.
     static server_options with_port()
     {
         server_options options;
@@ -79,7 +79,7 @@ struct server_options
     }
 };
 
-/// A directory under the system's temporary one, removed with everything in it at the end.
+/// A directory in the system's temporary directory, removed with its contents by the destructor.
 class temporary_directory
 {
   public:
@@ -88,68 +88,69 @@ class temporary_directory
     temporary_directory& operator=(temporary_directory&& other) noexcept;
     ~temporary_directory();
 
-    /// Its path, without a slash at the end.
+    /// Returns the path, without a slash at the end.
     const std::string& path() const { return path_; }
 
   private:
     std::string path_;
 };
 
-/// One running server with a directory of its own. By default it persists nothing.
+/// A running server with its own directory. By default it persists nothing.
 class server
 {
   public:
-    /// Starts it and waits until it answers. Throws with the last lines of its log when it doesn't. The
-    /// server ends when the thread that started it ends.
+    /// Starts the server and waits until it answers. Throws with the last lines of its log if it doesn't. The server
+    /// ends when the thread that started it ends.
     explicit server(server_options options = {});
     server(server&&) noexcept = default;
     server& operator=(server&&) noexcept = default;
-    /// Kills it and removes its directory.
+    /// Kills the server and removes its directory.
     ~server() = default;
 
-    /// redis[s]://[user[:password]@]127.0.0.1:port, percent-encoded, or unix:///path: such a URL has no place for
-    /// user and password, so where there are any give the address field by field.
+    /// redis[s]://[user[:password]@]127.0.0.1:port, percent-encoded, or unix:///path. The latter can't contain user and
+    /// password, so a master with credentials has to be given field by field.
     std::string url() const;
-    /// As whom clients log in; empty for the default user.
+    /// Returns the clients' user; empty for the default user.
     const std::string& username() const { return username_; }
-    /// What clients need to log in, empty for nothing.
+    /// Returns the clients' password; empty for none.
     const std::string& password() const { return password_; }
-    /// Its port on 127.0.0.1, 0 with a unix socket.
+    /// Returns the port on 127.0.0.1, 0 with a unix socket.
     int port() const { return port_; }
-    /// The path of its unix socket, whether it listens there or not.
+    /// Returns the path of the unix socket, even if the server doesn't use one.
     std::string socket_path() const;
     bool speaks_tls() const { return options_.over == transport::tls; }
-    /// Its process id, -1 after `kill`.
+    /// Returns the process id, -1 after `kill`.
     pid_t pid() const { return child_.pid(); }
-    /// Its directory: data, log.
+    /// Returns the directory: data, log.
     const std::string& directory() const { return directory_.path(); }
-    /// Its last log lines.
+    /// Returns the last log lines.
     std::string log() const;
 
-    /// SIGKILL, and waits until it has ended.
+    /// Kills the server (SIGKILL), and waits until it has ended.
     void kill();
-    /// Starts it again on the same port and directory, killed first when it runs. Waits until it answers,
-    /// which is after it has loaded what it persisted.
+    /// Starts the server again on the same port and directory; a running one is killed first. Waits until it answers,
+    /// which is after it has loaded its data.
     void restart();
-    /// SIGSTOP, and waits until it is stopped. Its kernel sockets go on taking connections and bytes.
+    /// Stops the process (SIGSTOP), and waits until it is stopped. The kernel still accepts connections and bytes for
+    /// it.
     void stop();
-    /// SIGCONT, and waits until it goes on.
+    /// Resumes the process (SIGCONT), and waits until it runs.
     void resume();
-    /// Whether its process is there; a stopped one is.
+    /// True if its process exists, even if stopped.
     bool running() const { return child_.running(); }
 
-    /// Sends a command on a connection of the test's own (RESP2, as the default user) and reads the answer. The
-    /// connection stays open for the next one. Throws `connection_lost`; the next call connects anew.
+    /// Sends a command on a connection of the test (RESP2, as the default user) and returns the answer. The connection
+    /// stays open for the next command. Throws `connection_lost`; the next call then reconnects.
     reply command(std::initializer_list<std::string_view> arguments);
-    /// Likewise.
+    /// The same.
     reply command(std::span<const std::string_view> arguments);
 
   private:
-    /// How one start went.
+    /// The result of one attempt to start.
     enum class start_result
     {
         answers,    ///< it is up
-        port_taken, ///< it ended because somebody else has the port
+        port_taken, ///< it ended because another process has the port
         failed,     ///< it ended, or doesn't answer
     };
 
@@ -169,7 +170,7 @@ class server
     std::optional<control_client> control_;
 };
 
-/// Whether a server's program is there, or a program on PATH.
+/// True if the server's program, or a program on PATH, exists.
 bool have_program(const std::string& name);
 
 /// Starts n servers with the same options.

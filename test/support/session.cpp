@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Blocking input and output for one thread per connection; every wait also ends when the server does.
+// Blocking input and output, with a thread for each connection; every wait also ends when the server does.
 #include "session.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace redlock::test
 namespace
 {
 
-/// How long a client may take to close its side of a connection that the script has closed.
+/// The time for a client to close its side of a connection that the script has closed.
 constexpr std::chrono::seconds drain_limit{2};
 constexpr int longest_wait_milliseconds = 60'000;
 
@@ -127,8 +127,7 @@ void session::write(std::string_view bytes)
     }
 }
 
-/// Waits for the socket, the time, or the server's end, which ends the session. True when the socket is
-/// ready.
+/// Waits for the socket, the time, or the end of the server, which ends the session. True if the socket is ready.
 bool session::wait(short events, std::optional<clock::time_point> until)
 {
     std::array<pollfd, 2> readiness{pollfd{socket_.get(), events, 0}, pollfd{stop_, POLLIN, 0}};
@@ -147,7 +146,7 @@ bool session::wait(short events, std::optional<clock::time_point> until)
     return readiness[0].revents != 0;
 }
 
-/// Reads once. The client's end ends the session; once it is closing, what comes is thrown away.
+/// Reads once. The client's end ends the session; while the session is closing, the input is discarded.
 void session::receive()
 {
     std::array<char, 16384> input;
@@ -201,7 +200,7 @@ void session::finish()
         send_what_is_due();
     }
     close();
-    // Closing a socket with unread bytes sends RST, which could overtake what was sent before it.
+    // Closing a socket with unread bytes sends RST, which could overtake the last answer.
     const auto deadline = clock::now() + drain_limit;
     while (state_ == state::closing && clock::now() < deadline)
     {

@@ -18,35 +18,35 @@
 namespace redlock::test
 {
 
-/// When an answer closes the connection.
+/// When the connection is closed, relative to an answer.
 enum class closing
 {
-    never,         ///< it stays open
+    never,         ///< the connection stays open
     before,        ///< instead of answering
     in_the_middle, ///< after half of the bytes
     after,         ///< after the last byte
 };
 
-/// What is sent for a command, and how.
+/// The bytes sent for a command, and how they are sent.
 struct answer
 {
-    /// Exactly these. None: it is never answered.
+    /// The exact bytes. If empty, the command is never answered.
     std::string bytes = {};
-    /// How long after the command. Later answers wait for earlier ones, as those of a real server.
+    /// The delay after the command. Later answers wait for earlier ones, as those of a real server do.
     std::chrono::milliseconds delay{0};
-    /// How often the bytes are sent.
+    /// How many times the bytes are sent.
     std::size_t times = 1;
-    /// Each byte with a write of its own.
+    /// Sends each byte with a separate write.
     bool single_bytes = false;
-    /// Whether the connection is closed at it.
+    /// When the connection is closed.
     closing close = closing::never;
 };
 
-/// One client's connection. It belongs to the thread of its script; only `abort` is for others.
+/// A client's connection. It belongs to the thread of its script; only `abort` may be called from other threads.
 class session
 {
   public:
-    /// How many answers may wait for their time.
+    /// The most answers that wait for their time.
     static constexpr std::size_t most_waiting = 100'000;
 
     /// `stop` is a descriptor that becomes readable when the server ends.
@@ -55,33 +55,33 @@ class session
     session& operator=(const session&) = delete;
     ~session() = default;
 
-    /// 1 for the first connection that the server took, and so on.
+    /// Returns 1 for the first connection that the server accepted, and so on.
     std::size_t number() const { return number_; }
-    /// Waits for the next command, and sends meanwhile what becomes due. Nothing when the connection has
-    /// ended, was closed here, or the server ends. Throws `malformed_request`.
+    /// Waits for the next command; meanwhile, sends answers that become due. Empty if the connection has ended or was
+    /// closed by the script, or if the server ends. Throws `malformed_request`.
     std::optional<command> read_command();
-    /// Sends an answer when its time has come, behind all earlier ones.
+    /// Sends an answer when its time has come, after all earlier ones.
     void send(answer what);
     /// Sends bytes at once.
     void write(std::string_view bytes);
-    /// Ends what is sent in an orderly way (FIN). The connection is closed when the script returns.
+    /// Shuts down the sending side (FIN). The connection is closed when the script returns.
     void close();
-    /// Ends the connection with RST.
+    /// Resets the connection (RST).
     void reset();
     /// Ends the connection from any thread, as CLIENT KILL does.
     void abort();
-    /// Sends what still waits for its time, then closes once the client has, or after a moment.
+    /// Sends the answers that wait for their time, then closes the connection once the client has, or after a timeout.
     void finish();
 
   private:
     using clock = std::chrono::steady_clock;
 
-    /// Where the connection stands.
+    /// The state of the connection.
     enum class state
     {
         open,    ///< in both directions
-        closing, ///< nothing more is sent; what comes is thrown away
-        ended,   ///< nothing goes in either direction
+        closing, ///< nothing more is sent; input is discarded
+        ended,   ///< in neither direction
     };
 
     struct waiting_answer
@@ -95,7 +95,7 @@ class session
     bool wait(short events, std::optional<clock::time_point> until);
     void receive();
 
-    std::mutex mutex_; // for the socket, so that abort never meets a descriptor that was closed
+    std::mutex mutex_; // Protects the socket, so that abort() never uses a closed descriptor.
     unique_fd socket_;
     const std::size_t number_;
     const int stop_;

@@ -15,11 +15,11 @@
 namespace redlock::test
 {
 
-/// For the servers started by `program()`.
+/// Applies to the servers that are started by `program()`.
 class settable_clock
 {
   public:
-    /// With the library that is preloaded: settable_clock_preload.
+    /// `preload` is the path of the settable_clock_preload library.
     explicit settable_clock(const std::string& preload)
     {
         set(std::chrono::seconds{0});
@@ -30,11 +30,11 @@ class settable_clock
     }
 
     std::string program() const { return directory_.path() + "/redis-with-a-clock"; }
-    /// Ahead of the machine's clock by so much.
+    /// Sets the clock ahead of the machine's.
     void set(std::chrono::seconds ahead)
     {
         const std::int64_t seconds = ahead.count();
-        // In place: the server has it mapped.
+        // Written in place, because the server has mapped the file.
         std::fstream out{file(), std::ios::binary | std::ios::in | std::ios::out};
         if (!out)
         {

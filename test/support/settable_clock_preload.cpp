@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Preloaded into a server, this moves its wall clock by as many seconds as a file says: its first eight bytes, read at
-// each look. Clocks by which a process waits go on as they are. No allocation: allocators look at clocks while they
-// begin.
+// Preloaded into a server, this shifts its wall clock by the number of seconds in the first eight bytes of a file, read
+// at each call. Clocks that a process uses for waiting are unchanged. Doesn't allocate, because allocators read clocks
+// during their initialisation.
 #include <cstdint>
 #include <cstdlib>
 

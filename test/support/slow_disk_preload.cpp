@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Preloaded into a server, this makes each of its writes to the disk take as many milliseconds as SLOW_DISK_MS says. The
-// disk itself is left out of it, so that 0 is a disk that is never slow.
+// Preloaded into a server, this makes each write to the disk take SLOW_DISK_MS milliseconds. The real disk isn't used,
+// so that 0 stands for a disk that is never slow.
 #include <cstdlib>
 
 #include <time.h>

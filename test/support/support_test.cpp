@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of what the integration tests stand on: real servers, the proxy, the scripted server.
+// The tools of the integration tests: real servers, the proxy, the scripted server.
 #include "child_process.hpp"
 #include "control_client.hpp"
 #include "loopback.hpp"
@@ -35,7 +35,7 @@ namespace
 
 constexpr auto generous = 20s;
 
-/// The errno with which the connection ends when the next answer is awaited; -1 when an answer comes.
+/// Returns the errno with which the connection ends while waiting for the next answer; -1 if an answer comes.
 int error_of_next_answer(control_client& client)
 {
     try
@@ -49,7 +49,7 @@ int error_of_next_answer(control_client& client)
     }
 }
 
-/// How many bytes a command is on the wire.
+/// Returns the size of a command on the wire.
 std::size_t size_of(const command& words)
 {
     std::size_t size = 3 + std::to_string(words.size()).size();
@@ -62,13 +62,12 @@ std::size_t size_of(const command& words)
 
 } // namespace
 
-TEST_CASE(
-    "a server answers on a port and in a directory of its own, and leaves nothing behind", "[own-servers]")
+TEST_CASE("a server answers on its own port and in its own directory, and leaves no file", "[own-servers]")
 {
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))
     {
-        return; // Valkey is tested where the machine has it.
+        return; // Valkey is tested where it is installed.
     }
     pid_t pid = 0;
     std::string directory;
@@ -88,14 +87,14 @@ TEST_CASE(
     CHECK_FALSE(std::filesystem::exists(directory));
 }
 
-TEST_CASE("a server listens on a unix socket and wants its password", "[own-servers]")
+TEST_CASE("a server listens on a unix socket and requires its password", "[own-servers]")
 {
     server plain{{.over = transport::unix_socket, .as = user::default_user}};
     CHECK(plain.url() == "unix://" + plain.directory() + "/socket");
     CHECK(plain.command({"PING"}) == "PONG");
 
     server guarded{{.over = transport::tcp, .password = "pass:word"}};
-    // In a word of its own: no message of a test may have a password in it.
+    // In a bool, because the text of an assertion must not contain a password.
     const bool is_escaped = guarded.url().starts_with("redis://:pass%3Aword@127.0.0.1:");
     CHECK(is_escaped);
     CHECK(guarded.command({"PING"}) == "PONG");
@@ -103,7 +102,7 @@ TEST_CASE("a server listens on a unix socket and wants its password", "[own-serv
     CHECK(stranger.command({"PING"}).text.starts_with("NOAUTH"));
 }
 
-TEST_CASE("a server that can't start says why, and a missing program is known to be missing", "[own-servers]")
+TEST_CASE("a server that can't start reports why, and a missing program is detected", "[own-servers]")
 {
     CHECK(have_program("redis-server"));
     CHECK_FALSE(have_program("redis-server-that-nobody-has"));
@@ -112,7 +111,7 @@ TEST_CASE("a server that can't start says why, and a missing program is known to
     CHECK_THROWS_WITH(server{{.settings = wrong}}, Catch::Matchers::ContainsSubstring("maxmemory-policy"));
 }
 
-TEST_CASE("the environment chooses the servers' programs, and must name one that is there", "[own-servers]")
+TEST_CASE("the environment selects the servers' programs, and must name an existing one", "[own-servers]")
 {
     const auto [variable, name] = GENERATE(
         std::pair{"REDLOCK_TEST_REDIS", "redis-server"}, std::pair{"REDLOCK_TEST_VALKEY", "valkey-server"});
@@ -132,12 +131,12 @@ TEST_CASE("the environment chooses the servers' programs, and must name one that
     CHECK(std::filesystem::exists(files.path() + "/ran"));
     ::setenv(variable, (chosen + "-and-gone").c_str(), 1);
     CHECK_THROWS_WITH(have_program(name), Catch::Matchers::ContainsSubstring(variable));
-    // Empty is as good as unset.
+    // An empty variable counts as unset.
     ::setenv(variable, before.c_str(), 1);
 }
 
 TEST_CASE(
-    "a child that is talked to hears, answers and ends the conversation; its complaints go to the file",
+    "a child with a conversation reads, writes and sees its end; its stderr is written to the file",
     "[own-servers]")
 {
     const temporary_directory directory;
@@ -161,7 +160,7 @@ TEST_CASE(
     CHECK(complaint == "complaint");
 }
 
-TEST_CASE("a killed server comes back on its port, and keeps its keys only with AOF", "[own-servers]")
+TEST_CASE("a killed server is restarted on its port, and keeps its keys only with AOF", "[own-servers]")
 {
     const bool persistent = GENERATE(true, false);
     const std::vector<std::string> aof{"--appendonly", "yes", "--appendfsync", "always"};
@@ -183,7 +182,7 @@ TEST_CASE("a killed server comes back on its port, and keeps its keys only with 
     CHECK(value.is_null() == !persistent);
 }
 
-TEST_CASE("a stopped server takes bytes and answers once it is resumed", "[own-servers]")
+TEST_CASE("a stopped server receives bytes, and answers them once it is resumed", "[own-servers]")
 {
     server subject{server_options::plain()};
     control_client client = control_client::to_port(subject.port());
@@ -200,7 +199,7 @@ TEST_CASE("a stopped server takes bytes and answers once it is resumed", "[own-s
     CHECK_FALSE(subject.running());
 }
 
-TEST_CASE("servers are started by the number and can be moved", "[own-servers]")
+TEST_CASE("start_servers starts the given number of servers, and a server can be moved", "[own-servers]")
 {
     std::vector<server> servers = start_servers(3);
     server moved = std::move(servers.at(1));
@@ -233,7 +232,7 @@ TEST_CASE("the proxy forwards, counts, delays and splits", "[threads][own-server
     CHECK(std::chrono::steady_clock::now() - before >= 60ms);
 }
 
-TEST_CASE("the proxy delays by parts of a millisecond", "[threads][own-servers]")
+TEST_CASE("the proxy supports delays below a millisecond", "[threads][own-servers]")
 {
     server upstream{server_options::plain()};
     proxy between{upstream.port()};
@@ -251,7 +250,7 @@ TEST_CASE("the proxy delays by parts of a millisecond", "[threads][own-servers]"
     CHECK(shortest < 4ms);
 }
 
-TEST_CASE("the proxy holds in each direction and delivers in order", "[threads][own-servers]")
+TEST_CASE("the proxy holds each direction and delivers in order", "[threads][own-servers]")
 {
     server upstream{server_options::plain()};
     proxy between{upstream.port()};
@@ -276,7 +275,7 @@ TEST_CASE("the proxy holds in each direction and delivers in order", "[threads][
     CHECK(client.receive() == 3);
 }
 
-TEST_CASE("what is dropped never arrives", "[threads][own-servers]")
+TEST_CASE("dropped bytes never arrive", "[threads][own-servers]")
 {
     server upstream{server_options::plain()};
     proxy between{upstream.port()};
@@ -296,7 +295,7 @@ TEST_CASE("what is dropped never arrives", "[threads][own-servers]")
     CHECK(client.command({"GET", "kept"}) == "2");
 }
 
-TEST_CASE("connections are reset, closed and refused", "[threads][own-servers]")
+TEST_CASE("the proxy resets, closes and refuses connections", "[threads][own-servers]")
 {
     server upstream{server_options::plain()};
     proxy between{upstream.port()};
@@ -321,7 +320,7 @@ TEST_CASE("connections are reset, closed and refused", "[threads][own-servers]")
     CHECK(between.accepted() == 4);
 }
 
-TEST_CASE("the ends of clients and servers pass through the proxy", "[threads][own-servers]")
+TEST_CASE("the proxy passes on the ends of connections of clients and servers", "[threads][own-servers]")
 {
     server upstream{server_options::plain()};
     proxy between{upstream.port()};
@@ -338,7 +337,8 @@ TEST_CASE("the ends of clients and servers pass through the proxy", "[threads][o
     CHECK(error_of_next_answer(late_comer) == ECONNRESET);
 }
 
-TEST_CASE("a SET that is held when its client is cut off runs once it is released", "[threads][own-servers]")
+TEST_CASE(
+    "a SET that is held when its client is disconnected runs once it is released", "[threads][own-servers]")
 {
     server upstream{server_options::plain()};
     proxy between{upstream.port()};
@@ -363,12 +363,12 @@ TEST_CASE("a SET that is held when its client is cut off runs once it is release
     between.release_held();
     if (fenced)
     {
-        // What was released met a closed connection; two round trips later it would have run.
+        // The bytes reached a closed connection. Otherwise the SET would have run within two round trips.
         CHECK(next.command({"PING"}) == "PONG");
         CHECK(next.command({"EXISTS", "ghost"}) == 0);
         return;
     }
-    // Nobody is told when the ghost has run, so the server is asked until it has.
+    // The SET has no reply that could be awaited, so the server is polled.
     const auto deadline = std::chrono::steady_clock::now() + generous;
     bool appeared = false;
     while (!appeared && std::chrono::steady_clock::now() < deadline)
@@ -378,7 +378,7 @@ TEST_CASE("a SET that is held when its client is cut off runs once it is release
     CHECK(appeared);
 }
 
-TEST_CASE("an honest scripted server is a master with state", "[threads][own-servers]")
+TEST_CASE("an honest scripted server behaves as a master with state", "[threads][own-servers]")
 {
     const auto master = std::make_shared<honest_master>(honest_options{.password = "secret"});
     scripted_server subject{honest(master)};
@@ -414,7 +414,7 @@ TEST_CASE("an honest scripted server is a master with state", "[threads][own-ser
 }
 
 TEST_CASE(
-    "each misbehaviour is applied from the start, or to locks after an honest handshake",
+    "each misbehaviour applies from the start, or to lock commands after an honest handshake",
     "[threads][own-servers]")
 {
     const applies when = GENERATE(applies::from_the_start, applies::to_locks);
@@ -444,7 +444,7 @@ TEST_CASE(
     CHECK(bytes_of(says("-LOADING\r\n", when), 10) == "-LOADING\r\n");
 }
 
-TEST_CASE("answers come late, or never, and scripts of the test's own are obeyed", "[threads][own-servers]")
+TEST_CASE("answers can be late or missing, and can be scripted by the test", "[threads][own-servers]")
 {
     scripted_server slow{late(40ms, applies::to_locks)};
     control_client patient = control_client::to_port(slow.port());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The world of this process: read from the environment, with certificates made here, and a user as documented.
+// The world of this process: read from the environment, with certificates created here, and the documented user.
 #include "world.hpp"
 
 #include "child_process.hpp"
@@ -50,7 +50,8 @@ world read_world()
     return found;
 }
 
-/// The one authority of a process and what it has signed, as files that go with the process.
+/// The certificate authority of this process and the certificates it has signed; the files are removed with the
+/// process.
 class authority_of_world
 {
   public:
@@ -62,7 +63,7 @@ class authority_of_world
     world_certificates certificates_{ca_.issue("master"), ca_.file()};
 };
 
-/// The lines of the documentation that begin like this.
+/// Returns the lines of the documentation that start with `begin`.
 std::vector<std::string> documented_lines(const std::string& begin)
 {
     std::ifstream page{REDLOCK_DEPLOYMENT_PAGE};
@@ -77,7 +78,8 @@ std::vector<std::string> documented_lines(const std::string& begin)
     return found;
 }
 
-/// The rules of the user: the same to be pasted and in the configuration.
+/// Returns the rules of the user. The documentation has them twice, for pasting and in the configuration; both must
+/// agree.
 std::string documented_rules()
 {
     const std::string user = documented_user_name;
@@ -92,7 +94,7 @@ std::string documented_rules()
     return pasted.front();
 }
 
-/// The block of the documentation whose first line begins like this.
+/// Returns the block of the documentation whose first line starts with `begin`.
 std::string documented_block(const std::string& begin)
 {
     std::ifstream page{REDLOCK_DEPLOYMENT_PAGE};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What kind of servers the tests of this process run on: the same suite passes in each of these worlds.
+// The kind of servers that the tests of this process use. The same tests pass in each of these worlds.
 #pragma once
 
 #include "certificates.hpp"
@@ -10,25 +10,25 @@
 namespace redlock::test
 {
 
-/// What the words in the environment variable REDLOCK_TEST_SERVERS ask for. Without any: Redis over TCP, and its
-/// default user without a password.
+/// The words in the environment variable REDLOCK_TEST_SERVERS. By default: Redis over TCP, with the default user and no
+/// password.
 struct world
 {
     bool valkey = false;       ///< "valkey": valkey-server instead of redis-server.
-    bool unix_sockets = false; ///< "unix": unix sockets; with "tls" as well, every second server.
-    bool tls = false;          ///< "tls": ports that speak TLS, with certificates that this process has made.
-    bool least_acl = false;    ///< "acl": clients are the user whom the documentation tells to make.
+    bool unix_sockets = false; ///< "unix": unix sockets; in combination with "tls", every second server.
+    bool tls = false;          ///< "tls": TLS ports, with certificates that this process has created.
+    bool least_acl = false;    ///< "acl": clients use the documented user.
 };
 
-/// The world of this process. Throws for words that it doesn't know.
+/// Returns the world of this process. Throws for unknown words.
 const world& this_world();
 
-/// What is run for a server's name: the path in the environment variable REDLOCK_TEST_REDIS for "redis-server", in
+/// Returns the program of a server: the path in the environment variable REDLOCK_TEST_REDIS for "redis-server", in
 /// REDLOCK_TEST_VALKEY for "valkey-server"; if that isn't set, and for all other names, the name itself. Throws if the
-/// variable names no program: a test must not pass on another server than the one that was asked for.
+/// variable names no program, so that a test never passes with a server other than the requested one.
 std::string program_of(const std::string& name);
 
-/// What a server of this process needs for TLS, and what a client needs to trust it. Made at the first call.
+/// The TLS files of a server of this process, and the CA file for its clients. Created at the first call.
 struct world_certificates
 {
     certificate_files server;
@@ -36,16 +36,16 @@ struct world_certificates
 };
 const world_certificates& certificates_of_world();
 
-/// The words behind ACL SETUSER in the documentation: the user, then what it may do, with this password.
+/// Returns the arguments of ACL SETUSER in the documentation: the user and its rules, with this password.
 std::vector<std::string> documented_user(const std::string& password);
 
-/// The configuration of a master in the documentation, as it stands: lines, each with its end.
+/// Returns the documented configuration of a master, unchanged: lines, each with its line end.
 std::string documented_configuration();
 
-/// The lines that are to be pasted into a server that runs, as they stand.
+/// Returns the documented lines to paste into a running server, unchanged.
 std::string documented_lines_to_paste();
 
-/// The name of that user.
+/// The name of the documented user.
 inline constexpr const char* documented_user_name = "locker";
 
 } // namespace redlock::test
