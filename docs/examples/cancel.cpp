@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// An acquire that somebody stops waiting for, in three ways, with error codes instead of exceptions.
+// Three ways to stop waiting for a lock, with error codes instead of exceptions.
 #include "throwaway_servers.hpp"
 
 #include <redlock/redlock.hpp>
@@ -31,8 +31,7 @@ void expect(bool as_told, const char* what)
     std::cout << what << '\n';
 }
 
-/// The limit that the library has itself: it bounds when a round may start, and the answer says why there is
-/// no lock.
+/// The library's own limit on the wait: no round starts after it, and the error says why there is no lock.
 asio::awaitable<void> wait_for_a_while(redlock::lock_manager& locks)
 {
     const redlock::acquire_options impatient{.ttl = 10s, .wait = 100ms};
@@ -41,7 +40,7 @@ asio::awaitable<void> wait_for_a_while(redlock::lock_manager& locks)
     expect(std::get<0>(outcome) == redlock::errc::held_by_other, "after its wait: held by another");
 }
 
-/// Whoever has the signal can end the operation, for whatever reason: here a timer does.
+/// The owner of the signal can cancel the operation for any reason. Here, a timer does.
 asio::awaitable<void> cancel_by_signal(redlock::lock_manager& locks)
 {
     asio::cancellation_signal stop;
@@ -54,9 +53,8 @@ asio::awaitable<void> cancel_by_signal(redlock::lock_manager& locks)
     expect(std::get<0>(outcome) == asio::error::operation_aborted, "by a signal: aborted");
 }
 
-/// Whichever is first: the lock, or the timer. The other one is cancelled; a lease that came too late gives
-/// itself back. as_tuple matters: with exceptions, || would take a refused acquire for one that isn't ready
-/// yet.
+/// Whichever completes first, the lock or the timer. The other is cancelled; a lease that is granted too late releases
+/// itself. as_tuple is required: with exceptions, || would ignore a refused acquire and keep waiting for the timer.
 asio::awaitable<void> cancel_by_timer(redlock::lock_manager& locks)
 {
     using namespace asio::experimental::awaitable_operators;
@@ -68,15 +66,15 @@ asio::awaitable<void> cancel_by_timer(redlock::lock_manager& locks)
     expect(first.index() == 1, "by ||: the timer was first");
 }
 
-/// Stands for work that nobody expected to take so long.
+/// Stands for work that takes unexpectedly long.
 asio::awaitable<void> work()
 {
     asio::steady_timer step{co_await asio::this_coro::executor, 1h};
     co_await step.async_wait(asio::use_awaitable);
 }
 
-/// Work beside the wait for the loss of its lease: the second of the two is cancelled. `async_with_lock` does this, and
-/// gives back the lease when the work has ended.
+/// Work in parallel with a wait for the loss of its lease: whichever completes second is cancelled. `async_with_lock`
+/// does this, and releases the lease when the work has ended.
 asio::awaitable<void> work_until_lost(redlock::lock_manager& locks)
 {
     using namespace asio::experimental::awaitable_operators;
@@ -97,7 +95,7 @@ asio::awaitable<void> compare(redlock::lock_manager& locks)
 
     co_await work_until_lost(locks);
 
-    // None of them left anything behind.
+    // No key is left by any of them.
     redlock::lease lease = co_await locks.async_try_acquire("report", 10s);
     expect(lease.valid(), "and now it can be had");
     co_await locks.async_shutdown();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The library at a glance: a lock that is taken, used and given back, and one that is kept for as long as a job runs.
-// Masters are given on the command line.
+// The library at a glance: a lock that is acquired, used and released, and one that is kept for as long as a job runs.
+// The masters are given on the command line.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -26,7 +26,7 @@ asio::awaitable<void> settle(redlock::lock_manager& locks)
     co_await lease.async_release();
 }
 
-/// A job whose length nobody knows. Its awaits are where it can be cancelled.
+/// A job of unknown length. It can be cancelled wherever it awaits.
 asio::awaitable<void> build_report(redlock::lease& lease)
 {
     asio::steady_timer work{co_await asio::this_coro::executor};
@@ -40,7 +40,7 @@ asio::awaitable<void> build_report(redlock::lease& lease)
 
 asio::awaitable<void> report(redlock::lock_manager& locks)
 {
-    // Extended in the background; the body is cancelled before the lease can lapse.
+    // Extended in the background; the body is cancelled before the lease can expire.
     co_await locks.async_with_lock(
         "nightly-report", {.ttl = 10s, .max_hold = 2h},
         [&](redlock::lease& lease) -> asio::awaitable<void> { co_await build_report(lease); });
@@ -51,7 +51,7 @@ void log(std::string_view error, std::string_view words)
     std::cerr << error << ": " << words << '\n';
 }
 
-/// An error of the lock is logged, one of the body goes on to the caller.
+/// Logs an error of the lock; an exception of the body reaches the caller.
 asio::awaitable<void> report_or_log(redlock::lock_manager& locks)
 {
     const redlock::keep_options options{.ttl = 10s, .max_hold = 2h};
@@ -74,7 +74,7 @@ asio::awaitable<void> serve(redlock::lock_manager& locks)
     co_await locks.async_shutdown();
 }
 
-/// What `asio::detached` would swallow comes out of `io.run()`.
+/// Rethrows from `io.run()` what `asio::detached` would ignore.
 void rethrow(std::exception_ptr failure)
 {
     if (failure)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Without coroutines: plain threads that block on futures, while a pool of other threads does the input and
-// output.
+// Without coroutines: plain threads that block on futures, while a thread pool does the input and output.
 #include "throwaway_servers.hpp"
 
 #include <redlock/redlock.hpp>
@@ -19,7 +18,7 @@ using namespace std::chrono_literals;
 constexpr int threads = 4;
 constexpr int rounds_of_each = 5;
 
-/// Adds to a number that has no protection but the lock. `get` returns what the operation gave, or throws.
+/// Increments a number that only the lock protects. `get` returns the result of the operation, or throws.
 void count_up(redlock::lock_manager& locks, int& number)
 {
     for (int round = 0; round < rounds_of_each; ++round)
@@ -40,7 +39,7 @@ int main()
         redlock::config options;
         options.masters = masters_of(servers);
         options.node_timeout = 500ms;   // Ten times the default: this machine may be slow.
-        options.retry_delay_max = 50ms; // Held for a moment only: looking again soon is worth it.
+        options.retry_delay_max = 50ms; // Held only for a moment, so retrying soon is worthwhile.
         redlock::lock_manager locks{pool, options};
 
         int number = 0;

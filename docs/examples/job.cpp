@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A long job in steps that keeps its lock, and stops when it loses it: example_job coroutine 20 <master>...
-// With `thread` instead of `coroutine` the work is done by a plain thread, which nobody can cancel from outside.
+// With `thread` instead of `coroutine`, the work is done by a plain thread, which can't be cancelled from outside.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -19,7 +19,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-/// What the program ends with, after sysexits.h; 76 is a protocol error there.
+/// The exit codes of the program, after sysexits.h; 76 is a protocol error there.
 enum exit_code
 {
     done = 0,
@@ -31,19 +31,19 @@ enum exit_code
     hold_limit = 77
 };
 
-constexpr auto time_of_a_step = 200ms; // Small against stop_margin: a step that has begun is soon over.
+constexpr auto time_of_a_step = 200ms; // Short compared with stop_margin: a step that has started ends soon.
 
-/// With a short ttl others don't wait for long when this process dies. The length of the job doesn't matter to it:
-/// that is what max_hold is for, and only who knows the job can say how long is too long.
+/// A short ttl keeps the wait of other clients short if this process dies. It doesn't limit the length of the job: that
+/// is the purpose of max_hold, whose value depends on the job.
 constexpr redlock::keep_options keeping{.ttl = 3s, .max_hold = 10min, .wait = 30s, .stop_margin = 500ms};
 
-/// How far the job came. What it needs to go on there the next time would be stored with it.
+/// The progress of the job. What it needs in order to resume would be stored with it.
 struct progress
 {
     int steps = 0;
     int finished = 0;
 
-    /// The effect that a step has on the world: what must not happen without the lock.
+    /// The external effect of a step, which must not happen without the lock.
     void record()
     {
         ++finished;
@@ -51,14 +51,14 @@ struct progress
     }
     void stopped() const
     {
-        // Quick, and nothing that needs the lock: others may have it in a moment.
+        // Quick, and without effects that need the lock: another client may have it in a moment.
         std::cout << "stopped in step " << finished + 1 << ": " << finished << " of " << steps << " are done"
                   << std::endl;
     }
 };
 
-/// Cancelled where it awaits. So it never does for long what can't be cancelled, and looks at the lease itself
-/// before it changes something.
+/// Is cancelled where it awaits. Therefore it never spends long on what can't be cancelled, and checks the lease before
+/// it changes something.
 asio::awaitable<void> work(redlock::lease& lease, progress& job)
 {
     asio::steady_timer step{co_await asio::this_coro::executor};
@@ -84,13 +84,13 @@ asio::awaitable<void> work(redlock::lease& lease, progress& job)
 
 asio::awaitable<void> run_as_coroutine(redlock::lock_manager& locks, progress& job)
 {
-    // Extended in the background; `work` is cancelled 500 ms before the lease can lapse.
+    // Extended in the background; `work` is cancelled 500 ms before the lease can expire.
     co_await locks.async_with_lock(
         "nightly-report", keeping,
         [&](redlock::lease& lease) -> asio::awaitable<void> { co_await work(lease, job); });
 }
 
-/// The same where no coroutine runs: a thread that asks from time to time whether it may go on.
+/// The same without a coroutine: a thread that checks regularly whether it may continue.
 void run_as_thread(redlock::lock_manager& locks, progress& job)
 {
     redlock::lease lease = locks.async_acquire_kept("nightly-report", keeping, asio::use_future).get();
@@ -166,7 +166,7 @@ int main(int argc, char** argv)
         redlock::lock_manager locks{pool, options};
         const exit_code result = run(locks, pool, how, progress{.steps = steps});
 
-        // What is confirmed or not at the end changes nothing of what the job did: no `get` that would throw.
+        // Whether the shutdown is confirmed doesn't affect the job: `wait` instead of `get`, which would throw.
         locks.async_shutdown(asio::use_future).wait();
         pool.join();
         return result;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The ways to say which masters there are. Nothing is connected to: that begins when the io_context runs.
+// The ways to specify masters. No connection is made, because that starts when the io_context runs.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/io_context.hpp>
@@ -59,7 +59,7 @@ int main()
         asio::thread_pool pool{1};
         make_lists();
         make_managers(io, pool, {"redis://10.0.0.1", "redis://10.0.0.2", "redis://10.0.0.3"});
-        // What has been started for them ends at once.
+        // Ends what the managers have started.
         pool.stop();
     }
     catch (const std::exception& failure)

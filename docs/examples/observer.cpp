@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A log and counters, hung on the observer: what a manager tells of itself while it works.
+// A log and counters, fed by the observer of a manager.
 #include "throwaway_servers.hpp"
 
 #include <redlock/redlock.hpp>
@@ -22,7 +22,7 @@ struct overloaded : Functions...
 template <class... Functions>
 overloaded(Functions...) -> overloaded<Functions...>;
 
-/// One line for each event. A resource may have any bytes in its name: a real log escapes them.
+/// Prints one line per event. A resource may contain any bytes in its name: a real log escapes them.
 void log(const redlock::event& what)
 {
     const overloaded line{
@@ -44,8 +44,8 @@ void log(const redlock::event& what)
     std::visit(line, what);
 }
 
-/// What a metrics endpoint would show. One event comes after the other, but maybe on different threads in
-/// turn: a thread that reads these meanwhile needs atomics or a mutex.
+/// The values that a metrics endpoint would show. Events are delivered one at a time, but possibly on different
+/// threads: a thread that reads these values concurrently needs atomics or a mutex.
 struct counters
 {
     std::size_t masters_up = 0;
@@ -76,7 +76,7 @@ void count(counters& metrics, const redlock::event& what)
             }
             else if (round.report.operation == redlock::operation::extend && failed)
             {
-                ++metrics.extensions_failed; // A warning: the lease is lost if the next ones fail as well.
+                ++metrics.extensions_failed; // A warning: the lease is lost if the next ones fail, too.
             }
         },
         [&](const redlock::lease_extended&) { ++metrics.extended; },
@@ -87,7 +87,7 @@ void count(counters& metrics, const redlock::event& what)
     std::visit(counter, what);
 }
 
-/// Something to watch. One master is dead from the start.
+/// Something to observe. One master is down from the start.
 asio::awaitable<void> work(redlock::lock_manager& locks)
 {
     redlock::lease lease = co_await locks.async_acquire("nightly-report", 10s);

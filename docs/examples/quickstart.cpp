@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Five masters; a lock is taken, refused, kept while masters die and come back, extended, and given back.
+// Five masters; a lock is acquired, refused, kept while masters die and come back, extended, and released.
 #include "throwaway_servers.hpp"
 
 #include <redlock/redlock.hpp>
@@ -20,7 +20,7 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-/// The story is told only as long as it is true.
+/// Prints a step of the story if it is true, and throws otherwise.
 void expect(bool as_told, const std::string& what)
 {
     if (!as_told)
@@ -29,7 +29,7 @@ void expect(bool as_told, const std::string& what)
     }
 }
 
-/// A process that wants locks. Its manager has connections of its own, and tells which masters they reach.
+/// A process that wants locks. Its manager has its own connections, and reports which masters they reach.
 class client
 {
     std::vector<bool> up_;
@@ -92,7 +92,7 @@ void show(const redlock::report& votes)
     }
 }
 
-/// One round that has to end in a refusal.
+/// Makes one round, which has to be refused.
 asio::awaitable<void> expect_refusal(client& asking, std::string resource, redlock::errc expected)
 {
     redlock::report votes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// An HTTP server that moves money between accounts, which any number of such servers share: each transfer locks the
-// two accounts that it touches. `main` says how it is started and asked.
+// An HTTP server that transfers money between accounts. Any number of such servers can share the accounts: each
+// transfer locks both of its accounts. The usage is above `main`.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/as_tuple.hpp>
@@ -44,7 +44,7 @@ constexpr int disk_threads = 4;
 constexpr std::size_t largest_request = 8192; // In bytes.
 constexpr std::int64_t largest_amount = 1'000'000'000;
 
-/// What the client is told instead of a result.
+/// The response to the client instead of a result.
 struct refusal : std::runtime_error
 {
     refusal(http::status told, const std::string& why) : std::runtime_error{why}, status{told} {}
@@ -66,8 +66,7 @@ struct order
     std::int64_t amount = 0;
 };
 
-/// The accounts: a file for each, with its balance. Reading, computing and writing have no protection of their own;
-/// that is what the locks are for.
+/// The accounts: a file for each, with its balance. Reading, computing and writing are protected only by the locks.
 class accounts
 {
   public:
@@ -81,16 +80,16 @@ class accounts
         return value;
     }
 
-    /// Under the leases of both accounts. What takes time is done first, in files that nobody else writes; then
-    /// comes the last look at the leases, and right behind it the change. What is left between the two, a pause
-    /// of this process, only a resource can catch that checks something itself. (And half of it is done if the
-    /// machine fails between the renames: a database has transactions for that.)
+    /// Requires the leases of both accounts. The slow part is done first, in files that no other process writes; then
+    /// come the last check of the leases and, right after it, the change. Only a resource that checks a token itself
+    /// could also exclude a pause of this process between the two. (If the machine fails between the renames, half of
+    /// the transfer is done: a database has transactions for that.)
     std::string transfer(const order& wanted, const redlock::lease& one, const redlock::lease& other) const
     {
         const std::int64_t payer = balance(wanted.from) - wanted.amount;
         const std::int64_t payee = balance(wanted.to) + wanted.amount;
         require(payer >= 0, http::status::unprocessable_entity, wanted.from + " doesn't have as much");
-        // A new owner id for each lease: not even a transfer that has lost its lock gets into these.
+        // The owner id is new for each lease, so even a transfer that has lost its lock doesn't write to these files.
         const std::string draft = "." + std::string{one.owner_id()};
         write(wanted.from + draft, payer);
         write(wanted.to + draft, payee);
@@ -119,7 +118,7 @@ class accounts
     fs::path directory_;
 };
 
-/// The name of a file and of a lock: only what is harmless in both.
+/// The name of a file and of a lock: only characters that are harmless in both.
 std::string account_name(std::string_view text)
 {
     const bool harmless = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == text.npos;
@@ -148,7 +147,7 @@ order parse_order(const boost::urls::url_view& target)
     return wanted;
 }
 
-/// Why there was no lock, in the words of HTTP. In all of these cases nothing was changed.
+/// Returns the HTTP response for an acquire without a lock. Nothing has been changed in any of these cases.
 refusal without_lock(redlock::error_code why)
 {
     if (why == redlock::errc::held_by_other)
@@ -162,7 +161,7 @@ refusal without_lock(redlock::error_code why)
     return {http::status::internal_server_error, why.message()};
 }
 
-/// What `asio::detached` would swallow comes out of `io.run()`.
+/// Rethrows from `io.run()` what `asio::detached` would ignore.
 void rethrow(std::exception_ptr failure)
 {
     if (failure)
@@ -171,7 +170,7 @@ void rethrow(std::exception_ptr failure)
     }
 }
 
-/// One thread does all of this but the work on the files.
+/// A single thread does everything except the work on the files.
 class server
 {
   public:
@@ -183,7 +182,7 @@ class server
     {
     }
 
-    /// Serves until it is told to stop, by SIGTERM or SIGINT. What was begun is finished then.
+    /// Serves until SIGTERM or SIGINT. Requests in progress are finished.
     asio::awaitable<void> run()
     {
         const auto executor = co_await asio::this_coro::executor;
@@ -212,12 +211,12 @@ class server
         {
             co_await all_ended_.async_wait(token);
         }
-        // What isn't confirmed then is freed by its ttl: no reason to end with an error.
+        // The ttl frees a lock whose release isn't confirmed, so that isn't an error.
         co_await locks_.async_shutdown(token);
     }
 
   private:
-    /// One connection after the other. So many of these run that the number of connections has its bound.
+    /// Accepts one connection after the other. The number of these coroutines limits the number of connections.
     asio::awaitable<void> accept()
     {
         const auto executor = co_await asio::this_coro::executor;
@@ -232,14 +231,14 @@ class server
             }
             else if (!stopping_)
             {
-                // No more file descriptors, for example: that may pass.
+                // For example, out of file descriptors: that may be temporary.
                 asio::steady_timer pause{executor, 100ms};
                 co_await pause.async_wait(token);
             }
         }
     }
 
-    /// One request after the other, until the client hangs up, is too slow, or sends what isn't HTTP.
+    /// Handles one request after the other, until the client closes, is too slow, or sends something that isn't HTTP.
     asio::awaitable<void> serve(beast::tcp_stream& stream)
     {
         const auto token = asio::as_tuple(asio::use_awaitable);
@@ -319,10 +318,10 @@ class server
 
     asio::awaitable<std::string> transfer(const order& wanted)
     {
-        // In the order of their names, whoever pays: no two transfers wait for each other.
+        // In the order of the names, whichever account pays, so that transfers can't deadlock.
         const std::string first = "account:" + std::min(wanted.from, wanted.to);
         const std::string second = "account:" + std::max(wanted.from, wanted.to);
-        // The first lease gets older while the second is waited for: the ttl is enough for that and the work.
+        // The first lease ages while the second one is acquired: the ttl is long enough for that and for the work.
         const redlock::acquire_options options{.ttl = 10s, .wait = 3s};
         redlock::lease one = co_await locks_.async_acquire(first, options);
         redlock::lease other = co_await locks_.async_acquire(second, options);
@@ -330,14 +329,14 @@ class server
         asio::awaitable<std::string> work = on_disk(wanted, one, other);
         std::string done = co_await asio::co_spawn(disk_, std::move(work), asio::use_awaitable);
 
-        // Whether that is confirmed or not, the transfer is done. (An exception above leaves it to ~lease.)
+        // Confirmed or not, the transfer is done. (After an exception above, ~lease releases.)
         const auto token = asio::as_tuple(asio::deferred);
         co_await other.async_release(token);
         co_await one.async_release(token);
         co_return done;
     }
 
-    /// Runs on a thread that may wait for the disk. A lease can be looked at from any thread.
+    /// Runs on a thread that may wait for the disk. A lease can be observed from any thread.
     asio::awaitable<std::string>
     on_disk(const order& wanted, const redlock::lease& one, const redlock::lease& other)
     {
@@ -346,7 +345,7 @@ class server
     }
 
     asio::ip::tcp::acceptor acceptor_;
-    asio::steady_timer all_ended_; // Never ends; it is cancelled when one of them ends.
+    asio::steady_timer all_ended_; // Never expires; it is cancelled when one of them ends.
     std::set<beast::tcp_stream*> idle_;
     bool stopping_ = false;
     int ended_ = 0;
@@ -370,7 +369,7 @@ int main(int argc, char** argv)
         redlock::config options;
         options.masters = {argv + 3, argv + argc};
         options.node_timeout = 500ms;   // Ten times the default: this machine may be slow.
-        options.retry_delay_max = 50ms; // Held for a moment only: looking again soon is worth it.
+        options.retry_delay_max = 50ms; // Held only for a moment, so retrying soon is worthwhile.
         asio::io_context io{1};
         server here{io, static_cast<std::uint16_t>(std::stoul(argv[1])), argv[2], options};
         asio::co_spawn(io, here.run(), rethrow);

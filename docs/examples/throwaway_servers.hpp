@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Redis servers for an example: child processes on free ports of this machine, each with a directory of its
-// own, that end with the example. Nothing of this is part of the library.
+// Redis servers for an example: child processes on free ports of this machine, each with its own directory, that end
+// with the example. This is not part of the library.
 #pragma once
 
 #include <redlock/master.hpp>
@@ -26,8 +26,7 @@
 #include <string>
 #include <vector>
 
-/// One server. It keeps its data through `kill` and `restart`: every write is on the disk before it is
-/// answered.
+/// A server. It keeps its data across `kill` and `restart`: every write is on the disk before it is answered.
 class throwaway_server
 {
   public:
@@ -42,7 +41,7 @@ class throwaway_server
         std::string log;
         for (int attempt = 0; attempt < 5; ++attempt)
         {
-            // Somebody else may take the port before the server does.
+            // Another process may take the port before the server does.
             port_ = free_port();
             if (start(log))
             {
@@ -63,7 +62,7 @@ class throwaway_server
 
     std::string url() const { return "redis://127.0.0.1:" + std::to_string(port_); }
 
-    /// Without any warning. Waits until it is dead.
+    /// Kills the server without warning, and waits until it is dead.
     void kill()
     {
         if (pid_ > 0)
@@ -74,7 +73,7 @@ class throwaway_server
         }
     }
 
-    /// Brings it back on the same port. Waits until it answers.
+    /// Starts the server again on the same port, and waits until it answers.
     void restart()
     {
         kill();
@@ -86,8 +85,7 @@ class throwaway_server
     }
 
   private:
-    /// Below the ports that the system gives to outgoing connections: none of these takes it while the server
-    /// is down.
+    /// Below the ports of outgoing connections: none of those takes the port while the server is down.
     static std::uint16_t free_port()
     {
         std::random_device chance;
@@ -110,7 +108,7 @@ class throwaway_server
         throw std::runtime_error{"there is no free port from 20000 to 32000"};
     }
 
-    /// False if it ended, or doesn't get ready; `log` is what it said.
+    /// False if the server ended or doesn't get ready; `log` is its output.
     bool start(std::string& log)
     {
         std::vector<std::string> words{
@@ -132,7 +130,7 @@ class throwaway_server
         pid_ = ::fork();
         if (pid_ == 0)
         {
-            // It ends with the thread that started it, however that ends.
+            // The server ends with the thread that started it, however that ends.
             ::prctl(PR_SET_PDEATHSIG, SIGKILL);
             if (::getppid() == parent && ::dup2(output[1], STDOUT_FILENO) >= 0)
             {
@@ -152,7 +150,7 @@ class throwaway_server
         return ready;
     }
 
-    /// Reads what the server says until it says that it is ready, has ended, or took too long.
+    /// Reads the server's output until it reports that it is ready, has ended, or took too long.
     static bool read_until_ready(int output, std::string& log)
     {
         using namespace std::chrono;
@@ -182,7 +180,7 @@ class throwaway_server
     pid_t pid_ = -1;
 };
 
-/// What the library needs to know of some servers.
+/// Returns the masters for the configuration of the library.
 inline std::vector<redlock::master> masters_of(const std::vector<throwaway_server>& servers)
 {
     std::vector<redlock::master> masters;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Runs a program with the URLs of some throw-away masters behind its arguments, and ends them with it:
+// Runs a program with the URLs of some throw-away masters as its last arguments, and ends them with it:
 // example_with_masters 3 ./example_design
 #include "throwaway_servers.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Stands in front of the C library's allocating functions. operator new ends in malloc, but Asio calls
-// aligned_alloc itself: replacing only operator new would miss it. What they return is the C library's own
-// and freed by its free.
+// Replaces the C library's allocation functions. operator new calls malloc, but Asio calls aligned_alloc itself, which
+// replacing operator new would miss. The memory is the C library's, and freed by its free.
 #include "cost/allocation_counter.hpp"
 
 #include <algorithm>
@@ -13,12 +12,12 @@
 namespace
 {
 
-// Plain numbers in the thread's own block: reading them never allocates, at no point of a thread's life.
+// Plain thread-local numbers: reading them never allocates, at any point of a thread's life.
 constinit thread_local std::uint64_t allocations = 0;
 constinit thread_local std::int64_t in_use = 0;
 constinit thread_local std::int64_t peak = 0;
 
-/// With the word before it that the C library keeps for itself.
+/// Includes the word that the C library keeps in front of a block.
 std::int64_t size_of(void* block)
 {
     return block == nullptr ? 0

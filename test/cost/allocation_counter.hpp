@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Counts what is taken from the heap, whichever function takes it, and what is given back.
+// Counts heap allocations and deallocations by any function.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 namespace redlock::test
 {
 
-/// How often this thread has asked the heap for memory so far.
+/// Returns the number of allocations made by this thread.
 std::uint64_t allocations_of_this_thread() noexcept;
 
-/// How many bytes this thread has taken and not given back, those included that the C library keeps or
-/// rounds up to. Less than nothing if it gave back what another one took.
+/// Returns the bytes that this thread has allocated and not freed, including the overhead of the C library. Negative if
+/// it has freed memory that another thread allocated.
 std::int64_t heap_of_this_thread() noexcept;
-/// The most that it was since the peak was last forgotten.
+/// Returns the maximum of `heap_of_this_thread` since the peak was last reset.
 std::int64_t heap_peak_of_this_thread() noexcept;
-/// The peak is what there is now.
+/// Resets the peak to the current value.
 void forget_heap_peak() noexcept;
 
 } // namespace redlock::test

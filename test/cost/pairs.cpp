@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// pairs WORKERS PAIRS: so many workers acquire and release, each a resource of its own, in a simulated network that is the
-// same each time. What the library does in it is done inside of `measured_step`, and what the simulation does for it inside
-// of `outside_of_the_library`: callgrind counts the instructions between the two, this program the allocations.
+// pairs WORKERS PAIRS: workers that acquire and release, each its own resource, in a deterministic simulated network.
+// The work of the library is done inside `measured_step`, and that of the simulation inside `outside_of_the_library`:
+// callgrind counts the instructions in the former without the latter, and this program the allocations.
 #include "cost/allocation_counter.hpp"
 #include "manager/create.hpp"
 #include "simulation/scripted_master.hpp"
@@ -35,9 +35,10 @@ using namespace std::chrono_literals;
 constexpr std::size_t masters = 5;
 std::uint64_t unmeasured_allocations = 0;
 
-bool is_measured = false; // What is done now.
+bool is_measured = false; // True while the library runs.
 
-/// Where callgrind leaves off, until its end. Only in the middle of what is measured: elsewhere it would begin there.
+/// Callgrind stops counting until this returns. Only for calls from measured code: elsewhere, callgrind would start
+/// counting instead.
 template <class Function>
 [[gnu::noinline]] auto outside_of_the_library(Function& function)
 {
@@ -54,7 +55,7 @@ template <class Function>
     return function();
 }
 
-/// What isn't the library's, in the middle of what is.
+/// Runs code of the simulation, which may be called from measured code.
 template <class Function>
 auto unmeasured(Function function)
 {
@@ -142,7 +143,7 @@ class unmeasured_environment final : public env::environment
     std::shared_ptr<const virtual_environment> inner_;
 };
 
-/// One handler of the library's. False if there was none.
+/// Runs one handler of the library. Returns 0 if there was none.
 [[gnu::noinline]] std::size_t measured_step(asio::io_context& io)
 {
     is_measured = true;
@@ -180,7 +181,7 @@ class workers
         io_.reset();
     }
 
-    /// So many pairs, each step taken by `step`.
+    /// Runs this many pairs; `step` runs each handler.
     template <class Step>
     void run(std::size_t pairs, Step step)
     {
@@ -255,7 +256,7 @@ std::size_t number(std::string_view text)
 void run(std::size_t count, std::size_t pairs)
 {
     workers all{count};
-    // Everything has its memory then.
+    // Warm-up: everything has allocated its memory after that.
     all.run(3 * count, [](asio::io_context& io) { return io.poll_one(); });
     std::uint64_t allocations = 0;
     all.run(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A consumer of the library, as small as can be: it makes a manager and lets it go.
+// A minimal consumer of the library: it creates and destroys a manager.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/io_context.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A consumer that is a shared object itself: it is loaded by plugin_host.
+// A consumer that is a shared object, loaded by plugin_host.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/io_context.hpp>

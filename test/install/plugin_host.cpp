@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Loads a plugin and runs it. It knows nothing of redlock.
+// Loads and runs a plugin. It isn't linked with redlock.
 #include <cstdio>
 
 #include <dlfcn.h>
