@@ -81,7 +81,7 @@ asio::awaitable<void> work_until_lost(redlock::lock_manager& locks)
     redlock::lease lease = co_await locks.async_acquire_kept("report", {.ttl = 10s, .max_hold = 100ms});
     auto first = co_await (work() || lease.async_wait_lost(asio::use_awaitable));
     expect(first.index() == 1, "by ||: the lease was lost first");
-    expect(std::get<1>(first) == redlock::errc::hold_limit_reached, "because it may be held no longer");
+    expect(std::get<1>(first) == redlock::errc::hold_limit_reached, "because max_hold was reached");
     co_await lease.async_release();
 }
 
@@ -97,7 +97,7 @@ asio::awaitable<void> compare(redlock::lock_manager& locks)
 
     // No key is left by any of them.
     redlock::lease lease = co_await locks.async_try_acquire("report", 10s);
-    expect(lease.valid(), "and now it can be had");
+    expect(lease.valid(), "and now it can be acquired");
     co_await locks.async_shutdown();
 }
 
@@ -124,7 +124,7 @@ int main()
     }
     catch (const std::exception& failure)
     {
-        std::cerr << "cancel: this wasn't so: " << failure.what() << '\n';
+        std::cerr << "cancel: this was expected, but isn't so: " << failure.what() << '\n';
         return 1;
     }
 }

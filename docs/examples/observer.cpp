@@ -40,7 +40,7 @@ void log(const redlock::event& what)
         [](const redlock::lease_released& lease)
         { std::cerr << lease.resource << ": released, " << lease.result.message() << '\n'; },
         [](const redlock::events_dropped& gap)
-        { std::cerr << gap.count << " events weren't told, since this is too slow\n"; }};
+        { std::cerr << gap.count << " events were dropped, because this log is too slow\n"; }};
     std::visit(line, what);
 }
 

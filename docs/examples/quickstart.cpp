@@ -25,7 +25,7 @@ void expect(bool as_told, const std::string& what)
 {
     if (!as_told)
     {
-        throw std::runtime_error{"this should have been so, and wasn't: " + what};
+        throw std::runtime_error{"this was expected, but isn't so: " + what};
     }
 }
 
@@ -108,7 +108,7 @@ asio::awaitable<void> expect_success(client& asking, std::string resource)
     redlock::lease lease = co_await asking.locks.async_acquire(resource, 10s, votes);
     show(votes);
     co_await lease.async_release();
-    std::cout << "   and given back.\n";
+    std::cout << "   and released.\n";
 }
 
 asio::awaitable<void> tell(client& alice, client& bob, std::vector<throwaway_server>& servers)
@@ -117,26 +117,28 @@ asio::awaitable<void> tell(client& alice, client& bob, std::vector<throwaway_ser
     co_await alice.reaches(5);
     co_await bob.reaches(5);
 
-    step("Alice takes the lock on \"report\". Three votes of five are enough; nobody waits for the rest.");
+    step("Alice acquires the lock on \"report\". Three votes of five are enough; she doesn't wait for the "
+         "rest.");
     redlock::lease lease = co_await alice.locks.async_acquire("report", 60s, votes);
     show(votes);
 
-    step("Bob, who has connections of his own, is refused, and is told who voted how.");
+    step("Bob, who has his own connections, is refused, and sees the vote of each master.");
     co_await expect_refusal(bob, "report", redlock::errc::held_by_other);
 
-    step("Two of the five masters are killed. Bob takes another lock all the same.");
+    step("Two of the five masters are killed. Bob can still acquire another lock.");
     servers[0].kill();
     servers[1].kill();
     co_await bob.reaches(3);
     co_await expect_success(bob, "invoice:42");
 
-    step("A third one is killed. Two of five are no majority, so there is no lock to be had.");
+    step("A third one is killed. Two of five are no majority, so no lock can be acquired.");
     servers[2].kill();
     co_await alice.reaches(2);
     co_await bob.reaches(2);
     co_await expect_refusal(bob, "invoice:42", redlock::errc::no_quorum);
 
-    step("The three come back on their ports, with their data, and the managers find them. It works again.");
+    step("The three are restarted on their ports, with their data, and the managers reconnect. It works "
+         "again.");
     for (std::size_t index : {0U, 1U, 2U})
     {
         servers[index].restart();
@@ -145,12 +147,12 @@ asio::awaitable<void> tell(client& alice, client& bob, std::vector<throwaway_ser
     co_await bob.reaches(5);
     co_await expect_success(bob, "invoice:42");
 
-    step("Alice's lease has outlived it all. She extends it by another minute,");
+    step("Alice's lease is still valid. She extends it by another minute,");
     co_await lease.async_extend(60s, votes);
     show(votes);
     expect(lease.valid(), "the lease is valid");
 
-    step("and gives it back. Now Bob gets it.");
+    step("and releases it. Now Bob acquires it.");
     co_await lease.async_release(votes);
     show(votes);
     co_await expect_success(bob, "report");
@@ -171,12 +173,12 @@ int main(int argc, char** argv)
 {
     if (argc > 1)
     {
-        std::cerr << argv[0] << " takes no arguments: it starts five servers and ends them again\n";
+        std::cerr << argv[0] << " takes no arguments: it starts five servers and stops them again\n";
         return 64;
     }
     try
     {
-        step("Five masters start. They know nothing of each other.");
+        step("Five masters start. They are independent of each other.");
         std::vector<throwaway_server> servers(5);
         for (const throwaway_server& server : servers)
         {
@@ -187,7 +189,7 @@ int main(int argc, char** argv)
         client bob{io, servers};
         asio::co_spawn(io, tell(alice, bob, servers), rethrow);
         io.run();
-        std::cout << "\nThat was all of it. The masters are ended. Next: docs/tutorial.md\n";
+        std::cout << "\nThis is the end. The masters are stopped. Next: docs/tutorial.md\n";
     }
     catch (const std::exception& failure)
     {
