@@ -80,7 +80,7 @@ class throwaway_server
         std::string log;
         if (!start(log))
         {
-            throw std::runtime_error{"a server didn't come back:\n" + log};
+            throw std::runtime_error{"a server didn't restart:\n" + log};
         }
     }
 

@@ -288,7 +288,7 @@ TEST_CASE("an acquire with max_rounds n makes n rounds, each with a new owner id
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    REQUIRE(servers[0].command({"SET", "lock:r", "somebody else"}) == "OK");
+    REQUIRE(servers[0].command({"SET", "lock:r", "another client"}) == "OK");
     const acquired refused = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 3});
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);

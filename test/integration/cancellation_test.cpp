@@ -166,7 +166,7 @@ TEST_CASE("an acquire that is cancelled between two rounds ends at once", "[scen
     std::vector<server> servers = start_servers(3);
     for (server& each : servers)
     {
-        REQUIRE(each.command({"SET", "lock:r", "somebody else"}) == "OK");
+        REQUIRE(each.command({"SET", "lock:r", "another client"}) == "OK");
     }
     redlock::config options = unhurried(servers);
     options.retry_delay_min = 1h;

@@ -105,8 +105,8 @@ TEST_CASE(
         std::vector<std::future<acquired>> acquires;
         for (int count = 0; count < 20; ++count)
         {
-            acquires.push_back(
-                start_acquire(one.locks(), resource + " beside " + std::to_string(count), {.ttl = long_ttl}));
+            acquires.push_back(start_acquire(
+                one.locks(), resource + " alongside " + std::to_string(count), {.ttl = long_ttl}));
         }
         const inspected got = inspect(one.locks(), resource);
         CHECK_FALSE(got.error);
@@ -121,7 +121,7 @@ TEST_CASE(
         }
         for (std::future<acquired>& each : acquires)
         {
-            const acquired got_too = take(std::move(each), "an acquire beside the inspection");
+            const acquired got_too = take(std::move(each), "an acquire during the inspection");
             INFO(got_too.report);
             CHECK_FALSE(got_too.error);
             CHECK(got_too.report.count(vote::failed) == 0);

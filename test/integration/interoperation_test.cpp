@@ -34,7 +34,7 @@ TEST_CASE("a key that another client has set on a quorum with plain SET NX PX ex
     own.wait_for_masters();
     for (std::size_t index = 0; index < 3; ++index)
     {
-        REQUIRE(set_by_another_client(servers[index], "somebody else") == "OK");
+        REQUIRE(set_by_another_client(servers[index], "another client") == "OK");
     }
     const acquired refused = own.try_acquire("r", {.ttl = long_ttl});
     INFO(refused.report);
@@ -43,13 +43,13 @@ TEST_CASE("a key that another client has set on a quorum with plain SET NX PX ex
     // Our keys on the other masters are released, and the other client's keys remain.
     for (std::size_t index = 0; index < servers.size(); ++index)
     {
-        const bool as_it_was = index < 3 ? becomes(servers[index], "lock:r", "somebody else")
+        const bool as_it_was = index < 3 ? becomes(servers[index], "lock:r", "another client")
                                          : goes_away(servers[index], "lock:r");
         CHECK(as_it_was);
     }
     for (std::size_t index = 0; index < 3; ++index)
     {
-        REQUIRE(servers[index].command({"EVAL", documented_release, "1", "lock:r", "somebody else"}) == 1);
+        REQUIRE(servers[index].command({"EVAL", documented_release, "1", "lock:r", "another client"}) == 1);
     }
     CHECK_FALSE(own.try_acquire("r", {.ttl = long_ttl}).error);
 }
@@ -59,8 +59,8 @@ TEST_CASE("a key that another client has set on a minority doesn't exclude ours,
     std::vector<server> servers = start_servers(5);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    REQUIRE(set_by_another_client(servers[0], "somebody else") == "OK");
-    REQUIRE(set_by_another_client(servers[4], "somebody else") == "OK");
+    REQUIRE(set_by_another_client(servers[0], "another client") == "OK");
+    REQUIRE(set_by_another_client(servers[4], "another client") == "OK");
     redlock::lease lease = own.win("r");
     CHECK_FALSE(extend(lease, 2 * long_ttl).error);
     CHECK_FALSE(release(lease).error);
@@ -68,8 +68,8 @@ TEST_CASE("a key that another client has set on a minority doesn't exclude ours,
     {
         CHECK(goes_away(servers[index], "lock:r"));
     }
-    CHECK(servers[0].command({"GET", "lock:r"}) == "somebody else");
-    CHECK(servers[4].command({"GET", "lock:r"}) == "somebody else");
+    CHECK(servers[0].command({"GET", "lock:r"}) == "another client");
+    CHECK(servers[4].command({"GET", "lock:r"}) == "another client");
 }
 
 TEST_CASE(
@@ -80,12 +80,12 @@ TEST_CASE(
     std::vector<server> servers = start_servers(2);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    REQUIRE(set_by_another_client(servers[1], "somebody else") == "OK");
+    REQUIRE(set_by_another_client(servers[1], "another client") == "OK");
     const acquired refused = own.try_acquire("r", {.ttl = long_ttl});
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
     CHECK(goes_away(servers[0], "lock:r"));
-    CHECK(servers[1].command({"GET", "lock:r"}) == "somebody else");
+    CHECK(servers[1].command({"GET", "lock:r"}) == "another client");
 }
 
 TEST_CASE("our key excludes another client's plain SET NX PX until it is released")
@@ -97,15 +97,15 @@ TEST_CASE("our key excludes another client's plain SET NX PX until it is release
     for (server& each : servers)
     {
         REQUIRE(becomes(each, "lock:r", lease.owner_id()));
-        CHECK(set_by_another_client(each, "somebody else").is_null());
+        CHECK(set_by_another_client(each, "another client").is_null());
         // The other client's release doesn't delete our key.
-        CHECK(each.command({"EVAL", documented_release, "1", "lock:r", "somebody else"}) == 0);
+        CHECK(each.command({"EVAL", documented_release, "1", "lock:r", "another client"}) == 0);
     }
     CHECK_FALSE(release(lease).error);
     for (server& each : servers)
     {
         REQUIRE(goes_away(each, "lock:r"));
-        CHECK(set_by_another_client(each, "somebody else") == "OK");
+        CHECK(set_by_another_client(each, "another client") == "OK");
     }
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("an extension whose keys another client has deleted loses the lease an
         REQUIRE(servers[index].command({"DEL", "lock:r"}) == 1);
         if (set_anew)
         {
-            REQUIRE(set_by_another_client(servers[index], "somebody else") == "OK");
+            REQUIRE(set_by_another_client(servers[index], "another client") == "OK");
         }
     }
     const finished extended = extend(lease, 2 * long_ttl);
@@ -157,7 +157,7 @@ TEST_CASE("an extension whose keys another client has deleted loses the lease an
     for (std::size_t index = 0; index < 2; ++index)
     {
         const reply now = servers[index].command({"GET", "lock:r"});
-        CHECK((set_anew ? now == "somebody else" : now.is_null()));
+        CHECK((set_anew ? now == "another client" : now.is_null()));
     }
     CHECK(goes_away(servers[2], "lock:r"));
 }

@@ -143,14 +143,14 @@ TEST_CASE(
     }
     SECTION("a quorum answers that another client holds it")
     {
-        servers[0].command({"SET", "lock:r", "somebody else"});
-        servers[1].command({"SET", "lock:r", "somebody else"});
+        servers[0].command({"SET", "lock:r", "another client"});
+        servers[1].command({"SET", "lock:r", "another client"});
         const loss told = take(std::move(lost), "the loss");
         CHECK_FALSE(told.error);
         CHECK(told.why == errc::lease_lost);
         CHECK(got.lease.valid_until() == clock::time_point{});
         REQUIRE_FALSE(release(got.lease).error);
-        CHECK(servers[0].command({"GET", "lock:r"}) == "somebody else");
+        CHECK(servers[0].command({"GET", "lock:r"}) == "another client");
     }
     SECTION("the manager is shut down")
     {

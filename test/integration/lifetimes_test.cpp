@@ -272,7 +272,7 @@ TEST_CASE("a shutdown ends operations in progress with closed, and releases what
     std::vector<server> servers = start_servers(3);
     for (server& each : servers)
     {
-        REQUIRE(each.command({"SET", "lock:taken", "somebody else"}) == "OK");
+        REQUIRE(each.command({"SET", "lock:taken", "another client"}) == "OK");
     }
     client own{unhurried(servers)};
     own.wait_for_masters();

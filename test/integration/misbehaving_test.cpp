@@ -297,7 +297,7 @@ TEST_CASE(
     const applies when = one_of_the_times();
     // Two of three: if a second answer were taken for that of the next command, a held key would look free.
     mixed_masters masters{1, 2, [&] { return answers_twice(when); }};
-    REQUIRE(masters.servers[0].command({"SET", "lock:taken", "somebody else"}) == "OK");
+    REQUIRE(masters.servers[0].command({"SET", "lock:taken", "another client"}) == "OK");
     client own{masters.options()};
     own.events().wait_for_up(2);
     const redlock::lease first = own.acquire("r", {.ttl = long_ttl, .wait = 2s}).lease;
@@ -315,7 +315,7 @@ TEST_CASE(
     "[scenario-19][scenario-25][own-servers]")
 {
     const auto state = std::make_shared<honest_master>();
-    state->set("lock:r", "somebody else");
+    state->set("lock:r", "another client");
     scripted_server at{honest(state)};
     client own{unhurried({at.url()})};
     own.wait_for_masters();

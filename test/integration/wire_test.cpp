@@ -72,7 +72,7 @@ std::int64_t client_id_on(server& at)
     const std::size_t line = clients.rfind("id=", name);
     if (name == std::string::npos || line == std::string::npos)
     {
-        throw std::runtime_error{"no connection of a manager's in " + clients};
+        throw std::runtime_error{"no manager connection in " + clients};
     }
     return std::stoll(clients.substr(line + 3));
 }
@@ -260,7 +260,7 @@ TEST_CASE("a late reply belongs to its own command, and the next command gets it
     options.node_timeout = 1500ms;
     client own{options};
     own.wait_for_masters();
-    REQUIRE(at.command({"SET", "lock:taken", "somebody else"}) == "OK");
+    REQUIRE(at.command({"SET", "lock:taken", "another client"}) == "OK");
     between.hold_to_client();
     const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
     INFO(lost.report);
@@ -274,7 +274,7 @@ TEST_CASE("a late reply belongs to its own command, and the next command gets it
     CHECK(take(std::move(refused), "the refused acquire").error == errc::held_by_other);
     CHECK_FALSE(take(std::move(granted), "the granted acquire").error);
     CHECK(goes_away(at, "lock:r"));
-    CHECK(at.command({"GET", "lock:taken"}) == "somebody else");
+    CHECK(at.command({"GET", "lock:taken"}) == "another client");
     CHECK(own.events().times_up(0) == 1);
 }
 

@@ -224,12 +224,12 @@ TEST_CASE("a key that was deleted cancels the body at the next extension", "[thr
     take(started.get_future(), "the start of the body");
     for (server& each : servers)
     {
-        each.command({"SET", "lock:job", "somebody else"});
+        each.command({"SET", "lock:job", "another client"});
     }
     CHECK(take(std::move(ended), "the loss") == errc::lease_lost);
     for (server& each : servers)
     {
-        CHECK(each.command({"GET", "lock:job"}) == "somebody else");
+        CHECK(each.command({"GET", "lock:job"}) == "another client");
     }
 }
 

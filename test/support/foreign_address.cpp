@@ -92,7 +92,7 @@ foreign_address::foreign_address()
     if (text_.empty())
     {
         throw std::runtime_error{
-            "this machine has loopback addresses only, and allows no network of one's own"};
+            "this machine has loopback addresses only, and doesn't permit a separate network"};
     }
 }
 

@@ -201,13 +201,13 @@ TEST_CASE("a completion is delivered after the step, when another step may begin
             here->strand.after_turn(
                 [&]
                 {
-                    order.emplace_back("told");
+                    order.emplace_back("delivered");
                     here->strand.turn([&] { order.emplace_back("another turn"); });
                     order.emplace_back("went on");
                 });
             order.emplace_back("turn");
         });
-    CHECK(order == words{"turn", "told", "another turn", "went on"});
+    CHECK(order == words{"turn", "delivered", "another turn", "went on"});
 }
 
 TEST_CASE("completions delivered together share the end of the step that they lead to")
