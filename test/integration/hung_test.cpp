@@ -176,7 +176,7 @@ TEST_CASE(
     CHECK(info_number(servers[2], "stats", "expired_keys") == 0);
 }
 
-TEST_CASE("the quorum is a majority of the configured masters, however few are reachable", "[scenario-37]")
+TEST_CASE("unreachable masters count towards the size of the quorum", "[scenario-37]")
 {
     std::vector<server> servers = start_servers(5);
     client own{unhurried(servers)};
