@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The code of README.md: example_readme redis://10.0.0.1 redis://10.0.0.2 redis://10.0.0.3
+// The program of README.md: example_readme redis://10.0.0.1 redis://10.0.0.2 redis://10.0.0.3
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/co_spawn.hpp>
@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <vector>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
@@ -14,7 +15,7 @@ using namespace std::chrono_literals;
 asio::awaitable<void> settle(redlock::lock_manager& locks)
 {
     redlock::lease lease = co_await locks.async_acquire("invoice:42", 10s);
-    std::puts("invoice 42 is ours alone"); // The work. lease.valid() says whether it may go on.
+    std::puts("invoice 42 is locked"); // The work. lease.valid() is false once the lock has expired.
     co_await lease.async_release();
     co_await locks.async_shutdown();
 }
@@ -29,13 +30,9 @@ void rethrow(std::exception_ptr failure)
 
 int main(int argc, char** argv)
 {
-    if (argc != 4)
-    {
-        std::fprintf(stderr, "usage: %s <URL of a master> <of another> <of a third>\n", argv[0]);
-        return 64;
-    }
+    const std::vector<redlock::master> masters{argv + 1, argv + argc};
     asio::io_context io;
-    redlock::lock_manager locks{io, {argv[1], argv[2], argv[3]}};
+    redlock::lock_manager locks{io, {.masters = masters}};
     asio::co_spawn(io, settle(locks), rethrow);
     io.run();
 }
