@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSL-1.0
+// The sizes that docs/deployment.md gives under "Memory". Nothing runs: they are compared when this is compiled.
+#include "manager/holding.hpp"
+#include "manager/round.hpp"
+#include "resp/parser.hpp"
+
+#include <redlock/config.hpp>
+
+#include <cstddef>
+
+namespace redlock
+{
+
+static_assert(sizeof(manager::holding) == 320, "an owner id");
+static_assert(sizeof(manager::round) == 512, "a round");
+static_assert(sizeof(net::claim_ptr) == 8, "a release that waits for its master");
+static_assert(
+    resp::limits{}.reply_bytes + resp::parser::read_room == std::size_t{80} * 1024, "the buffer of a reply");
+
+} // namespace redlock
