@@ -40,7 +40,7 @@ asio::awaitable<void> build_report(redlock::lease& lease)
 
 asio::awaitable<void> report(redlock::lock_manager& locks)
 {
-    // Extended in the background; the body is cancelled before the lease can expire.
+    // Extended in the background; the body is cancelled before the lease expires.
     co_await locks.async_with_lock(
         "nightly-report", {.ttl = 10s, .max_hold = 2h},
         [&](redlock::lease& lease) -> asio::awaitable<void> { co_await build_report(lease); });

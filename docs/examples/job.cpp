@@ -84,7 +84,7 @@ asio::awaitable<void> work(redlock::lease& lease, progress& job)
 
 asio::awaitable<void> run_as_coroutine(redlock::lock_manager& locks, progress& job)
 {
-    // Extended in the background; `work` is cancelled 500 ms before the lease can expire.
+    // Extended in the background; `work` is cancelled 500 ms before the lease expires.
     co_await locks.async_with_lock(
         "nightly-report", keeping,
         [&](redlock::lease& lease) -> asio::awaitable<void> { co_await work(lease, job); });
@@ -97,7 +97,7 @@ void run_as_thread(redlock::lock_manager& locks, progress& job)
     std::future<redlock::error_code> loss = lease.async_wait_lost(asio::use_future);
     while (job.finished < job.steps)
     {
-        // Stands for the work. One that computes would look with `loss.wait_for(0s)` every now and then.
+        // Stands for the work. One that computes would call `loss.wait_for(0s)` now and then.
         const bool is_lost = loss.wait_for(time_of_a_step) == std::future_status::ready;
         if (is_lost || !lease.valid())
         {
