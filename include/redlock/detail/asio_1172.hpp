@@ -10,29 +10,29 @@
 #include <utility>
 #include <variant>
 
-#if BOOST_ASIO_VERSION < 102800 // Of Boost 1.82, which mends it.
+#if BOOST_ASIO_VERSION < 102800 // Of Boost 1.82, which fixes it.
 
 namespace boost::asio::detail
 {
 
-/// Replaces the handler that doesn't compile. The one for three results does, so that this adds an empty one.
+/// Replaces the handler that does not compile. Derives from the handler for results of any types, which does.
 template <class T, class Executor>
 class awaitable_async_op_handler<void(std::exception_ptr, T), Executor>
-    : public awaitable_async_op_handler<void(std::exception_ptr, T, std::monostate), Executor>
+    : public awaitable_async_op_handler<void(std::monostate, std::exception_ptr, T), Executor>
 {
-    using base = awaitable_async_op_handler<void(std::exception_ptr, T, std::monostate), Executor>;
+    using base = awaitable_async_op_handler<void(std::monostate, std::exception_ptr, T), Executor>;
 
   public:
     using base::base;
 
     void operator()(std::exception_ptr thrown, T value)
     {
-        base::operator()(std::move(thrown), std::move(value), std::monostate{});
+        base::operator()(std::monostate{}, std::move(thrown), std::move(value));
     }
 
     static T resume(typename base::result_type& result)
     {
-        auto [thrown, value, empty] = base::resume(result);
+        auto [empty, thrown, value] = base::resume(result);
         if (thrown)
         {
             std::rethrow_exception(std::move(thrown));
