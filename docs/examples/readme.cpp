@@ -15,7 +15,8 @@ using namespace std::chrono_literals;
 asio::awaitable<void> settle(redlock::lock_manager& locks)
 {
     redlock::lease lease = co_await locks.async_acquire("invoice:42", 10s);
-    std::puts("invoice 42 is locked"); // The work. lease.valid() is false once the lock has expired.
+    // The work. lease.valid() returns false once the lock has expired.
+    std::puts("invoice 42 is locked");
     co_await lease.async_release();
     co_await locks.async_shutdown();
 }
