@@ -25,9 +25,9 @@ namespace
 constexpr std::chrono::milliseconds long_ttl = 60s;
 constexpr std::chrono::milliseconds held_for = 20ms;
 
-std::string own_resource(const process& of)
+std::size_t own_resource(const process& of)
 {
-    return "own-" + std::to_string(of.number());
+    return resource::own + static_cast<std::size_t>(of.number());
 }
 
 } // namespace
@@ -56,13 +56,14 @@ void universe::check_one_round(const std::vector<std::shared_ptr<process>>& thes
         auto ended = [this, done, each](error_code error, const lease&)
         {
             ++*done;
-            each->say("gets its own", error);
+            each->say(action::own_resource_acquired, error);
             // Some were shut down, and no manager came after that.
             oracle_.check(
                 !error || error == errc::closed, "availability",
                 fmt::format("{} can't get its own: '{}'", each->name(), error.message()));
         };
-        each->locks().async_try_acquire(own_resource(*each), {.ttl = long_ttl}, std::move(ended));
+        each->locks().async_try_acquire(
+            resource_name(own_resource(*each)), {.ttl = long_ttl}, std::move(ended));
     }
     run_until(world_->now() + 2 * plan_.connect_timeout + 1s, [&] { return *done == these.size(); });
 }
@@ -118,7 +119,8 @@ void universe::check_kept()
         *kept = std::move(won);
         *done = true;
     };
-    one.locks().async_acquire_kept("kept", {.ttl = ttl, .max_hold = no_limit}, std::move(ended));
+    one.locks().async_acquire_kept(
+        resource_name(resource::kept), {.ttl = ttl, .max_hold = no_limit}, std::move(ended));
     run_until(world_->now() + 1s, [&] { return *done; });
     if (!*kept)
     {
@@ -155,7 +157,7 @@ void universe::check_backoff()
         each->network = near();
         each->network.jitter = {};
         each->refuse(
-            "turn", "-ERR this master knows no line\r\n"); // Nothing but the delay is left between rounds.
+            "turn", "-ERR this master has no queue\r\n"); // Nothing but the delay is left between rounds.
     }
     process& holder = add_process();
     process& rival = add_process();
@@ -175,7 +177,8 @@ void universe::check_backoff()
         };
         const clock::time_point began = world_->now();
         by.locks().async_acquire(
-            "wanted", {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, *told, std::move(done));
+            resource_name(resource::wanted), {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, *told,
+            std::move(done));
         run_until(began + 10s, [&] { return *ended; });
         return world_->now() - began;
     };
@@ -216,7 +219,7 @@ struct universe::attempt
 };
 
 std::shared_ptr<universe::attempt>
-universe::begin_attempt(process& by, const char* resource, std::optional<std::uint32_t> rounds)
+universe::begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds)
 {
     const auto one = std::make_shared<attempt>();
     auto done = [this, one, began = world_->now()](error_code, lease won)
@@ -226,7 +229,8 @@ universe::begin_attempt(process& by, const char* resource, std::optional<std::ui
         one->ended = true;
     };
     by.locks().async_acquire(
-        resource, {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, one->told, std::move(done));
+        resource_name(resource), {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, one->told,
+        std::move(done));
     return one;
 }
 
@@ -243,12 +247,12 @@ void universe::check_refusals()
     constexpr std::array<const char*, 3> refusals{
         "-ERR unknown command 'EVALSHA', with args beginning with: \r\n",
         "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
-        "-ERR nobody has seen this error yet\r\n"};
+        "-ERR an error that no client knows\r\n"};
     masters_[0]->refuse("release", refusals.at(births_.below(refusals.size())));
     process& one = *all.front();
     for (int times = 0; times < 10 && !oracle_.found(); ++times)
     {
-        auto taken = begin_attempt(one, "refused", 1);
+        auto taken = begin_attempt(one, resource::refused, 1);
         run_until(world_->now() + 1s, [&] { return taken->ended; });
         const auto result = std::make_shared<std::optional<error_code>>();
         if (taken->has)
@@ -301,9 +305,9 @@ void universe::check_turn(process& greedy, process& patient)
 {
     // Its turn comes after one or two; by bad luck it loses a round, and its place, and then the longest delay passes.
     const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / held_for);
-    auto taken = begin_attempt(greedy, "crowded", {});
+    auto taken = begin_attempt(greedy, resource::crowded, {});
     run_until(world_->now() + 1s, [&] { return taken->ended; });
-    const auto waits = begin_attempt(patient, "crowded", {});
+    const auto waits = begin_attempt(patient, resource::crowded, {});
     for (std::size_t times = 0; times < most && taken->has && !waits->ended; ++times)
     {
         run_until(world_->now() + held_for);
@@ -311,7 +315,7 @@ void universe::check_turn(process& greedy, process& patient)
         const clock::time_point began = world_->now();
         taken->has.async_release([released](error_code) { *released = true; });
         run_until(world_->now() + 1s, [&] { return *released; });
-        taken = begin_attempt(greedy, "crowded", {});
+        taken = begin_attempt(greedy, resource::crowded, {});
         run_until(world_->now() + 1s, [&] { return taken->ended || waits->ended; });
         const clock::duration idle = world_->now() - began;
         oracle_.check(
@@ -331,22 +335,23 @@ void universe::check_turn(process& greedy, process& patient)
 void universe::check_wrong_leader(process& holder, process& rival)
 {
     constexpr std::uint32_t rounds = 40;
-    const auto taken = begin_attempt(holder, "contested", 1);
+    const auto taken = begin_attempt(holder, resource::contested, 1);
     run_until(world_->now() + 1s, [&] { return taken->ended; });
     if (!taken->has || masters_.size() < 3)
     {
         return;
     }
     const config mine = options();
-    const std::uint64_t key = core::stable_hash(key_of("contested"));
+    const std::string contested = key_of(resource_name(resource::contested));
+    const std::uint64_t key = core::stable_hash(contested);
     const auto claim = [key](const master& of)
     { return core::claim_to_lead(core::stable_hash(of.name()), key); };
     const auto leader = std::max_element(
         mine.masters.begin(), mine.masters.end(),
         [&](const master& left, const master& right) { return claim(left) < claim(right); });
-    masters_[static_cast<std::size_t>(leader - mine.masters.begin())]->remove(key_of("contested"));
+    masters_[static_cast<std::size_t>(leader - mine.masters.begin())]->remove(contested);
 
-    const auto tries = begin_attempt(rival, "contested", rounds);
+    const auto tries = begin_attempt(rival, resource::contested, rounds);
     run_until(world_->now() + 10s, [&] { return tries->ended; });
     // The delay is half of the longest one in the mean, and at least every other round has one.
     oracle_.check(
@@ -373,7 +378,8 @@ void universe::take_for_shutdown()
             last_ones_.push_back(std::move(won));
             ++*done;
         };
-        each->locks().async_try_acquire(own_resource(*each), {.ttl = long_ttl}, std::move(ended));
+        each->locks().async_try_acquire(
+            resource_name(own_resource(*each)), {.ttl = long_ttl}, std::move(ended));
     }
     run_until(world_->now() + 1s, [&] { return *done == all.size(); });
     run_until(world_->now() + 10 * (plan_.latency + plan_.jitter));
@@ -395,7 +401,7 @@ void universe::check_shutdown(const std::vector<std::shared_ptr<process>>& these
         for (std::size_t index = 0; index < masters_.size() && each->was_shut_down(); ++index)
         {
             oracle_.check(
-                !masters_[index]->value(key_of(own_resource(*each))), "shutdown",
+                !masters_[index]->value(key_of(resource_name(own_resource(*each)))), "shutdown",
                 fmt::format("master {} still has what {} held when it was shut down", index, each->name()));
         }
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chance.hpp"
+#include "trace_numbers.hpp"
 
 #include <vector>
 
@@ -25,6 +26,7 @@ inline clock::duration some_time(chance& draws)
 /// One kind of fault.
 struct fault
 {
+    fault_number number;
     const char* name;
     const char* what; // That happens.
     /// Whether exclusion can't be promised any more: a master loses keys, or clocks drift apart further than allowed.

@@ -22,28 +22,28 @@ struct target
     scripted_master& master;
 };
 
-target any_master(universe& all, chance& draws, const char* fault)
+target any_master(universe& all, chance& draws, fault_number number)
 {
     const std::size_t index = draws.below(all.masters().size());
-    all.tell_fault(fault, index);
+    all.tell_fault(number, index);
     return {index, *all.masters()[index]};
 }
 
 void hang(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "master pause").master;
+    scripted_master& master = any_master(all, draws, fault_number::master_pause).master;
     master.hang();
     all.later(some_time(draws), [&master] { master.resume(); });
 }
 
 void restart_at_once(universe& all, chance& draws)
 {
-    any_master(all, draws, "restart").master.restart(all.fresh_run_id(), true);
+    any_master(all, draws, fault_number::restart).master.restart(all.fresh_run_id(), true);
 }
 
 void kill(universe& all, chance& draws)
 {
-    const target its = any_master(all, draws, "master killed");
+    const target its = any_master(all, draws, fault_number::master_killed);
     its.master.restart(all.fresh_run_id(), true);
     its.master.door = entrance::refuses;
     all.later(some_time(draws), [&all, index = its.index] { all.open_door(index); });
@@ -52,7 +52,7 @@ void kill(universe& all, chance& draws)
 /// Whoever held something there has nothing any more by the time it is back.
 void come_back_empty_later(universe& all, chance& draws)
 {
-    const target its = any_master(all, draws, "empty after max ttl");
+    const target its = any_master(all, draws, fault_number::empty_after_max_ttl);
     if (!all.send_away(its.index))
     {
         return;
@@ -75,7 +75,7 @@ void refuse_for_a_while(universe& all, chance& draws, scripted_master& master)
 
 void run_out_of_memory(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "OOM").master;
+    scripted_master& master = any_master(all, draws, fault_number::oom).master;
     const char* const said = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     for (const char* each : {"SET", "turn", "extend"})
     {
@@ -84,9 +84,9 @@ void run_out_of_memory(universe& all, chance& draws)
     refuse_for_a_while(all, draws, master);
 }
 
-void refuse_writes(universe& all, chance& draws, const char* fault, const char* said)
+void refuse_writes(universe& all, chance& draws, fault_number number, const char* said)
 {
-    scripted_master& master = any_master(all, draws, fault).master;
+    scripted_master& master = any_master(all, draws, number).master;
     for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, said);
@@ -98,7 +98,7 @@ void refuse_writes(universe& all, chance& draws, const char* fault, const char* 
 void become_replica(universe& all, chance& draws)
 {
     all.allow_leftovers();
-    scripted_master& master = any_master(all, draws, "READONLY").master;
+    scripted_master& master = any_master(all, draws, fault_number::readonly).master;
     for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, "-READONLY You can't write against a read only replica.\r\n");
@@ -115,13 +115,13 @@ void become_replica(universe& all, chance& draws)
 
 void load(universe& all, chance& draws)
 {
-    refuse_writes(all, draws, "LOADING", "-LOADING Redis is loading the dataset in memory\r\n");
+    refuse_writes(all, draws, fault_number::loading, "-LOADING Redis is loading the dataset in memory\r\n");
 }
 
 void be_busy(universe& all, chance& draws)
 {
     refuse_writes(
-        all, draws, "BUSY",
+        all, draws, fault_number::busy,
         "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n");
 }
 
@@ -129,7 +129,7 @@ void be_busy(universe& all, chance& draws)
 void miss_replicas(universe& all, chance& draws)
 {
     all.allow_leftovers();
-    refuse_writes(all, draws, "NOREPLICAS", "-NOREPLICAS Not enough good replicas to write.\r\n");
+    refuse_writes(all, draws, fault_number::noreplicas, "-NOREPLICAS Not enough good replicas to write.\r\n");
 }
 
 /// With the password of the masters, if they have one, and what a terminal takes for commands. After some refusals in a row,
@@ -138,16 +138,16 @@ void fail_oddly(universe& all, chance& draws)
 {
     all.allow_leftovers();
     const std::string said = "-ERR you sent \x1b[1m" + all.masters().front()->password + "\x07\r\n";
-    refuse_writes(all, draws, "odd error", said.c_str());
+    refuse_writes(all, draws, fault_number::odd_error, said.c_str());
 }
 
 /// Until the end: with every command of a kind.
 void refuse_to_the_end(
-    universe& all, chance& draws, const char* fault, std::initializer_list<const char*> commands,
+    universe& all, chance& draws, fault_number number, std::initializer_list<const char*> commands,
     const char* said)
 {
     all.allow_leftovers();
-    scripted_master& master = any_master(all, draws, fault).master;
+    scripted_master& master = any_master(all, draws, number).master;
     for (const char* each : commands)
     {
         master.refuse(each, said);
@@ -157,7 +157,7 @@ void refuse_to_the_end(
 void rename_scripts_away(universe& all, chance& draws)
 {
     refuse_to_the_end(
-        all, draws, "no scripts", {"turn", "extend", "release"},
+        all, draws, fault_number::no_scripts, {"turn", "extend", "release"},
         "-ERR unknown command 'EVALSHA', with args beginning with: '' \r\n");
 }
 
@@ -166,32 +166,33 @@ void forbid_locks(universe& all, chance& draws)
     const char* const said = "-NOPERM this user has no permissions to run this command\r\n";
     if (draws.one_in(2))
     {
-        refuse_to_the_end(all, draws, "forbidden", {"SET"}, said);
+        refuse_to_the_end(all, draws, fault_number::forbidden, {"SET"}, said);
     }
     else
     {
-        refuse_to_the_end(all, draws, "forbidden", {"SET", "turn", "extend", "release"}, said);
+        refuse_to_the_end(all, draws, fault_number::forbidden, {"SET", "turn", "extend", "release"}, said);
     }
 }
 
 void fail_oddly_to_the_end(universe& all, chance& draws)
 {
     refuse_to_the_end(
-        all, draws, "odd error to the end", {"release"}, "-ERR nobody has seen this error yet\r\n");
+        all, draws, fault_number::odd_error_to_the_end, {"release"},
+        "-ERR an error that no client knows\r\n");
 }
 
 void be_busy_to_the_end(universe& all, chance& draws)
 {
     refuse_to_the_end(
-        all, draws, "BUSY to the end", {"SET", "turn", "extend", "release"},
+        all, draws, fault_number::busy_to_the_end, {"SET", "turn", "extend", "release"},
         "-BUSY Redis is busy running a script.\r\n");
 }
 
 /// As other libraries use them. Not in the place of a lock: that would be a key that is lost.
 void use_another_type(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "another type").master;
-    const std::string key = all.key_of("r" + std::to_string(draws.below(all.drawn().resources)));
+    scripted_master& master = any_master(all, draws, fault_number::another_type).master;
+    const std::string key = key_of(all.resource_name(draws.below(all.drawn().resources)));
     if (!master.value(key))
     {
         master.set_hash(key);
@@ -201,13 +202,13 @@ void use_another_type(universe& all, chance& draws)
 
 void forget_scripts(universe& all, chance& draws)
 {
-    any_master(all, draws, "SCRIPT FLUSH").master.flush_scripts();
+    any_master(all, draws, fault_number::script_flush).master.flush_scripts();
 }
 
 /// Ghosts can't be ended any more.
 void forbid_kills(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "NOPERM").master;
+    scripted_master& master = any_master(all, draws, fault_number::noperm).master;
     all.allow_leftovers();
     for (const char* each : {"may kill?", "CLIENT KILL"})
     {
@@ -218,7 +219,7 @@ void forbid_kills(universe& all, chance& draws)
 
 void garble(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "garbled").master;
+    scripted_master& master = any_master(all, draws, fault_number::garbled).master;
     constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "turn", "extend", "release"};
     const char* const what = kinds.at(draws.below(kinds.size()));
     const char* const said = draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
@@ -228,7 +229,7 @@ void garble(universe& all, chance& draws)
 
 void drift(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "master drift").master;
+    scripted_master& master = any_master(all, draws, fault_number::master_drift).master;
     const auto bound = static_cast<std::size_t>(all.drawn().most_drift());
     const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
     master.clock_of_its_own().set_rate(all.world().now(), draws.one_in(2) ? rate : -rate);
@@ -236,12 +237,12 @@ void drift(universe& all, chance& draws)
 
 void restart_empty(universe& all, chance& draws)
 {
-    any_master(all, draws, "restart empty").master.restart(all.fresh_run_id(), false);
+    any_master(all, draws, fault_number::restart_empty).master.restart(all.fresh_run_id(), false);
 }
 
 void restart_stale(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "restart stale").master;
+    scripted_master& master = any_master(all, draws, fault_number::restart_stale).master;
     master.on_disk = persistence::everysec;
     master.unflushed = draws.between(1ms, 2s);
     master.restart(all.fresh_run_id());
@@ -249,40 +250,40 @@ void restart_stale(universe& all, chance& draws)
 
 void flush(universe& all, chance& draws)
 {
-    any_master(all, draws, "FLUSHALL").master.flush_all();
+    any_master(all, draws, fault_number::flushall).master.flush_all();
 }
 
 void promote(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, "promote").master;
+    scripted_master& master = any_master(all, draws, fault_number::promote).master;
     master.promote_stale_replica(all.fresh_run_id(), draws.between(1ms, 200ms));
 }
 
 void demote_and_promote(universe& all, chance& draws)
 {
-    any_master(all, draws, "demote and promote").master.lose_writes_of(draws.between(1ms, 200ms));
+    any_master(all, draws, fault_number::demote_and_promote).master.lose_writes_of(draws.between(1ms, 200ms));
 }
 
 void evict(universe& all, chance& draws)
 {
-    any_master(all, draws, "evict").master.evict(draws.below(8));
+    any_master(all, draws, fault_number::evict).master.evict(draws.below(8));
 }
 
 void jump_ahead(universe& all, chance& draws)
 {
-    const std::size_t index = any_master(all, draws, "clock ahead").index;
+    const std::size_t index = any_master(all, draws, fault_number::clock_ahead).index;
     all.set_clock(index, draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s));
 }
 
 void jump_back(universe& all, chance& draws)
 {
-    const std::size_t index = any_master(all, draws, "clock back").index;
+    const std::size_t index = any_master(all, draws, fault_number::clock_back).index;
     all.set_clock(index, -(draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s)));
 }
 
 void drift_wildly(universe& all, chance& draws)
 {
-    const target its = any_master(all, draws, "wild drift");
+    const target its = any_master(all, draws, fault_number::wild_drift);
     const auto rate = static_cast<std::int64_t>(draws.below(600'000)) - 300'000;
     its.master.clock_of_its_own().set_rate(all.world().now(), rate);
     scripted_master& master = its.master;
@@ -294,39 +295,50 @@ void drift_wildly(universe& all, chance& draws)
 std::vector<fault> master_faults()
 {
     return {
-        {"master pause", "a master does nothing for a while; what comes waits for it", keeps, hang},
-        {"restart", "a master restarts with all its keys", keeps, restart_at_once},
-        {"master killed", "a master is away for a while, and comes back with all its keys", keeps, kill},
-        {"empty after max ttl", "a master comes back empty, after all ttls are over", keeps,
-         come_back_empty_later},
-        {"OOM", "a master has no memory for writes", keeps, run_out_of_memory},
-        {"READONLY", "a master is a replica for a while", keeps, become_replica},
-        {"LOADING", "a master loads its data", keeps, load},
-        {"BUSY", "a master runs a slow script", keeps, be_busy},
-        {"NOREPLICAS", "a master has too few replicas to write", keeps, miss_replicas},
-        {"odd error", "a master answers writes with an error that nobody knows", keeps, fail_oddly},
-        {"no scripts", "a master knows no scripts, to the end", keeps, rename_scripts_away},
-        {"forbidden", "a master forbids SET, or all that has to do with locks, to the end", keeps,
-         forbid_locks},
-        {"odd error to the end", "a master answers releases with an unknown error, to the end", keeps,
-         fail_oddly_to_the_end},
-        {"BUSY to the end", "a master runs a slow script, to the end", keeps, be_busy_to_the_end},
-        {"another type", "a key of another type is where a lock would be, to the end", keeps,
-         use_another_type},
-        {"SCRIPT FLUSH", "a master forgets its scripts", keeps, forget_scripts},
-        {"NOPERM", "connections may not be killed", keeps, forbid_kills},
-        {"garbled", "a reply isn't RESP, or not what such a command answers", keeps, garble},
-        {"master drift", "a master's clock goes faster or slower, as it may", keeps, drift},
-        {"restart empty", "a master restarts without its keys", breaks, restart_empty},
-        {"restart stale", "a master restarts without what wasn't flushed to disk", breaks, restart_stale},
-        {"FLUSHALL", "a master's keys are gone", breaks, flush},
-        {"promote", "a replica that is behind takes a master's place", breaks, promote},
-        {"demote and promote", "a master loses its last writes behind the same connections", breaks,
-         demote_and_promote},
-        {"evict", "a key is evicted", breaks, evict},
-        {"clock ahead", "a master's clock jumps ahead", breaks, jump_ahead},
-        {"clock back", "a master's clock jumps back", breaks, jump_back},
-        {"wild drift", "a master's clock goes as it likes", breaks, drift_wildly},
+        {fault_number::master_pause, "master pause",
+         "a master does nothing for a while; what comes waits for it", keeps, hang},
+        {fault_number::restart, "restart", "a master restarts with all its keys", keeps, restart_at_once},
+        {fault_number::master_killed, "master killed",
+         "a master is away for a while, and comes back with all its keys", keeps, kill},
+        {fault_number::empty_after_max_ttl, "empty after max ttl",
+         "a master comes back empty, after all ttls are over", keeps, come_back_empty_later},
+        {fault_number::oom, "OOM", "a master has no memory for writes", keeps, run_out_of_memory},
+        {fault_number::readonly, "READONLY", "a master is a replica for a while", keeps, become_replica},
+        {fault_number::loading, "LOADING", "a master loads its data", keeps, load},
+        {fault_number::busy, "BUSY", "a master runs a slow script", keeps, be_busy},
+        {fault_number::noreplicas, "NOREPLICAS", "a master has too few replicas to write", keeps,
+         miss_replicas},
+        {fault_number::odd_error, "odd error", "a master answers writes with an error that nobody knows",
+         keeps, fail_oddly},
+        {fault_number::no_scripts, "no scripts", "a master knows no scripts, to the end", keeps,
+         rename_scripts_away},
+        {fault_number::forbidden, "forbidden",
+         "a master forbids SET, or all that has to do with locks, to the end", keeps, forbid_locks},
+        {fault_number::odd_error_to_the_end, "odd error to the end",
+         "a master answers releases with an unknown error, to the end", keeps, fail_oddly_to_the_end},
+        {fault_number::busy_to_the_end, "BUSY to the end", "a master runs a slow script, to the end", keeps,
+         be_busy_to_the_end},
+        {fault_number::another_type, "another type",
+         "a key of another type is where a lock would be, to the end", keeps, use_another_type},
+        {fault_number::script_flush, "SCRIPT FLUSH", "a master forgets its scripts", keeps, forget_scripts},
+        {fault_number::noperm, "NOPERM", "connections may not be killed", keeps, forbid_kills},
+        {fault_number::garbled, "garbled", "a reply isn't RESP, or not what such a command answers", keeps,
+         garble},
+        {fault_number::master_drift, "master drift", "a master's clock goes faster or slower, as it may",
+         keeps, drift},
+        {fault_number::restart_empty, "restart empty", "a master restarts without its keys", breaks,
+         restart_empty},
+        {fault_number::restart_stale, "restart stale",
+         "a master restarts without what wasn't flushed to disk", breaks, restart_stale},
+        {fault_number::flushall, "FLUSHALL", "a master's keys are gone", breaks, flush},
+        {fault_number::promote, "promote", "a replica that is behind takes a master's place", breaks,
+         promote},
+        {fault_number::demote_and_promote, "demote and promote",
+         "a master loses its last writes behind the same connections", breaks, demote_and_promote},
+        {fault_number::evict, "evict", "a key is evicted", breaks, evict},
+        {fault_number::clock_ahead, "clock ahead", "a master's clock jumps ahead", breaks, jump_ahead},
+        {fault_number::clock_back, "clock back", "a master's clock jumps back", breaks, jump_back},
+        {fault_number::wild_drift, "wild drift", "a master's clock goes as it likes", breaks, drift_wildly},
     };
 }
 

@@ -28,17 +28,17 @@ std::shared_ptr<virtual_link> any_link_of(scripted_master& master, chance& draws
     return links.empty() ? nullptr : links[draws.below(links.size())];
 }
 
-std::shared_ptr<virtual_link> any_link(universe& all, chance& draws, const char* name)
+std::shared_ptr<virtual_link> any_link(universe& all, chance& draws, fault_number number)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault(name, index);
+    all.tell_fault(number, index);
     return any_link_of(*all.masters()[index], draws);
 }
 
 void delay(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("delay", index);
+    all.tell_fault(fault_number::delay, index);
     scripted_master& master = *all.masters()[index];
     const latency before = master.network;
     const clock::duration longer = draws.between(1ms, 60ms);
@@ -56,7 +56,7 @@ void delay(universe& all, chance& draws)
 void reorder(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("reorder", index);
+    all.tell_fault(fault_number::reorder, index);
     scripted_master& master = *all.masters()[index];
     const clock::duration before = master.network.jitter;
     master.network.jitter = draws.between(1ms, 30ms);
@@ -66,7 +66,7 @@ void reorder(universe& all, chance& draws)
 void split(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("split", index);
+    all.tell_fault(fault_number::split, index);
     scripted_master& master = *all.masters()[index];
     master.network.piece = 1 + draws.below(7);
     all.later(some_time(draws), [&master] { master.network.piece = 0; });
@@ -75,7 +75,7 @@ void split(universe& all, chance& draws)
 void cut_there(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("cut there", index);
+    all.tell_fault(fault_number::cut_there, index);
     scripted_master& master = *all.masters()[index];
     master.network.cut_there = true;
     all.later(some_time(draws), [&master] { master.heal(); });
@@ -84,7 +84,7 @@ void cut_there(universe& all, chance& draws)
 void cut_back(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("cut back", index);
+    all.tell_fault(fault_number::cut_back, index);
     scripted_master& master = *all.masters()[index];
     master.network.cut_back = true;
     all.later(some_time(draws), [&master] { master.heal(); });
@@ -94,7 +94,7 @@ void part(universe& all, chance& draws)
 {
     const std::size_t how_many = 1 + draws.below(all.masters().size());
     const clock::duration length = some_time(draws);
-    all.tell_fault("partition", how_many);
+    all.tell_fault(fault_number::partition, how_many);
     for (std::size_t index = 0; index < how_many; ++index)
     {
         scripted_master& master = *all.masters()[index];
@@ -106,7 +106,7 @@ void part(universe& all, chance& draws)
 /// What is under way on one connection stays there, often beyond the end of that connection: a ghost.
 void hold(universe& all, chance& draws)
 {
-    if (const auto link = any_link(all, draws, "hold"))
+    if (const auto link = any_link(all, draws, fault_number::hold))
     {
         link->hold();
         if (draws.one_in(2))
@@ -120,7 +120,7 @@ void hold(universe& all, chance& draws)
 /// A ghost, and the connections behind it get no further than their handshakes.
 void flap(universe& all, chance& draws)
 {
-    const auto ghost = any_link(all, draws, "flapping");
+    const auto ghost = any_link(all, draws, fault_number::flapping);
     if (!ghost)
     {
         return;
@@ -151,7 +151,7 @@ void flap(universe& all, chance& draws)
 void cut_short(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("cut short", index);
+    all.tell_fault(fault_number::cut_short, index);
     scripted_master& master = *all.masters()[index];
     const clock::duration length = some_time(draws);
     if (const auto ghost = any_link_of(master, draws))
@@ -166,7 +166,7 @@ void cut_short(universe& all, chance& draws)
 
 void hold_replies(universe& all, chance& draws)
 {
-    if (const auto link = any_link(all, draws, "hold replies"))
+    if (const auto link = any_link(all, draws, fault_number::hold_replies))
     {
         link->hold_replies();
         all.later(some_time(draws), [link] { link->let_go_of_replies(); });
@@ -175,7 +175,7 @@ void hold_replies(universe& all, chance& draws)
 
 void reset(universe& all, chance& draws)
 {
-    if (const auto link = any_link(all, draws, "reset"))
+    if (const auto link = any_link(all, draws, fault_number::reset))
     {
         link->break_off();
     }
@@ -184,13 +184,13 @@ void reset(universe& all, chance& draws)
 void reset_all(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("reset all", index);
+    all.tell_fault(fault_number::reset_all, index);
     all.masters()[index]->break_connections();
 }
 
 void sever(universe& all, chance& draws)
 {
-    if (const auto link = any_link(all, draws, "sever"))
+    if (const auto link = any_link(all, draws, fault_number::sever))
     {
         link->cut();
     }
@@ -198,7 +198,7 @@ void sever(universe& all, chance& draws)
 
 void half_close(universe& all, chance& draws)
 {
-    if (const auto link = any_link(all, draws, "half-close"))
+    if (const auto link = any_link(all, draws, fault_number::half_close))
     {
         link->end_for_client();
     }
@@ -206,7 +206,7 @@ void half_close(universe& all, chance& draws)
 
 void half_open(universe& all, chance& draws)
 {
-    if (const auto link = any_link(all, draws, "half-open"))
+    if (const auto link = any_link(all, draws, fault_number::half_open))
     {
         link->end_for_master();
     }
@@ -215,16 +215,16 @@ void half_open(universe& all, chance& draws)
 void fill(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault("full", index);
+    all.tell_fault(fault_number::full, index);
     scripted_master& master = *all.masters()[index];
     master.takes_bytes = false;
     all.later(some_time(draws), [&master] { master.heal(); });
 }
 
-void shut_door(universe& all, chance& draws, const char* name, entrance how)
+void shut_door(universe& all, chance& draws, fault_number number, entrance how)
 {
     const std::size_t index = any_master(all, draws);
-    all.tell_fault(name, index);
+    all.tell_fault(number, index);
     scripted_master& master = *all.masters()[index];
     if (master.door == entrance::open)
     {
@@ -239,17 +239,17 @@ void shut_door(universe& all, chance& draws, const char* name, entrance how)
 
 void refuse(universe& all, chance& draws)
 {
-    shut_door(all, draws, "refused", entrance::refuses);
+    shut_door(all, draws, fault_number::refused, entrance::refuses);
 }
 
 void ignore(universe& all, chance& draws)
 {
-    shut_door(all, draws, "silent", entrance::silent);
+    shut_door(all, draws, fault_number::silent, entrance::silent);
 }
 
 void crowd(universe& all, chance& draws)
 {
-    shut_door(all, draws, "crowded", entrance::crowded);
+    shut_door(all, draws, fault_number::crowded, entrance::crowded);
 }
 
 } // namespace
@@ -257,25 +257,32 @@ void crowd(universe& all, chance& draws)
 std::vector<fault> network_faults()
 {
     return {
-        {"delay", "bytes take longer in one direction or both", keeps, delay},
-        {"reorder", "connections overtake each other", keeps, reorder},
-        {"split", "replies come in small pieces", keeps, split},
-        {"cut there", "nothing reaches a master", keeps, cut_there},
-        {"cut back", "nothing comes back from a master", keeps, cut_back},
-        {"partition", "some masters, or all, can't be reached", keeps, part},
-        {"hold", "what was sent on a connection arrives later, perhaps after its end", keeps, hold},
-        {"flapping", "the same, and what is connected behind it is cut again and again", keeps, flap},
-        {"cut short", "the same, and they are cut when they send for the n-th time", keeps, cut_short},
-        {"hold replies", "the replies on a connection arrive later", keeps, hold_replies},
-        {"reset", "a connection is reset", keeps, reset},
-        {"reset all", "all connections of a master are reset", keeps, reset_all},
-        {"sever", "a connection is reset on both sides, and what was under way is gone", keeps, sever},
-        {"half-close", "the client sees an end, the master doesn't", keeps, half_close},
-        {"half-open", "the master sees an end, the client doesn't", keeps, half_open},
-        {"full", "a master takes no bytes", keeps, fill},
-        {"refused", "nobody listens", keeps, refuse},
-        {"silent", "who connects gets no answer", keeps, ignore},
-        {"crowded", "a master has too many clients", keeps, crowd},
+        {fault_number::delay, "delay", "bytes take longer in one direction or both", keeps, delay},
+        {fault_number::reorder, "reorder", "connections overtake each other", keeps, reorder},
+        {fault_number::split, "split", "replies come in small pieces", keeps, split},
+        {fault_number::cut_there, "cut there", "nothing reaches a master", keeps, cut_there},
+        {fault_number::cut_back, "cut back", "nothing comes back from a master", keeps, cut_back},
+        {fault_number::partition, "partition", "some masters, or all, can't be reached", keeps, part},
+        {fault_number::hold, "hold", "what was sent on a connection arrives later, perhaps after its end",
+         keeps, hold},
+        {fault_number::flapping, "flapping",
+         "the same, and what is connected behind it is cut again and again", keeps, flap},
+        {fault_number::cut_short, "cut short", "the same, and they are cut when they send for the n-th time",
+         keeps, cut_short},
+        {fault_number::hold_replies, "hold replies", "the replies on a connection arrive later", keeps,
+         hold_replies},
+        {fault_number::reset, "reset", "a connection is reset", keeps, reset},
+        {fault_number::reset_all, "reset all", "all connections of a master are reset", keeps, reset_all},
+        {fault_number::sever, "sever", "a connection is reset on both sides, and what was under way is gone",
+         keeps, sever},
+        {fault_number::half_close, "half-close", "the client sees an end, the master doesn't", keeps,
+         half_close},
+        {fault_number::half_open, "half-open", "the master sees an end, the client doesn't", keeps,
+         half_open},
+        {fault_number::full, "full", "a master takes no bytes", keeps, fill},
+        {fault_number::refused, "refused", "nobody listens", keeps, refuse},
+        {fault_number::silent, "silent", "who connects gets no answer", keeps, ignore},
+        {fault_number::crowded, "crowded", "a master has too many clients", keeps, crowd},
     };
 }
 

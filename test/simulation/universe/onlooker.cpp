@@ -3,6 +3,7 @@
 #include "onlooker.hpp"
 
 #include "universe.hpp"
+#include "wire_trace.hpp"
 
 #include "manager/create.hpp"
 
@@ -56,17 +57,17 @@ std::vector<wrong_request> wrong_requests()
     return {
         {errc::invalid_resource, "", right},
         {errc::invalid_resource, std::string(too_long, 'r'), right},
-        {errc::invalid_ttl, "r0", with([](keep_options& it) { it.ttl = 0ms; })},
-        {errc::invalid_ttl, "r0", with([](keep_options& it) { it.ttl = 3ms; })},
-        {errc::invalid_ttl, "r0", with([](keep_options& it) { it.ttl = 24h * 365 * 101; })},
-        {errc::invalid_wait, "r0", with([](keep_options& it) { it.wait = -1ms; })},
-        {errc::invalid_max_rounds, "r0", with([](keep_options& it) { it.max_rounds = 0; })},
-        {errc::invalid_min_validity, "r0", with([](keep_options& it) { it.min_validity = -1ms; })},
-        {errc::invalid_min_validity, "r0", with([](keep_options& it) { it.min_validity = it.ttl; })},
-        {errc::invalid_schedule, "r0", with([](keep_options& it) { it.extend_every = 0ms; }), true},
-        {errc::invalid_schedule, "r0", with([](keep_options& it) { it.extend_every = it.ttl; }), true},
-        {errc::invalid_schedule, "r0", with([](keep_options& it) { it.stop_margin = -1ms; }), true},
-        {errc::invalid_max_hold, "r0", with([](keep_options& it) { it.max_hold = 0ms; }), true},
+        {errc::invalid_ttl, "any", with([](keep_options& it) { it.ttl = 0ms; })},
+        {errc::invalid_ttl, "any", with([](keep_options& it) { it.ttl = 3ms; })},
+        {errc::invalid_ttl, "any", with([](keep_options& it) { it.ttl = 24h * 365 * 101; })},
+        {errc::invalid_wait, "any", with([](keep_options& it) { it.wait = -1ms; })},
+        {errc::invalid_max_rounds, "any", with([](keep_options& it) { it.max_rounds = 0; })},
+        {errc::invalid_min_validity, "any", with([](keep_options& it) { it.min_validity = -1ms; })},
+        {errc::invalid_min_validity, "any", with([](keep_options& it) { it.min_validity = it.ttl; })},
+        {errc::invalid_schedule, "any", with([](keep_options& it) { it.extend_every = 0ms; }), true},
+        {errc::invalid_schedule, "any", with([](keep_options& it) { it.extend_every = it.ttl; }), true},
+        {errc::invalid_schedule, "any", with([](keep_options& it) { it.stop_margin = -1ms; }), true},
+        {errc::invalid_max_hold, "any", with([](keep_options& it) { it.max_hold = 0ms; }), true},
     };
 }
 
@@ -171,8 +172,8 @@ void onlooker::act()
 
 void onlooker::inspect()
 {
-    const std::string resource = "r" + std::to_string(draws_.below(home_.all().drawn().resources));
-    const call_ptr asking = home_.begin("inspect", resource);
+    const std::size_t resource = draws_.below(home_.all().drawn().resources);
+    const call_ptr asking = home_.begin(action::inspect, resource);
     auto done = [this, asking](error_code error, const inspection& seen)
     {
         home_.end(asking, error);
@@ -189,13 +190,15 @@ void onlooker::inspect()
         }
         for (std::size_t index = 0; index < seen.masters().size(); ++index)
         {
+            add_error(home_.all().told(), seen.masters()[index].reason);
             read(seen.name(index));
             read(seen.masters()[index].reason.message());
             read(seen.masters()[index].detail.view());
         }
     };
     home_.locks().async_inspect(
-        resource, asio::bind_cancellation_slot(asking->cancel.slot(), std::move(done)));
+        home_.all().resource_name(resource),
+        asio::bind_cancellation_slot(asking->cancel.slot(), std::move(done)));
 }
 
 /// It takes more than a second: one at a time.
@@ -205,18 +208,20 @@ void onlooker::examine()
     {
         return;
     }
-    const call_ptr asking = home_.begin("examine");
+    const call_ptr asking = home_.begin(action::examine);
     auto done = [this, asking](error_code error, const std::vector<master_examination>& seen)
     {
         home_.end(asking, error);
         examining_ = false;
         for (const master_examination& each : seen)
         {
+            add_error(home_.all().told(), each.reason);
             read(each.name);
             read(each.reason.message());
             read(each.detail);
             for (const found_risk& one : each.risks)
             {
+                home_.all().told().add({static_cast<std::uint64_t>(one.what)});
                 read(to_string(one.what));
                 read(one.detail);
             }
@@ -232,7 +237,7 @@ void onlooker::ask_wrongly()
 {
     static const std::vector<wrong_request> all = wrong_requests();
     const wrong_request& one = all[draws_.below(all.size())];
-    const call_ptr asking = home_.begin("wrong request");
+    const call_ptr asking = home_.begin(action::wrong_request);
     const auto told = std::make_shared<report>();
     auto done = [this, asking, told, why = one.why](error_code error, const lease& none)
     {
@@ -241,7 +246,7 @@ void onlooker::ask_wrongly()
         home_.all().watch().check(
             as_it_should || error == errc::closed || error == asio::error::operation_aborted, "refusal",
             "what can't be done isn't refused as it should: " + told->to_string());
-        read(told->to_string());
+        read(*told);
         read(error.message());
         home_.end(asking, as_it_should ? error_code{} : error);
     };
@@ -291,21 +296,37 @@ void onlooker::name_a_master()
 
 void onlooker::on_event(const event& what)
 {
-    home_.say("is told");
+    home_.say(action::notified);
     std::visit(
         overloaded{
             [this](const master_up& up)
             {
+                note(observed::master_up);
                 read(up.name);
                 read(up.server);
             },
             [this](const master_down& down)
-            { read(down.name), read(down.reason.message()), read(down.detail); },
+            {
+                note(observed::master_down, down.reason);
+                read(down.name);
+                read(down.reason.message());
+                read(down.detail);
+            },
             [this](const master_at_risk& at_risk)
-            { read(at_risk.name), read(to_string(at_risk.what)), read(at_risk.detail); },
-            [this](const round_decided& decided) { check_round(decided); },
+            {
+                note(observed::master_at_risk);
+                read(at_risk.name);
+                read(to_string(at_risk.what));
+                read(at_risk.detail);
+            },
+            [this](const round_decided& decided)
+            {
+                note(observed::round_decided);
+                check_round(decided);
+            },
             [this](const lease_extended& extended)
             {
+                note(observed::lease_extended);
                 check_owner("an event", extended.owner_id);
                 home_.all().watch().check(
                     !lost_.contains(extended.owner_id), "events",
@@ -313,6 +334,7 @@ void onlooker::on_event(const event& what)
             },
             [this](const lease_lost& lost)
             {
+                note(observed::lease_lost, lost.reason);
                 check_owner("an event", lost.owner_id);
                 read(lost.reason.message());
                 told_.emplace(expected_event::loss, lost.owner_id);
@@ -321,19 +343,30 @@ void onlooker::on_event(const event& what)
             },
             [this](const lease_released& released)
             {
+                note(observed::lease_released, released.result);
                 check_owner("an event", released.owner_id);
                 read(released.result.message());
                 told_.emplace(expected_event::release, released.owner_id);
             },
-            [this](const events_dropped&) { dropped_ = true; }},
+            [this](const events_dropped&)
+            {
+                note(observed::events_dropped);
+                dropped_ = true;
+            }},
         what);
+}
+
+void onlooker::note(observed what, error_code reason)
+{
+    home_.all().told().add({static_cast<std::uint64_t>(what)});
+    add_error(home_.all().told(), reason);
 }
 
 void onlooker::check_round(const round_decided& decided)
 {
     oracle& watch = home_.all().watch();
     const report& said = decided.report;
-    read(said.to_string());
+    read(said);
     switch (said.operation)
     {
     case operation::acquire:
@@ -375,6 +408,12 @@ void onlooker::check_owner(std::string_view what, std::string_view owner_id)
         std::string{what} + " tells of an owner id that nobody ever sent");
 }
 
+void onlooker::read(const report& told)
+{
+    add_report(home_.all().told(), told);
+    read(told.to_string());
+}
+
 void onlooker::read(std::string_view text)
 {
     const bool printable = std::all_of(
@@ -382,7 +421,6 @@ void onlooker::read(std::string_view text)
     home_.all().watch().check(printable, "words", "a text isn't printable");
     home_.all().watch().check(
         text.find(password) == std::string_view::npos, "words", "a text has a password in it");
-    home_.all().told().add(text);
 }
 
 } // namespace redlock::test

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "chance.hpp"
+#include "trace_numbers.hpp"
 
 #include <redlock/redlock.hpp>
 
@@ -44,6 +45,7 @@ class onlooker
     std::string missing() const;
     /// Texts are printable, and have no password in them.
     void read(std::string_view text);
+    void read(const report& told);
 
   private:
     void later();
@@ -53,6 +55,7 @@ class onlooker
     void ask_wrongly();
     void set_up_wrongly();
     void name_a_master();
+    void note(observed what, error_code reason = {});
     void check_round(const round_decided& decided);
     void check_owner(std::string_view what, std::string_view owner_id);
 

@@ -3,6 +3,7 @@
 #include "oracle.hpp"
 
 #include "universe.hpp"
+#include "wire_trace.hpp"
 
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ std::size_t oracle::won(
         {&by, &has, std::string{has.resource()}, std::string{has.owner_id()}, has.valid_until(), told_before,
          kept, hold_ends});
     current_.push_back(known_as);
-    by.say("holds it");
+    by.say(action::lease_won);
     check_alone(known_as);
     check_kept_by_quorum(tenures_[known_as]);
     watch_end(known_as);
@@ -68,7 +69,7 @@ void oracle::gave_back(std::size_t known_as)
     {
         one.over = true;
         std::erase(current_, known_as);
-        one.by->say("gives it back");
+        one.by->say(action::lease_given_up);
     }
 }
 
@@ -109,7 +110,9 @@ void oracle::completed(const process& by, const call& what, error_code error)
     {
         expected = error.value() < static_cast<int>(errc::too_many_operations);
     }
-    check(expected, "errors", fmt::format("{}: {} ends with '{}'", by.name(), what.what, error.message()));
+    check(
+        expected, "errors",
+        fmt::format("{}: {} ends with '{}'", by.name(), name_of(what.what), error.message()));
 }
 
 bool oracle::believes(const tenure_record& one) const
@@ -147,7 +150,7 @@ void oracle::check_kept_by_quorum(const tenure_record& one)
     {
         return;
     }
-    const std::string key = all_.key_of(one.resource);
+    const std::string key = key_of(one.resource);
     const clock::time_point last =
         one.by->environment().clock_of_its_own().when_shown(one.until) - clock::duration{1};
     // As things stand, not only now: who looks at the end only sees little, since few wait for it.
@@ -189,11 +192,7 @@ void oracle::on_command(
 {
     trace& told = all_.told();
     told.add({master, static_cast<std::uint64_t>(from.origin), static_cast<std::uint64_t>(from.id)});
-    for (const std::string& each : words)
-    {
-        told.add(each);
-    }
-    told.add(reply);
+    add_exchange(told, what, words, reply);
     if (told.printing())
     {
         const bool is_script = what == "extend" || what == "release" || what == "turn";
@@ -401,7 +400,7 @@ void oracle::check_release(
     {
         return;
     }
-    const std::string key = all_.key_of(resource);
+    const std::string key = key_of(resource);
     const auto keep = static_cast<std::size_t>(std::count_if(
         all_.masters().begin(), all_.masters().end(),
         [&](const auto& each) { return each->value(key) == owner_id; }));

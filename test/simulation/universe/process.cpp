@@ -3,6 +3,7 @@
 #include "process.hpp"
 
 #include "universe.hpp"
+#include "wire_trace.hpp"
 
 #include "manager/create.hpp"
 
@@ -97,7 +98,7 @@ void process::kill(bool resets)
     {
         return;
     }
-    say(resets ? "is killed, its connections are reset" : "is killed");
+    say(resets ? action::killed_and_reset : action::killed);
     if (resets)
     {
         for (const auto& each : all_.links_of(number_))
@@ -120,7 +121,7 @@ void process::shut_down(bool then_anew)
         return;
     }
     closing_ = true;
-    const call_ptr ending = begin("shutdown");
+    const call_ptr ending = begin(action::shutdown);
     auto done = [this, ending, then_anew](error_code error)
     {
         end(ending, error);
@@ -138,7 +139,7 @@ void process::shut_down(bool then_anew)
 
 void process::drop_manager()
 {
-    say("drops its manager");
+    say(action::manager_dropped);
     orderly_ = false;
     all_.watch().closing(*this);
     make_manager();
@@ -195,12 +196,12 @@ void process::after(clock::duration length, std::function<void()> what)
     all_.world().at(all_.world().now() + length, event_kind::timer, std::move(due));
 }
 
-call_ptr process::begin(const char* what, std::string_view about)
+call_ptr process::begin(action what, std::optional<std::size_t> resource)
 {
     auto one = std::make_shared<call>(what);
     ++running_;
     calls_.push_back(one);
-    say(what, {}, about);
+    say(what, action_phase::begun, {}, resource);
     if (draws_.one_in(all_.drawn().does.cancels_one_in))
     {
         to_cancel_.push_back({draws_.below(40), one});
@@ -213,7 +214,7 @@ void process::end(const call_ptr& done, error_code error)
     all_.watch().check(!done->done, "completed once", "an operation completed twice");
     done->done = true;
     --running_;
-    say(done->what, error, "has ended");
+    say(done->what, action_phase::ended, error, {});
     if (onlooker_ && error)
     {
         onlooker_->read(error.message());
@@ -297,16 +298,21 @@ std::string process::leftovers()
     return onlooker_ && orderly_ ? onlooker_->missing() : std::string{};
 }
 
-void process::say(const char* what, error_code error, std::string_view about)
+void process::say(action what, action_phase phase, error_code error, std::optional<std::size_t> resource)
 {
     trace& told = all_.told();
-    told.add({static_cast<std::uint64_t>(number_), static_cast<std::uint64_t>(error.value())});
-    told.add(std::string_view{what});
-    told.add(about);
+    told.add(
+        {static_cast<std::uint64_t>(number_), static_cast<std::uint64_t>(what),
+         static_cast<std::uint64_t>(phase), resource ? *resource + 1 : 0});
+    add_error(told, error);
     if (told.printing())
     {
+        const std::string about = resource ? " resource " + std::to_string(*resource) : std::string{};
         const std::string why = error ? ": " + error.message() : std::string{};
-        told.print(all_.world().now(), name_, now(), fmt::format("{} {}{}", what, about, why));
+        told.print(
+            all_.world().now(), name_, now(),
+            fmt::format(
+                "{}{}{}{}", name_of(what), about, phase == action_phase::ended ? " has ended" : "", why));
     }
 }
 

@@ -6,6 +6,7 @@
 #include "onlooker.hpp"
 #include "simulation/pending_handlers.hpp"
 #include "simulation/virtual_environment.hpp"
+#include "trace_numbers.hpp"
 #include "worker.hpp"
 
 #include <redlock/redlock.hpp>
@@ -21,7 +22,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -33,9 +33,9 @@ class universe;
 /// An operation that was begun. It has to complete once.
 struct call
 {
-    explicit call(const char* its_name) : what{its_name} {}
+    explicit call(action its_kind) : what{its_kind} {}
 
-    const char* what;
+    action what;
     bool cancelled = false;
     bool done = false;
     boost::asio::cancellation_signal cancel{};
@@ -115,14 +115,14 @@ class process : public std::enable_shared_from_this<process>
     void after(clock::duration length, std::function<void()> what);
     void post(std::function<void()> what);
     /// Begins an operation, which may be cancelled after a number of steps.
-    call_ptr begin(const char* what, std::string_view about = {});
+    call_ptr begin(action what, std::optional<std::size_t> resource = {});
     void end(const call_ptr& done, error_code error);
     /// Somebody reads it, if there is somebody.
     void read(const report& told)
     {
         if (onlooker_)
         {
-            onlooker_->read(told.to_string());
+            onlooker_->read(told);
         }
     }
     /// The same: it has to be notified of that.
@@ -147,7 +147,7 @@ class process : public std::enable_shared_from_this<process>
     std::size_t running() const noexcept { return running_; }
     /// After it was stopped and its manager has gone: what is left, in words; empty if nothing is.
     std::string leftovers();
-    void say(const char* what, error_code error = {}, std::string_view about = {});
+    void say(action what, error_code error = {}) { say(what, action_phase::whole, error, {}); }
 
   private:
     using waiting_handler = boost::asio::any_completion_handler<void(error_code)>;
@@ -155,6 +155,7 @@ class process : public std::enable_shared_from_this<process>
     void wait(clock::duration length, waiting_handler handler);
     void make_manager();
     void count_down();
+    void say(action what, action_phase phase, error_code error, std::optional<std::size_t> resource);
 
     universe& all_;
     int number_;

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t most_processes = 8;
 
 /// One that is up; null if there is none.
-std::shared_ptr<process> any_process(universe& all, chance& draws, const char* fault)
+std::shared_ptr<process> any_process(universe& all, chance& draws, fault_number number)
 {
     std::vector<std::shared_ptr<process>> up;
     for (const auto& each : all.processes())
@@ -30,7 +30,7 @@ std::shared_ptr<process> any_process(universe& all, chance& draws, const char* f
         return nullptr;
     }
     auto one = up[draws.below(up.size())];
-    all.tell_fault(fault, static_cast<std::size_t>(one->number()));
+    all.tell_fault(number, static_cast<std::size_t>(one->number()));
     return one;
 }
 
@@ -43,7 +43,7 @@ clock::duration some_time(const universe& all, chance& draws)
 
 void pause(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "client pause"))
+    if (const auto one = any_process(all, draws, fault_number::client_pause))
     {
         if (draws.one_in(2))
         {
@@ -62,7 +62,7 @@ void pause(universe& all, chance& draws)
 /// soon after.
 void pause_at_grant(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "pause at a grant"))
+    if (const auto one = any_process(all, draws, fault_number::pause_at_grant))
     {
         constexpr std::size_t soon = 6;
         const std::size_t steps = draws.below(soon);
@@ -81,7 +81,7 @@ void pause_at_grant(universe& all, chance& draws)
 /// As a pause, but nobody keeps its connections for it meanwhile.
 void sleep(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "client sleep"))
+    if (const auto one = any_process(all, draws, fault_number::client_sleep))
     {
         one->pause();
         const clock::duration length = some_time(all, draws);
@@ -106,7 +106,7 @@ void replace(universe& all, chance& draws)
 
 void kill(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "client killed"))
+    if (const auto one = any_process(all, draws, fault_number::client_killed))
     {
         one->kill(false);
         replace(all, draws);
@@ -115,7 +115,7 @@ void kill(universe& all, chance& draws)
 
 void kill_and_reset(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "client killed and reset"))
+    if (const auto one = any_process(all, draws, fault_number::client_killed_and_reset))
     {
         one->kill(true);
         replace(all, draws);
@@ -124,13 +124,13 @@ void kill_and_reset(universe& all, chance& draws)
 
 void join(universe& all, chance& draws)
 {
-    all.tell_fault("new client", all.processes().size());
+    all.tell_fault(fault_number::new_client, all.processes().size());
     replace(all, draws);
 }
 
 void cancel(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "cancellation"))
+    if (const auto one = any_process(all, draws, fault_number::cancellation))
     {
         one->cancel_one(draws.below(16));
     }
@@ -138,7 +138,7 @@ void cancel(universe& all, chance& draws)
 
 void shut_down(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "shutdown"))
+    if (const auto one = any_process(all, draws, fault_number::shutdown))
     {
         one->shut_down(true);
     }
@@ -146,7 +146,7 @@ void shut_down(universe& all, chance& draws)
 
 void drop(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "manager dropped"))
+    if (const auto one = any_process(all, draws, fault_number::manager_dropped))
     {
         one->drop_manager();
     }
@@ -156,7 +156,7 @@ void drop(universe& all, chance& draws)
 void share_a_server(universe& all, chance& draws)
 {
     const std::size_t masters = all.masters().size();
-    const auto one = masters > 1 ? any_process(all, draws, "same server") : nullptr;
+    const auto one = masters > 1 ? any_process(all, draws, fault_number::same_server) : nullptr;
     if (!one)
     {
         return;
@@ -182,7 +182,7 @@ void share_a_server(universe& all, chance& draws)
 
 void drift(universe& all, chance& draws)
 {
-    if (const auto one = any_process(all, draws, "client drift"))
+    if (const auto one = any_process(all, draws, fault_number::client_drift))
     {
         const auto bound = static_cast<std::size_t>(all.drawn().most_drift());
         const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
@@ -195,18 +195,26 @@ void drift(universe& all, chance& draws)
 std::vector<fault> process_faults()
 {
     return {
-        {"client pause", "a client does nothing for a while; what comes waits for it", keeps, pause},
-        {"pause at a grant", "the same, as soon as it has the grants of a quorum", keeps, pause_at_grant},
-        {"client sleep", "a client's machine sleeps, and some masters drop its connections", keeps, sleep},
-        {"client killed", "a client ends without a word, its connections are closed", keeps, kill},
-        {"client killed and reset", "the same, and what it had sent last never arrives", keeps,
-         kill_and_reset},
-        {"new client", "one client more", keeps, join},
-        {"cancellation", "an operation is cancelled", keeps, cancel},
-        {"shutdown", "a manager is shut down in the middle, and another one made", keeps, shut_down},
-        {"manager dropped", "a manager goes in the middle, and another one is made", keeps, drop},
-        {"same server", "for a client two names lead to one master", keeps, share_a_server},
-        {"client drift", "a client's clock goes faster or slower, as it may", keeps, drift},
+        {fault_number::client_pause, "client pause",
+         "a client does nothing for a while; what comes waits for it", keeps, pause},
+        {fault_number::pause_at_grant, "pause at a grant",
+         "the same, as soon as it has the grants of a quorum", keeps, pause_at_grant},
+        {fault_number::client_sleep, "client sleep",
+         "a client's machine sleeps, and some masters drop its connections", keeps, sleep},
+        {fault_number::client_killed, "client killed",
+         "a client ends without a word, its connections are closed", keeps, kill},
+        {fault_number::client_killed_and_reset, "client killed and reset",
+         "the same, and what it had sent last never arrives", keeps, kill_and_reset},
+        {fault_number::new_client, "new client", "one client more", keeps, join},
+        {fault_number::cancellation, "cancellation", "an operation is cancelled", keeps, cancel},
+        {fault_number::shutdown, "shutdown", "a manager is shut down in the middle, and another one made",
+         keeps, shut_down},
+        {fault_number::manager_dropped, "manager dropped",
+         "a manager goes in the middle, and another one is made", keeps, drop},
+        {fault_number::same_server, "same server", "for a client two names lead to one master", keeps,
+         share_a_server},
+        {fault_number::client_drift, "client drift", "a client's clock goes faster or slower, as it may",
+         keeps, drift},
     };
 }
 

@@ -28,7 +28,7 @@ class trace
     bool printing() const noexcept { return out_ != nullptr; }
     std::uint64_t hash() const noexcept { return hash_; }
 
-    /// Numbers that tell one course of things from another.
+    /// Adds numbers to the hash: of events, times, processes, errors.
     void add(std::initializer_list<std::uint64_t> numbers) noexcept
     {
         for (const std::uint64_t each : numbers)
@@ -36,13 +36,14 @@ class trace
             hash_ = chance::mixed(hash_ + each + 0x9e3779b97f4a7c15U);
         }
     }
-    void add(std::string_view text) noexcept
+    /// Adds bytes of the protocol to the hash. Names and messages are never added: see trace_numbers.hpp.
+    void add_bytes(std::string_view bytes) noexcept
     {
-        add({text.size()});
-        for (; !text.empty(); text.remove_prefix(std::min(text.size(), sizeof(std::uint64_t))))
+        add({bytes.size()});
+        for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), sizeof(std::uint64_t))))
         {
             std::uint64_t piece = 0;
-            text.copy(reinterpret_cast<char*>(&piece), sizeof piece);
+            bytes.copy(reinterpret_cast<char*>(&piece), sizeof piece);
             add({piece});
         }
     }

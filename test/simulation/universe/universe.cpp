@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <string_view>
 
 namespace redlock::test
 {
@@ -19,6 +21,23 @@ namespace
 
 constexpr std::size_t most_steps = 1'000'000;
 
+std::vector<std::string> names_of(const std::vector<master>& masters)
+{
+    std::vector<std::string> names;
+    std::transform(
+        masters.begin(), masters.end(), std::back_inserter(names),
+        [](const master& each) { return each.name(); });
+    return names;
+}
+
+std::string_view name_of(fault_number number)
+{
+    const auto& all = all_faults();
+    const auto found =
+        std::find_if(all.begin(), all.end(), [number](const fault& each) { return each.number == number; });
+    return found != all.end() ? found->name : "no faults any more";
+}
+
 } // namespace
 
 std::string host_of(std::size_t index)
@@ -28,6 +47,7 @@ std::string host_of(std::size_t index)
 
 universe::universe(const plan& drawn, trace& told)
     : plan_{drawn},
+      resources_{names_of(options().masters)},
       told_{told},
       world_{std::make_shared<virtual_world>(chance::mixed(drawn.seed + 1), ties::by_chance)},
       oracle_{*this},
@@ -208,13 +228,12 @@ void universe::open_door(std::size_t master)
     }
 }
 
-void universe::tell_fault(const char* name, std::size_t about)
+void universe::tell_fault(fault_number number, std::size_t about)
 {
-    told_.add({about});
-    told_.add(std::string_view{name});
+    told_.add({about, static_cast<std::uint64_t>(number)});
     if (told_.printing())
     {
-        told_.print(world_->now(), "fault", world_->now(), fmt::format("{} ({})", name, about));
+        told_.print(world_->now(), "fault", world_->now(), fmt::format("{} ({})", name_of(number), about));
     }
 }
 

@@ -6,8 +6,10 @@
 #include "oracle.hpp"
 #include "plan.hpp"
 #include "process.hpp"
+#include "resource_names.hpp"
 #include "simulation/scripted_master.hpp"
 #include "trace.hpp"
+#include "trace_numbers.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -45,7 +47,7 @@ class universe
     const std::vector<std::shared_ptr<process>>& processes() const noexcept { return processes_; }
 
     config options() const;
-    std::string key_of(const std::string& resource) const { return "lock:" + resource; }
+    const std::string& resource_name(std::size_t number) { return resources_.name(number); }
     /// How long before its end a kept lease is lost.
     std::chrono::milliseconds margin_of(std::chrono::milliseconds ttl) const;
     /// Whether options.hpp allows to keep a lease of this ttl.
@@ -73,7 +75,7 @@ class universe
     void allow_leftovers() noexcept { leftovers_ = true; }
     bool leftovers() const noexcept { return leftovers_; }
     std::string fresh_run_id() { return "run-" + std::to_string(++last_run_); }
-    void tell_fault(const char* name, std::size_t about);
+    void tell_fault(fault_number number, std::size_t about);
 
   private:
     void strike(const injection& what);
@@ -89,7 +91,7 @@ class universe
     void check_refusals();
     struct attempt;
     std::shared_ptr<attempt>
-    begin_attempt(process& by, const char* resource, std::optional<std::uint32_t> rounds);
+    begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds);
     void check_line();
     void check_turn(process& greedy, process& patient);
     void check_wrong_leader(process& holder, process& rival);
@@ -105,6 +107,7 @@ class universe
     std::chrono::milliseconds drift_of(std::chrono::milliseconds ttl) const;
 
     plan plan_;
+    resource_names resources_;
     trace& told_;
     std::shared_ptr<virtual_world> world_;
     oracle oracle_;

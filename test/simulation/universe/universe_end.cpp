@@ -16,7 +16,7 @@ std::optional<violation> universe::run()
     if (run_until(world_->now() + plan_.length))
     {
         mend_everything();
-        tell_fault("no faults any more", 0);
+        tell_fault(fault_number::all_mended, 0);
         const clock::time_point mended_at = world_->now();
         settle();
         check_availability();
@@ -139,11 +139,11 @@ void universe::probe(clock::time_point mended_at)
     {
         auto done = [&had, &fresh](error_code error, const lease&)
         {
-            fresh.say("probes", error);
+            fresh.say(action::probed, error);
             had += error ? 0U : 1U;
         };
         fresh.locks().async_acquire(
-            "r" + std::to_string(index), {.ttl = plan_.longest_ttl(), .wait = no_limit}, std::move(done));
+            resource_name(index), {.ttl = plan_.longest_ttl(), .wait = no_limit}, std::move(done));
     }
     const bool all = run_until(ends, [&] { return had == plan_.resources; });
     oracle_.check(

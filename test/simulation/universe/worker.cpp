@@ -86,34 +86,34 @@ void worker::act()
         return;
     }
     const plan& drawn = home_.all().drawn();
-    std::string resource = "r" + std::to_string(draws_.below(drawn.resources));
+    const std::size_t resource = draws_.below(drawn.resources);
     const std::chrono::milliseconds ttl = drawn.ttls[draws_.below(drawn.ttls.size())];
     const habits& does = drawn.does;
     std::size_t drawn_verb = draws_.below(does.tries + does.acquires + does.keeps + does.bodies);
     const bool can_be_kept = home_.all().can_keep(ttl);
     if (drawn_verb < does.tries)
     {
-        try_once(std::move(resource), ttl);
+        try_once(resource, ttl);
         return;
     }
     drawn_verb -= does.tries;
     if (drawn_verb < does.acquires || !can_be_kept)
     {
-        acquire(std::move(resource), ttl);
+        acquire(resource, ttl);
         return;
     }
     drawn_verb -= does.acquires;
     if (drawn_verb < does.keeps)
     {
-        keep(std::move(resource), ttl);
+        keep(resource, ttl);
         return;
     }
-    run_body(std::move(resource), ttl);
+    run_body(resource, ttl);
 }
 
-void worker::try_once(std::string resource, std::chrono::milliseconds ttl)
+void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
 {
-    under_way_ = home_.begin("try_acquire", resource);
+    under_way_ = home_.begin(action::try_acquire, resource);
     const auto told = std::make_shared<report>();
     const std::size_t pauses = home_.pauses();
     auto done = [this, self = under_way_, ttl, told, pauses](error_code error, redlock::lease won)
@@ -123,12 +123,12 @@ void worker::try_once(std::string resource, std::chrono::milliseconds ttl)
         on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
     };
     home_.locks().async_try_acquire(
-        std::move(resource), {.ttl = ttl}, *told, cancellable(under_way_, std::move(done)));
+        home_.all().resource_name(resource), {.ttl = ttl}, *told, cancellable(under_way_, std::move(done)));
 }
 
-void worker::acquire(std::string resource, std::chrono::milliseconds ttl)
+void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
 {
-    under_way_ = home_.begin("acquire", resource);
+    under_way_ = home_.begin(action::acquire, resource);
     const auto told = std::make_shared<report>();
     const clock::time_point began = home_.now();
     const std::size_t pauses = home_.pauses();
@@ -146,12 +146,13 @@ void worker::acquire(std::string resource, std::chrono::milliseconds ttl)
         on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
     };
     home_.locks().async_acquire(
-        std::move(resource), {.ttl = ttl, .wait = wait}, *told, cancellable(under_way_, std::move(done)));
+        home_.all().resource_name(resource), {.ttl = ttl, .wait = wait}, *told,
+        cancellable(under_way_, std::move(done)));
 }
 
-void worker::keep(std::string resource, std::chrono::milliseconds ttl)
+void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
 {
-    under_way_ = home_.begin("acquire_kept", resource);
+    under_way_ = home_.begin(action::acquire_kept, resource);
     const std::optional<std::chrono::milliseconds> most =
         draws_.one_in(4) ? std::optional{1ms + std::chrono::milliseconds{draws_.below(100)}} : std::nullopt;
     auto done = [this, self = under_way_, ttl, most](error_code error, redlock::lease won)
@@ -163,7 +164,8 @@ void worker::keep(std::string resource, std::chrono::milliseconds ttl)
         .ttl = ttl,
         .max_hold = most ? time_limit{*most} : time_limit{no_limit},
         .wait = std::chrono::milliseconds{draws_.below(100)}};
-    home_.locks().async_acquire_kept(std::move(resource), with, cancellable(under_way_, std::move(done)));
+    home_.locks().async_acquire_kept(
+        home_.all().resource_name(resource), with, cancellable(under_way_, std::move(done)));
 }
 
 void worker::on_won(const tenure_ptr& won)
@@ -179,7 +181,7 @@ void worker::on_won(const tenure_ptr& won)
     won->known_as = home_.all().watch().won(home_, won->lease, margin, won->kept, hold_ends);
     if (won->kept)
     {
-        const call_ptr waiting = home_.begin("wait_lost");
+        const call_ptr waiting = home_.begin(action::wait_lost);
         auto lost = [this, waiting, won](error_code error, error_code why)
         {
             home_.end(waiting, error ? error : why);
@@ -227,7 +229,7 @@ void worker::hold_on()
 
 void worker::extend()
 {
-    under_way_ = home_.begin("extend");
+    under_way_ = home_.begin(action::extend);
     const auto told = std::make_shared<report>();
     auto done = [this, self = under_way_, mine = has_, told,
                  owner_id = std::string{has_->lease.owner_id()}](error_code error)
@@ -268,12 +270,12 @@ void worker::give_back()
     home_.all().watch().gave_back(mine->known_as);
     if (draws_.one_in(home_.all().drawn().does.drops_one_in))
     {
-        home_.say("drops a lease");
+        home_.say(action::lease_dropped);
         mine->lease = {};
         done();
         return;
     }
-    const call_ptr releasing = home_.begin("release");
+    const call_ptr releasing = home_.begin(action::release);
     const std::string owner_id{mine->lease.owner_id()};
     const std::string resource{mine->lease.resource()};
     const auto told = std::make_shared<report>();
@@ -294,9 +296,9 @@ void worker::done()
     later();
 }
 
-void worker::run_body(std::string resource, std::chrono::milliseconds ttl)
+void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
 {
-    under_way_ = home_.begin("with_lock", resource);
+    under_way_ = home_.begin(action::with_lock, resource);
     const std::chrono::milliseconds margin = home_.all().margin_of(ttl);
     auto done = [this, self = under_way_](std::exception_ptr thrown)
     {
@@ -308,13 +310,13 @@ void worker::run_body(std::string resource, std::chrono::milliseconds ttl)
     auto called = cancellable(under_way_, std::move(done));
     if (draws_.one_in(2))
     {
-        home_.locks().async_with_lock(std::move(resource), with, body, std::move(called));
+        home_.locks().async_with_lock(home_.all().resource_name(resource), with, body, std::move(called));
         return;
     }
     // Where nothing is called at once, time may pass between the acquire's end and the body's beginning.
     const auto later = asio::require(home_.context().get_executor(), asio::execution::blocking.never);
     home_.locks().async_with_lock(
-        std::move(resource), with, body, asio::bind_executor(later, std::move(called)));
+        home_.all().resource_name(resource), with, body, asio::bind_executor(later, std::move(called)));
 }
 
 asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin)

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 namespace redlock::test
@@ -46,10 +45,10 @@ class worker
   private:
     void later();
     void act();
-    void acquire(std::string resource, std::chrono::milliseconds ttl);
-    void try_once(std::string resource, std::chrono::milliseconds ttl);
-    void keep(std::string resource, std::chrono::milliseconds ttl);
-    void run_body(std::string resource, std::chrono::milliseconds ttl);
+    void acquire(std::size_t resource, std::chrono::milliseconds ttl);
+    void try_once(std::size_t resource, std::chrono::milliseconds ttl);
+    void keep(std::size_t resource, std::chrono::milliseconds ttl);
+    void run_body(std::size_t resource, std::chrono::milliseconds ttl);
     void on_won(const tenure_ptr& won);
     void hold_on();
     void extend();

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSL-1.0
+// The resources of a run.
+#include "resource_names.hpp"
+
+#include "chance.hpp"
+
+#include "core/leader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <numeric>
+#include <stdexcept>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr std::string_view prefix = "lock:"; // Of `config::key_prefix`.
+constexpr std::string_view label = "invoices";
+// The length of a command decides what fits into a buffer that is almost full.
+static_assert(label.size() == 8, "another length gives every seed another trace");
+
+constexpr std::size_t slots = 64; // Divides the size of the library's cache.
+constexpr std::size_t most_salts = 1U << 24U;
+
+} // namespace
+
+std::string key_of(const std::string& resource)
+{
+    return std::string{prefix} + resource;
+}
+
+const std::string& resource_names::name(std::size_t number)
+{
+    static std::map<std::vector<std::string>, std::map<std::size_t, std::string>> all;
+    if (known_ == nullptr)
+    {
+        known_ = &all[masters_];
+    }
+    const auto found = known_->find(number);
+    return found != known_->end() ? found->second : known_->emplace(number, search(number)).first->second;
+}
+
+std::size_t resource_names::number_in(std::string_view key)
+{
+    const std::size_t before = prefix.size() + label.size() + 1;
+    std::size_t number = 0;
+    if (key.size() <= before ||
+        std::from_chars(key.data() + before, key.data() + key.size(), number).ec != std::errc{})
+    {
+        throw std::logic_error{"a master got a key that is not of a resource: " + std::string{key}};
+    }
+    return number;
+}
+
+/// Whether the masters claim to lead in this order, the last one first, and the slot is that of the number.
+bool resource_names::fits(
+    std::size_t number, const std::string& name, const std::vector<std::size_t>& order) const
+{
+    if (core::stable_hash(name) % slots != number % slots)
+    {
+        return false;
+    }
+    const std::uint64_t key = core::stable_hash(key_of(name));
+    std::uint64_t highest = 0;
+    return std::all_of(
+        order.begin(), order.end(),
+        [&](std::size_t master)
+        {
+            const std::uint64_t claim = core::claim_to_lead(core::stable_hash(masters_[master]), key);
+            return claim > std::exchange(highest, claim);
+        });
+}
+
+std::string resource_names::search(std::size_t number) const
+{
+    std::vector<std::size_t> order(masters_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto rank = [number](std::size_t master) { return chance::mixed((number << 8U) + master + 1); };
+    std::sort(
+        order.begin(), order.end(),
+        [&](std::size_t left, std::size_t right) { return rank(left) < rank(right); });
+
+    constexpr std::string_view digits = "0123456789abcdef";
+    std::string name = fmt::format("{}-{:02}-000000", label, number);
+    for (std::size_t salt = 0; salt < most_salts; ++salt)
+    {
+        std::size_t left = salt;
+        for (std::size_t at = name.size(); left != 0; left /= digits.size())
+        {
+            name[--at] = digits[left % digits.size()];
+        }
+        if (fits(number, name, order))
+        {
+            return name;
+        }
+    }
+    throw std::logic_error{"no name for a resource"};
+}
+
+} // namespace redlock::test
