@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One master of a simulation: it behaves as a real one, on virtual time, unless the test says otherwise.
+// A simulated master. It behaves like a real server on virtual time, unless the test scripts its answers.
 #pragma once
 
 #include "master_store.hpp"
@@ -26,26 +26,26 @@
 namespace redlock::test
 {
 
-/// What becomes of those who want to connect.
+/// What happens to new connections.
 enum class entrance : std::uint8_t
 {
-    open,    // They are let in.
-    refuses, // Nobody listens there.
-    silent,  // No answer at all.
-    crowded  // Let in, told that there are too many clients, and closed.
+    open,    // Accepted.
+    refuses, // Refused.
+    silent,  // No answer.
+    crowded  // Accepted, answered with "max number of clients reached", and closed.
 };
 
-/// How long bytes are under way: drawn anew for each piece, between the delay and delay plus jitter.
+/// The delays of a network: drawn for each piece, from the delay to the delay plus jitter.
 struct latency
 {
     clock::duration there = std::chrono::microseconds{100};
     clock::duration back = std::chrono::microseconds{100};
     clock::duration jitter{0};
-    /// Replies come in pieces of so many bytes at most; 0 for whole.
+    /// The maximum size of a piece of a reply; 0 for whole replies.
     std::size_t piece = 0;
-    /// A connection is cut when its client sends for so many times, and what it sent then is lost; 0 for none.
+    /// Cuts a connection at the n-th send of its client, which is lost; 0 for never.
     std::size_t breaks_at = 0;
-    /// Nothing arrives in this direction any more, until `heal`.
+    /// Nothing arrives in this direction until `heal`.
     bool cut_there = false;
     bool cut_back = false;
 
@@ -60,17 +60,17 @@ struct latency
     }
 };
 
-/// An answer that a test wants instead of the usual one.
+/// An answer that replaces the usual one.
 struct scripted_answer
 {
-    /// As sent. Empty for what the command answers, or for nothing where it doesn't run.
+    /// Sent as they are. Empty for the answer of the command, or for no answer if the command doesn't run.
     std::string bytes{};
-    bool runs = false;     // Whether the command is executed all the same.
-    bool closes = false;   // Whether the connection is closed behind it.
-    bool nonsense = false; // Whether no server would answer that.
+    bool runs = false;     // Executes the command nevertheless.
+    bool closes = false;   // Closes the connection after the answer.
+    bool nonsense = false; // No real server gives this answer.
 };
 
-/// One command that came.
+/// A received command.
 struct received
 {
     clock::time_point at;
@@ -80,7 +80,7 @@ struct received
     bool ran;
 };
 
-/// What a command is for: of CLIENT and SCRIPT with the second word, of the library's scripts what they do.
+/// Classifies a command: its name, for CLIENT and SCRIPT with the second word, for a script of the library its purpose.
 std::string what_of(const command& words);
 
 struct script_arguments;
@@ -95,72 +95,71 @@ class scripted_master
     scripted_master(const scripted_master&) = delete;
     scripted_master& operator=(const scripted_master&) = delete;
 
-    // ---- What it is. Set it before anybody connects.
+    // ---- Properties. Set them before the first connection.
     std::string run_id;
     bool knows_hello = true;
     bool tells_run_id = true;
-    std::string username = "default"; // The one who may log in.
+    std::string username = "default"; // The only user.
     std::string password{};
     std::string role = "master";
     std::string mode = "standalone";
     std::string version = "7.0.15";
     std::string maxmemory_policy = "noeviction";
     persistence on_disk = persistence::always;
-    clock::duration unflushed = std::chrono::seconds{1}; // How much `everysec` loses.
-    /// By which keys lapse, and which TIME tells: that of the world, unless the test changes it.
+    clock::duration unflushed = std::chrono::seconds{1}; // What `everysec` loses.
+    /// The clock by which keys expire and that TIME returns: that of the world, unless the test changes it.
     process_clock& clock_of_its_own() noexcept { return keys_.clock_of_its_own; }
 
-    // ---- The way to it.
+    // ---- The network.
     latency network{};
     entrance door = entrance::open;
-    bool takes_bytes = true; // Else what is written to it stays unwritten, as with a full socket buffer.
-    /// What was cut off goes on, and what wasn't taken is.
+    bool takes_bytes = true; // False: writes stay pending, as with a full socket buffer.
+    /// Ends `cut_there` and `cut_back`, and takes bytes again.
     void heal();
-    /// All connections whose client hasn't closed them, or which have something on its way yet.
+    /// All connections that the client hasn't closed, or with data still under way.
     std::vector<std::shared_ptr<virtual_link>> links();
-    /// One connection: by its client id, or the newest.
+    /// The connection with this client id, or the newest.
     virtual_link& link(std::int64_t id);
     virtual_link& link();
-    /// How many clients it has.
+    /// The number of clients.
     std::size_t clients() const noexcept { return clients_.size(); }
 
-    // ---- How it behaves.
-    /// Nothing is done until `resume`; connections and bytes pile up. As with SIGSTOP.
+    // ---- Behaviour.
+    /// Does nothing until `resume`, as with SIGSTOP: connections and bytes pile up.
     void hang() noexcept { hung_ = true; }
     void resume();
-    /// Answers the next commands of a kind (`what_of`; "*" for any) with this, in this order.
+    /// Answers the next `times` commands of a kind (`what_of`; "*" for any) with this.
     void answer(const std::string& what, scripted_answer with, std::size_t times = 1);
-    /// Answers all of a kind with these bytes and doesn't run them; until `answer_as_usual`.
+    /// Answers all commands of a kind with these bytes and doesn't run them, until `answer_as_usual`.
     void refuse(const std::string& what, std::string bytes);
     void answer_as_usual();
-    /// Closes all connections and starts anew, with the keys that are on disk. Client ids start anew.
+    /// Closes all connections and restarts with the keys that are on disk. Client ids start again.
     void restart(const std::string& new_run_id);
     void restart(const std::string& new_run_id, bool keeps_keys);
-    /// A replica that is so far behind takes its place: other connections, and keys as they were.
+    /// Replaces the master by a replica that lags by `behind`: all connections are closed, the last writes are lost.
     void promote_stale_replica(const std::string& new_run_id, clock::duration behind);
-    /// It is demoted and promoted again behind the same connections: what was written meanwhile is lost.
+    /// Demotes and promotes the master without closing connections: the writes of `last` are lost.
     void lose_writes_of(clock::duration last) { keys_.go_back_to(world_.now() - last); }
     void flush_all() { keys_.flush(); }
-    /// One of its keys goes. False if it has none.
+    /// Evicts one of the keys. Returns false if there is none.
     bool evict(std::size_t which) { return keys_.evict(which); }
     void flush_scripts() { scripts_.clear(); }
-    /// All clients see their connections reset; what they sent arrives.
+    /// Resets all connections at the clients' ends; what the clients sent arrives.
     void break_connections();
 
-    // ---- What it has.
-    /// What its clock shows.
+    // ---- State.
+    /// The time by the master's clock.
     clock::time_point now() const noexcept { return keys_.now(); }
-    /// Every key with its value.
+    /// All keys with their values.
     std::vector<std::pair<std::string, std::string>> contents() { return keys_.contents(); }
     std::optional<std::string> value(const std::string& key);
-    /// When the key expires, in whole milliseconds of its own clock; nothing for one without an expiry or that isn't
-    /// there.
+    /// When the key expires, in whole milliseconds of the master's clock; empty without an expiry or without the key.
     std::optional<clock::time_point> expiry(const std::string& key);
     void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
-    /// A key of another type, as other lock libraries use.
+    /// Sets a key of another type, as other lock libraries do.
     void set_hash(const std::string& key) { keys_.put_hash(key); }
     void remove(const std::string& key) { keys_.remove(key); }
-    /// Unless it has become something else since.
+    /// Removes the key if it is still of another type.
     void remove_hash(const std::string& key)
     {
         if (has_other_type(key))
@@ -168,17 +167,17 @@ class scripted_master
             remove(key);
         }
     }
-    /// Lines aside: nobody has to give them back, they lapse.
+    /// Without the keys of queues: they expire and need no release.
     std::size_t key_count();
 
-    // ---- What came.
+    // ---- Received commands.
     const std::vector<received>& log() const noexcept { return log_; }
-    /// How many commands of a kind came.
+    /// The number of received commands of a kind.
     std::size_t count(std::string_view what) const;
-    /// The last one of a kind. Only if there is one.
+    /// The last command of a kind. Throws if there is none.
     const received& last(std::string_view what) const;
     void forget_log() { log_.clear(); }
-    /// Sees each command and what is replied. With one, no log is kept.
+    /// Called with each command and its reply. If set, no log is kept.
     std::function<void(
         const client_state& from, const std::string& what, const command& words, const std::string& reply)>
         witness{};

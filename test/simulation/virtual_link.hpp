@@ -20,7 +20,7 @@ namespace redlock::test
 
 class scripted_master;
 
-/// What the client's end of a connection is told.
+/// The client's end of a connection.
 class client_end
 {
   public:
@@ -28,27 +28,28 @@ class client_end
     virtual void on_bytes(std::string_view bytes) = 0;
     /// The master takes bytes again.
     virtual void on_room() = 0;
-    /// The last thing that it is told.
+    /// The last notification.
     virtual void on_end(error_code why) = 0;
 
   protected:
     ~client_end() = default;
 };
 
-/// What a master knows of a client.
+/// The state of a client at a master.
 struct client_state
 {
-    int origin = 0;      // Which process it belongs to.
+    int origin = 0;      // The process of the client.
     std::int64_t id = 0; // 0 until it is accepted, and again when it is closed.
     int protocol = 2;
     bool authenticated = false;
-    bool ended = false; // The client closed its end; what it sent before is still done.
+    bool ended = false; // The client closed its end; what it sent before is still executed.
     bool got_nonsense = false;
     request_reader requests{};
 };
 
-/// Bytes arrive in each direction in their order, after the master's latency. An end that closes doesn't take back
-/// what it sent: only a server that closes its own end never sees it.
+/// Delivers bytes in order in each direction, after the master's latency. Closing an end doesn't revoke what it has
+/// sent;
+/// a server that closes its own end doesn't read what is under way.
 class virtual_link final : public std::enable_shared_from_this<virtual_link>
 {
   public:
@@ -62,32 +63,32 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     void connect();
     void send(std::string bytes);
     void close() noexcept;
-    /// Whether the master's end takes bytes at all, or its buffers are full. The client is told when it does again.
+    /// Returns false while the master's buffers are full. The client is notified when they have room again.
     bool takes_bytes();
 
     // The master's end.
     client_state& at_master() noexcept { return at_master_; }
     void reply(const std::string& bytes);
-    /// `what` is done when the replies so far have arrived.
+    /// Calls `what` when all replies so far have arrived.
     void behind_replies(std::function<void()> what) { to_client(std::move(what)); }
-    /// The client sees `why` behind the replies.
+    /// The client sees `why` after the replies.
     void close_by_master(error_code why);
 
     // The network.
-    /// What is on its way to the master, and what the client sends from now on, waits.
+    /// Holds everything on its way to the master, and everything sent later.
     void hold() noexcept { held_ = true; }
     void let_go();
-    /// The same for the replies.
+    /// Holds the replies.
     void hold_replies() noexcept { replies_held_ = true; }
     void let_go_of_replies();
-    /// The client sees a reset. The master gets what was sent, and then its end.
+    /// Resets the client's end. The master gets what was sent, then the end of the connection.
     void break_off();
-    /// The same on both sides at once: what was under way never arrives.
+    /// Resets both ends: what was under way is lost.
     void cut();
-    /// Only the client sees an end; only the master does, and the client gets no answer any more.
+    /// Ends the connection for one side only. After `end_for_master` the client gets no more answers.
     void end_for_client();
     void end_for_master();
-    /// What was held for its direction goes on, unless it is held for itself as well.
+    /// Delivers what a cut direction held, unless the link itself is held.
     void go_on();
     bool open() const noexcept { return client_ != nullptr; }
     void tell_room()
@@ -108,18 +109,18 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
 
     virtual_world& world_;
     scripted_master& master_;
-    client_end* client_; // Null once nobody listens there.
+    client_end* client_; // Null after the client closed its end.
     client_state at_master_;
     clock::time_point last_to_master_{};
     clock::time_point last_to_client_{};
-    // Whatever else happens at a time: what was sent first arrives first.
+    // Keeps the order of sending for arrivals at the same time.
     std::deque<arrival> on_the_way_there_;
     std::deque<arrival> on_the_way_back_;
     std::size_t sent_ = 0;
     bool ended_for_client_ = false;
     bool held_ = false;
     bool replies_held_ = false;
-    std::vector<arrival> waiting_; // In the network, held.
+    std::vector<arrival> waiting_; // Held in the network.
     std::vector<arrival> waiting_replies_;
 };
 

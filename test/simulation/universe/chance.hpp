@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Random numbers that are the same with every compiler: for what a seed draws.
+// Random numbers that are the same with every compiler.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -10,8 +10,7 @@
 namespace redlock::test
 {
 
-/// SplitMix64. Cheap to begin with, so that everything that draws has one of its own: what one of them draws changes
-/// nothing for the others.
+/// SplitMix64. It is cheap to create, so each consumer has its own generator: the draws of one don't affect another.
 class chance
 {
   public:
@@ -22,17 +21,17 @@ class chance
         state_ += 0x9e3779b97f4a7c15U;
         return mixed(state_);
     }
-    /// From 0 to one less than `bound`.
+    /// Returns a number below `bound`.
     std::size_t below(std::size_t bound) noexcept { return number() % bound; }
     bool one_in(std::size_t times) noexcept { return below(times) == 0; }
-    /// In whole microseconds, from `least` to `most`.
+    /// Returns whole microseconds, from `least` to `most`.
     clock::duration between(clock::duration least, clock::duration most) noexcept
     {
         constexpr std::int64_t unit = 1000;
         const auto steps = static_cast<std::size_t>((most - least).count() / unit) + 1;
         return least + clock::duration{static_cast<clock::rep>(below(steps)) * unit};
     }
-    /// The seed of another one.
+    /// Returns the seed of another generator.
     std::uint64_t fork() noexcept { return number(); }
 
     static std::uint64_t mixed(std::uint64_t value) noexcept

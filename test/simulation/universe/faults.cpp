@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Everything that can go wrong in a universe.
+// The faults of a simulated run.
 #include "faults.hpp"
 
 namespace redlock::test

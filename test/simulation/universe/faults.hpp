@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Everything that can go wrong in a universe.
+// The faults of a simulated run.
 #pragma once
 
 #include "chance.hpp"
@@ -12,11 +12,11 @@ namespace redlock::test
 
 class universe;
 
-// Of the assumptions.
+// Whether a fault keeps or breaks the assumptions.
 inline constexpr bool keeps = false;
 inline constexpr bool breaks = true;
 
-/// How long a fault lasts: short against every timeout, or long.
+/// Draws how long a fault lasts: shorter than every timeout, or longer.
 inline clock::duration some_time(chance& draws)
 {
     using namespace std::chrono_literals;
@@ -28,14 +28,14 @@ struct fault
 {
     fault_number number;
     const char* name;
-    const char* what; // That happens.
-    /// Whether exclusion can't be promised any more: a master loses keys, or clocks drift apart further than allowed.
+    const char* what; // A description for --faults.
+    /// Exclusion can't be promised: a master loses keys, or clocks drift apart further than allowed.
     bool breaks_assumptions;
-    /// Does it, with what it draws, and sees to it that it ends.
+    /// Injects the fault and schedules its end.
     void (*strike)(universe&, chance&);
 };
 
-/// All kinds, in one order.
+/// All kinds of faults, in a fixed order.
 const std::vector<fault>& all_faults();
 
 std::vector<fault> network_faults();

@@ -25,7 +25,7 @@ struct job
     int reads;
 };
 
-/// What a job tells: one line of numbers, or of a violation.
+/// The result of a job as one line: totals, or a violation.
 std::string told(const std::optional<found_violation>& found, const totals& all)
 {
     std::ostringstream line;

@@ -11,8 +11,8 @@
 namespace redlock::test
 {
 
-/// Each of `jobs` processes runs every `jobs`-th seed. With the first violation that is found all of them stop.
-/// Throws `std::runtime_error` if one of them ends in another way: it crashed, and said why.
+/// Runs every `jobs`-th seed in each of `jobs` processes. The first violation stops all of them.
+/// Throws `std::runtime_error` if a process crashes.
 std::optional<found_violation>
 run_in_jobs(std::uint64_t first, std::uint64_t last, std::size_t jobs, totals& all);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// In the place of src/env/clock.cpp: in a universe nobody reads a real clock.
+// Replaces src/env/clock.cpp: nothing in a simulated run may read the real clock.
 #include <redlock/clock.hpp>
 
 #include <cstdio>

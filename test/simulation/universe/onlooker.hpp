@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Somebody who looks on: asks who holds what and how the masters are, asks for what can't be had, and reads all that the
-// library says.
+// A client that inspects resources, examines masters, sends invalid requests, and checks every text of the library.
 #pragma once
 
 #include "chance.hpp"
@@ -19,7 +18,7 @@ namespace redlock::test
 
 class process;
 
-/// What an observer has to be notified of.
+/// An event of which an observer must be notified.
 enum class expected_event : std::uint8_t
 {
     failed_extension,
@@ -30,20 +29,20 @@ enum class expected_event : std::uint8_t
 class onlooker
 {
   public:
-    /// The password of the masters: nothing that is read may have it in it.
+    /// The password of the masters. No text of the library may contain it.
     static constexpr std::string_view password = "pa55w0rd";
 
     onlooker(process& home, std::uint64_t seed) : home_{home}, draws_{seed} {}
 
     void start();
     void stop() noexcept { stopping_ = true; }
-    /// What its managers tell.
+    /// Called by the observer of its managers.
     void on_event(const event& what);
-    /// The observer has to be notified of this, sooner or later.
+    /// The observer must be notified of this event by the end.
     void expect(expected_event what, const std::string& owner_id) { expected_.emplace(what, owner_id); }
-    /// In words, something of it that never came; empty if all did.
+    /// Returns an expected event that never came, in words; empty if there is none.
     std::string missing() const;
-    /// Texts are printable, and have no password in them.
+    /// Checks that a text is printable and has no password in it.
     void read(std::string_view text);
     void read(const report& told);
 
@@ -66,7 +65,7 @@ class onlooker
     std::set<std::pair<expected_event, std::string>> expected_;
     std::set<std::pair<expected_event, std::string>> told_;
     bool dropped_ = false;
-    std::set<std::string, std::less<>> lost_; // The owner ids that it was told of as lost.
+    std::set<std::string, std::less<>> lost_; // Owner ids of leases that were reported lost.
 };
 
 } // namespace redlock::test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Who judges what happens in a universe. It sees the wire, the masters' stores and the true time; of the library it
-// takes only what a user sees: leases, and what operations ended with.
+// The judge of a simulated run. It sees the wire, the masters' stores and the true time; of the library only what a
+// user
+// sees: leases, and the results of operations.
 #pragma once
 
 #include "simulation/scripted_master.hpp"
@@ -24,44 +25,44 @@ class process;
 class universe;
 struct call;
 
-/// What was promised and isn't so.
+/// A broken promise.
 struct violation
 {
     std::string check; // Its name.
     std::string words;
 };
 
-/// The checks have names:
+/// Checks the promises of the library. The names of the checks:
 ///   exclusion       two leases of one resource are valid at once
-///   body            somebody gets in beside a body that is still running
+///   body            another client acquires a resource whose body is still running
 ///   validity        a lease is valid, and no quorum of the masters keeps its key
-///   loss in time    a kept lease is as good as over, and nobody was told
-///   liveness        nothing fails any more, and a resource can't be had
-///   released        what was given back is still there
-///   owed            a SET ran, and no release behind it
-///   nothing left    something waits, or is held, after the end
+///   loss in time    a kept lease is about to expire, and its holder was not notified
+///   liveness        the faults have ended, and a resource can't be acquired
+///   released        the key of a released lease still exists
+///   owed            a SET ran, and no release followed it
+///   nothing left    an operation, timer or stream is left after the end
 ///   completed once  an operation completed twice
-///   errors          an operation ended with an error that it had no reason for
-///   steps           time stands still
-///   same trace      the same seed went another way
-///   final           a lease looks valid that is lost or was released
-///   shortened       the end of a lease comes nearer while it is held
-///   max hold        somebody keeps a resource for longer than it may
-///   late start      a body begins under a lease that isn't valid any more
-///   verdict         a round ends with what its votes don't say
+///   errors          an operation ended with an error that nothing explains
+///   steps           virtual time doesn't advance
+///   same trace      two runs of the same seed differ
+///   final           a lost or released lease looks valid
+///   shortened       the validity of a held lease becomes shorter
+///   max hold        a client keeps a resource for longer than max_hold
+///   late start      a body begins under an expired lease
+///   verdict         the result of a round contradicts its votes
 ///   in time         a round takes longer than its masters have to answer
-///   back-off        rounds follow each other at once, or always after the same time
+///   back-off        rounds follow each other at once, or always after the same delay
 ///   confirmed       a release succeeds, and a quorum still has the key
-///   availability    nothing fails but a minority of the masters, and a round isn't won
+///   availability    only a minority of the masters fails, and a round isn't won
 ///   kept            one extension fails, and the lease is lost
-///   nonsense        a connection is kept whose master has answered what makes no sense
-///   replica         a connection is kept whose master has answered that it is a replica
-///   inspection      what is said of who holds what, or of how the masters are, can't be
-///   events          an observer is told what wasn't so
-///   refusal         what can't be done isn't refused, or for the wrong reason
-///   words           a text isn't printable, or has a password in it
-///   shutdown        a manager was shut down, and what it held is still there
-///   settles         a master that refuses releases permanently is sent one again, or fails those of others
+///   nonsense        a connection is kept after an invalid reply
+///   replica         a connection is kept after its master reported to be a replica
+///   inspection      an inspection or examination contradicts itself
+///   events          an observer is notified of something that didn't happen
+///   refusal         an invalid request isn't refused, or for the wrong reason
+///   words           a text has an unprintable byte or a password in it
+///   shutdown        a manager was shut down, and a key of its still exists
+///   settles         a release is repeated at a master that refuses releases permanently, or other releases fail
 /// and those of wire_rules.
 class oracle
 {
@@ -69,7 +70,7 @@ class oracle
     explicit oracle(universe& all);
 
     const std::optional<violation>& found() const noexcept { return found_; }
-    /// Only the first violation counts.
+    /// Records the first violation.
     void check(bool holds, std::string_view name, std::string words)
     {
         if (!holds && !found_)
@@ -77,7 +78,7 @@ class oracle
             found_ = violation{std::string{name}, std::move(words)};
         }
     }
-    /// The same where it is looked often: the words are made when they are needed.
+    /// The same for frequent checks: the text is only made for a violation.
     template <std::invocable<> Words>
     void check(bool holds, std::string_view name, const Words& words)
     {
@@ -86,54 +87,55 @@ class oracle
             check(false, name, words());
         }
     }
-    /// How often two held the same at once, where that isn't promised to be impossible.
+    /// The number of double holds while the assumptions were broken.
     std::size_t doubles() const noexcept { return doubles_; }
     std::size_t leases() const noexcept { return tenures_.size(); }
 
     // ---- What a user sees.
-    /// Somebody has a lease from now on. `told_before` of one that is kept: so long before its end it is told of. What
-    /// is kept is held until it is given back, or until its validity ends; else the lease itself says so.
+    /// Records a new lease. The loss of a kept lease is to be reported `told_before` its end; a kept lease counts as
+    /// held
+    /// until it is released or its validity ends, any other one as long as `valid()` returns true.
     std::size_t
     won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
         std::optional<clock::time_point> hold_ends = {});
     void gave_back(std::size_t known_as);
     void told_of_loss(std::size_t known_as) { tenures_[known_as].told = true; }
-    /// The same, and the library said so itself: it mustn't look valid again.
+    /// The library reported the loss: the lease mustn't look valid again.
     void lost_for_good(std::size_t known_as) { tenures_[known_as].final_loss = true; }
     void completed(const process& by, const call& what, error_code error);
-    /// What the last round of an acquire ended with: its reason is one that the votes that are missing can't change.
+    /// Checks that the missing votes can't change the result of an acquire's last round.
     void check_verdict(const process& by, const report& told, error_code error);
-    /// What one round was told of, in a process that has never been paused since it began, or has.
+    /// Checks the report of one round. `paused`: the process was paused during the round.
     void check_round(const process& by, const report& told, error_code error, bool paused);
-    /// What an acquire was told of that took so long.
+    /// Checks the delays between the rounds of an acquire.
     void check_back_off(const process& by, const report& told, clock::duration took);
-    /// The same acquire, cancelled or not: a cancellation only makes it shorter. The process was paused meanwhile, or not.
+    /// Checks that an acquire ended within its wait. `paused`: the process was paused during the acquire.
     void check_wait(
         const process& by, std::chrono::milliseconds wait, std::chrono::milliseconds node_timeout,
         clock::duration took, bool paused);
-    /// A release has ended; nothing else has been done with the lease.
+    /// Checks a release that has ended. No other operation was begun on the lease.
     void check_release(
         const process& by, const lease& released, const std::string& owner_id, const std::string& resource,
         error_code error);
-    /// Its manager is being shut down, or dropped.
+    /// The manager is being shut down or dropped.
     void closing(const process& by);
-    /// It has gone, and its leases with it.
+    /// The process was destroyed together with its leases.
     void forget(const process& gone);
 
-    /// How many releases a master got.
+    /// The number of releases that a master got.
     std::size_t releases_at(std::size_t master) const { return releases_[master]; }
-    /// Whether some master got a SET of it.
+    /// Returns true if any master got a SET of this owner id.
     bool was_sent(std::string_view owner_id) const { return owners_.contains(owner_id); }
 
-    // ---- What nobody else sees.
+    // ---- What users don't see.
     void on_command(
         std::size_t master, const client_state& from, const std::string& what, const command& words,
         const std::string& reply);
-    /// It made a step: leases may have become longer.
+    /// The process made a step: leases may have been extended.
     void after_step(process& by);
-    /// Nothing is left to do at this time.
+    /// No event is left at the current time.
     void before_time_passes();
-    /// All that was to be paid back has had its time.
+    /// Every outstanding release has had its time.
     void check_released();
 
   private:
@@ -143,7 +145,7 @@ class oracle
         const lease* has;
         std::string resource;
         std::string owner_id;
-        clock::time_point until; // By its process's clock; never less than it was.
+        clock::time_point until; // By the clock of its process. Never decreases.
         std::optional<std::chrono::milliseconds> told_before;
         bool kept;
         std::optional<clock::time_point> hold_ends{};
@@ -152,7 +154,7 @@ class oracle
         bool over = false;
     };
 
-    /// Why a connection has to be left.
+    /// Why a connection has to be closed.
     struct useless
     {
         std::string_view check;
@@ -170,14 +172,14 @@ class oracle
     wire_rules wire_;
     std::optional<violation> found_;
     std::vector<tenure_record> tenures_;
-    std::vector<std::size_t> current_;               // Those that aren't over.
-    std::map<std::string, int, std::less<>> owners_; // Of each owner id that was sent: which process.
+    std::vector<std::size_t> current_;               // Indices of held leases.
+    std::map<std::string, int, std::less<>> owners_; // The process of each owner id.
     std::map<int, bool> closed_;
-    std::map<std::string, std::size_t, std::less<>> grants_; // Of each owner id.
+    std::map<std::string, std::size_t, std::less<>> grants_; // By owner id.
     std::vector<std::pair<std::weak_ptr<virtual_link>, useless>>
-        useless_; // Connections that have to be left.
+        useless_; // Connections that have to be closed.
     std::size_t doubles_ = 0;
-    std::vector<std::size_t> releases_; // That each master got.
+    std::vector<std::size_t> releases_; // By master.
 };
 
 } // namespace redlock::test

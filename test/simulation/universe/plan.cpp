@@ -25,7 +25,7 @@ T one_of(chance& draws, const std::array<T, N>& choices)
 
 void draw_times(plan& drawn, chance& draws)
 {
-    // Short ones lapse while something is going on; with long ones only a release gives a resource back.
+    // Short ttls expire during the run; a resource with a long ttl only becomes free by a release.
     constexpr std::array<milliseconds, 8> ttls{20ms, 40ms, 60ms, 100ms, 150ms, 300ms, 1s, 4s};
     const std::size_t how_many = 1 + draws.below(2);
     for (std::size_t each = 0; each < how_many; ++each)
@@ -63,7 +63,7 @@ void draw_habits(plan& drawn, chance& draws)
 
 void draw_injections(plan& drawn, chance& draws)
 {
-    // Which kinds there are at all differs from seed to seed: some need the absence of others.
+    // Each seed enables a random subset: some violations need the absence of other faults.
     const std::size_t rareness = 2 + draws.below(8);
     std::vector<std::size_t> enabled;
     const auto& all = all_faults();

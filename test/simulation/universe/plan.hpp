@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a seed draws before anything happens: how large the universe is, how its clients are set up and what they do,
-// and which faults come when.
+// The plan of a run, drawn from its seed: the number of masters and clients, their settings and workload, and the
+// schedule
+// of faults.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -14,7 +15,7 @@
 namespace redlock::test
 {
 
-/// One fault: of which kind (its place in the table of faults), when, and what it draws for itself.
+/// A scheduled fault: its time, the index of its kind in the table of faults, and the seed of its own draws.
 struct injection
 {
     clock::duration at;
@@ -22,7 +23,7 @@ struct injection
     std::uint64_t seed;
 };
 
-/// How often a client does one thing or the other.
+/// The workload of a client: the weights of its operations.
 struct habits
 {
     std::size_t tries = 1;    // One round.
@@ -30,25 +31,25 @@ struct habits
     std::size_t keeps = 1;    // The same, extended in the background.
     std::size_t bodies = 1;   // A coroutine under a lock.
 
-    std::size_t drops_one_in = 4;   // Leases that just go, instead of being released.
-    std::size_t cancels_one_in = 8; // Operations that are cancelled somewhere on their way.
-    clock::duration pause{};        // Between two deeds, at most.
-    clock::duration work{};         // How long it holds, at most.
+    std::size_t drops_one_in = 4;   // Leases that are destroyed without a release.
+    std::size_t cancels_one_in = 8; // Operations that are cancelled while they run.
+    clock::duration pause{};        // Between two operations, at most.
+    clock::duration work{};         // How long a lease is held, at most.
 };
 
 struct plan
 {
     std::uint64_t seed = 0;
-    /// Masters may lose keys, and clocks may go as they like: nothing can be promised then.
+    /// Masters may lose keys and clocks may drift freely, so exclusion isn't checked.
     bool breaks_assumptions = false;
 
     std::size_t masters = 3;
     std::size_t clients = 2; // Processes.
     std::size_t workers = 2; // In each of them.
     std::size_t resources = 1;
-    bool looked_on = false;   // Somebody in each client asks, and reads all that he is told.
-    bool locked_up = false;   // The masters want a password.
-    bool old_masters = false; // They know no HELLO.
+    bool looked_on = false;   // Each client has an onlooker.
+    bool locked_up = false;   // The masters require a password.
+    bool old_masters = false; // The masters don't know HELLO.
     int database = 0;
     clock::duration length{}; // Until the faults stop.
 
@@ -67,7 +68,7 @@ struct plan
     std::vector<injection> injections;
 
     std::chrono::milliseconds longest_ttl() const;
-    /// How many millionths a clock may gain or lose, so that two of them stay within the drift.
+    /// The most that a clock may gain or lose, in millionths, so that two clocks stay within the drift.
     std::int64_t most_drift() const;
 };
 

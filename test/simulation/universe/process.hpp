@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One client process: its execution context, its clock, its lock manager, and those who work in it.
+// One client process: its execution context, its clock, its lock manager, and its workers.
 #pragma once
 
 #include "chance.hpp"
@@ -30,7 +30,7 @@ namespace redlock::test
 
 class universe;
 
-/// An operation that was begun. It has to complete once.
+/// An operation that was begun. It must complete exactly once.
 struct call
 {
     explicit call(action its_kind) : what{its_kind} {}
@@ -58,30 +58,30 @@ class process : public std::enable_shared_from_this<process>
     const std::shared_ptr<virtual_environment>& shared_environment() const noexcept { return environment_; }
     clock::time_point now() const noexcept { return environment_->now(); }
     boost::asio::io_context& context() noexcept { return *io_; }
-    /// While it is up.
+    /// Only while the process is up.
     lock_manager& locks() noexcept { return *locks_; }
 
-    /// Its manager connects, and its workers begin.
+    /// Makes the manager and starts the workers.
     void start();
-    /// The same without workers.
+    /// Makes the manager, without workers.
     void open() { make_manager(); }
     bool up() const noexcept { return io_.has_value(); }
     bool paused() const noexcept { return paused_; }
-    /// How often it was paused.
+    /// The number of pauses so far.
     std::size_t pauses() const noexcept { return pauses_; }
-    /// One handler, if there is one. False if there was none.
+    /// Runs one handler. Returns false if none was ready.
     bool step(chance& picks);
 
     // ---- What happens to it.
-    /// Nothing in it runs; its clock goes on, and what comes waits for it.
+    /// Stops running handlers. The clock advances, and incoming data waits.
     void pause() noexcept
     {
         paused_ = true;
         ++pauses_;
     }
-    /// The same after so many steps: between any two of its handlers.
+    /// Pauses after a number of steps, between two handlers.
     void pause_after(std::size_t steps) noexcept { steps_to_pause_ = steps; }
-    /// What happens when the last of a quorum's grants has arrived, the next time.
+    /// Calls `what` once, when the grant that completes a quorum arrives.
     void at_grant(std::function<void()> what) { at_grant_ = std::move(what); }
     void granted()
     {
@@ -95,29 +95,29 @@ class process : public std::enable_shared_from_this<process>
         paused_ = false;
         steps_to_pause_.reset();
     }
-    /// It ends without a word: its sockets are closed, or reset with all that is under way.
+    /// Ends the process at once. Its sockets are closed, or reset, which loses what was under way.
     void kill(bool resets);
-    /// The orderly end of its manager; another one takes its place if it is told to.
+    /// Shuts its manager down, and makes a new one if `then_anew`.
     void shut_down(bool then_anew);
     bool closing() const noexcept { return closing_; }
-    /// For good, and that has ended without an error.
+    /// The manager was shut down without an error, and not replaced.
     bool was_shut_down() const noexcept { return was_shut_down_; }
-    /// The end of its manager without order; another one takes its place.
+    /// Destroys its manager without a shutdown, and makes a new one.
     void drop_manager();
-    /// Cancels one of the operations that are under way.
+    /// Cancels one of the running operations.
     void cancel_one(std::size_t which);
     void cancel(const call_ptr& what);
-    /// Its workers begin nothing new, and bring to an end what they do.
+    /// Lets the workers finish what they do and begin nothing new.
     void stop();
 
     // ---- For its workers.
-    /// `what` is called in it, after so much true time.
+    /// Calls `what` in this process after `length` of true time.
     void after(clock::duration length, std::function<void()> what);
     void post(std::function<void()> what);
     /// Begins an operation, which may be cancelled after a number of steps.
     call_ptr begin(action what, std::optional<std::size_t> resource = {});
     void end(const call_ptr& done, error_code error);
-    /// Somebody reads it, if there is somebody.
+    /// Passes the report to the onlooker, if there is one.
     void read(const report& told)
     {
         if (onlooker_)
@@ -125,7 +125,7 @@ class process : public std::enable_shared_from_this<process>
             onlooker_->read(told);
         }
     }
-    /// The same: it has to be notified of that.
+    /// Has the onlooker expect an event.
     void expect_event(expected_event what, const std::string& owner_id)
     {
         if (onlooker_ && !closing_ && !was_shut_down_)
@@ -133,7 +133,7 @@ class process : public std::enable_shared_from_this<process>
             onlooker_->expect(what, owner_id);
         }
     }
-    /// Waits as a timer of Asio's would.
+    /// Waits as an Asio timer does.
     template <class Token>
     auto async_wait(clock::duration length, Token&& token)
     {
@@ -142,10 +142,10 @@ class process : public std::enable_shared_from_this<process>
     }
 
     // ---- For the oracle.
-    /// Its manager was neither shut down nor dropped, all this time: whatever it owes, it pays.
+    /// Its manager was never shut down or dropped, so it must release every outstanding key.
     bool orderly() const noexcept { return orderly_; }
     std::size_t running() const noexcept { return running_; }
-    /// After it was stopped and its manager has gone: what is left, in words; empty if nothing is.
+    /// Destroys the manager. Returns what is left after that in words; empty if nothing is.
     std::string leftovers();
     void say(action what, error_code error = {}) { say(what, action_phase::whole, error, {}); }
 

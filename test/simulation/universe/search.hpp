@@ -25,18 +25,18 @@ struct outcome_of_run
     std::size_t doubles = 0;
 };
 
-/// Tells what happens on `out`, unless that is null.
+/// Runs one seed. Prints its events to `out` unless it is null.
 outcome_of_run run_seed(const plan& drawn, std::FILE* out);
 
-/// What many seeds had in them.
+/// Totals over many seeds.
 struct totals
 {
     std::size_t seeds = 0;
     std::size_t leases = 0;
     std::size_t faults = 0;
-    std::size_t doubles = 0; // Where the assumptions were broken.
+    std::size_t doubles = 0; // Double holds while the assumptions were broken.
     clock::duration simulated{};
-    std::uint64_t hash = 0; // Whatever the order of the seeds.
+    std::uint64_t hash = 0; // Independent of the order of the seeds.
 
     void add(const totals& some);
     std::string in_words() const;
@@ -48,11 +48,11 @@ struct found_violation
     violation what;
 };
 
-/// Every `step`-th; stops with the first violation. Now and then a seed is run twice, to see that it goes the same way.
+/// Runs every `step`-th seed up to the first violation. Some seeds are run twice to check that both traces are equal.
 std::optional<found_violation>
 run_seeds(std::uint64_t first, std::uint64_t last, std::size_t step, totals& all);
 
-/// Leaves out faults as long as the violation stays, and tells what is left. What a program ends with.
+/// Removes faults as long as the violation stays, and prints those that are left. Returns an exit status.
 int minimise(std::uint64_t seed);
 
 } // namespace redlock::test

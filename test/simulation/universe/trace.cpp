@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What happened in a universe, as lines: the true time, who, what its own clock shows, and what it was.
+// The lines of a trace: the true time, the party, the time by its own clock, and the event.
 #include "trace.hpp"
 
 #include "simulation/virtual_world.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What happened in a universe: always as a hash, and as readable lines when somebody wants to read them.
+// The events of a run, as a hash and, on request, as lines of text.
 #pragma once
 
 #include "chance.hpp"
@@ -16,13 +16,13 @@
 namespace redlock::test
 {
 
-/// Since the beginning of the universe, with six places.
+/// Formats the time since the beginning of the run in seconds, with six decimal places.
 std::string in_seconds(clock::time_point when);
 
 class trace
 {
   public:
-    /// Lines go to `out`, if it isn't null.
+    /// Prints lines to `out` unless it is null.
     explicit trace(std::FILE* out) noexcept : out_{out} {}
 
     bool printing() const noexcept { return out_ != nullptr; }
@@ -47,7 +47,7 @@ class trace
             add({piece});
         }
     }
-    /// One line. Only if it is printed: what is in it was added as numbers.
+    /// Prints one line. Its content doesn't enter the hash. Only if `printing()`.
     void
     print(clock::time_point truth, std::string_view who, clock::time_point its_clock, std::string_view what);
 

@@ -33,7 +33,7 @@ class universe
     universe& operator=(const universe&) = delete;
     ~universe();
 
-    /// From the beginning to the end, or to the first violation.
+    /// Runs to the end, or to the first violation.
     std::optional<violation> run();
     clock::duration lasted() const;
 
@@ -43,35 +43,36 @@ class universe
     virtual_world& world() noexcept { return *world_; }
     const std::shared_ptr<virtual_world>& shared_world() const noexcept { return world_; }
     const std::vector<std::unique_ptr<scripted_master>>& masters() const noexcept { return masters_; }
-    /// All that ever were; some are down.
+    /// All processes so far, including those that are down.
     const std::vector<std::shared_ptr<process>>& processes() const noexcept { return processes_; }
 
     config options() const;
     const std::string& resource_name(std::size_t number) { return resources_.name(number); }
-    /// How long before its end a kept lease is lost.
+    /// How long before its end a kept lease is declared lost.
     std::chrono::milliseconds margin_of(std::chrono::milliseconds ttl) const;
-    /// Whether options.hpp allows to keep a lease of this ttl.
+    /// Returns true if a lease of this ttl can be kept.
     bool can_keep(std::chrono::milliseconds ttl) const;
-    /// How long a master is waited for.
+    /// The node timeout for a ttl.
     std::chrono::milliseconds node_timeout_of(std::chrono::milliseconds ttl) const;
-    /// Null for one that is down.
+    /// Null if the process is down.
     const process* process_of(int number) const;
     std::vector<std::shared_ptr<virtual_link>> links_of(int process_number) const;
 
     // ---- For the faults.
     process& add_process();
-    /// Unless everything was mended before.
+    /// Calls `what` after `length`, unless the faults have ended before.
     void later(clock::duration length, std::function<void()> what);
-    /// A master's clock is set.
+    /// Moves a master's clock by `by`.
     void set_clock(std::size_t master, clock::duration by);
-    /// Nobody gets in until it is back. False if it is away already.
+    /// Refuses connections until `bring_back`. Returns false if the master is away already.
     bool send_away(std::size_t master);
     void bring_back(std::size_t master);
-    /// Unless it is away.
+    /// Accepts connections, unless the master is away.
     void open_door(std::size_t master);
-    /// What is done when everything is mended.
+    /// Calls `what` when the faults end.
     void at_mending(std::function<void()> what) { mendings_.push_back(std::move(what)); }
-    /// Keys may stay behind until their ttl is over: where a release is refused for good, or a ghost can't be ended.
+    /// Allows keys to stay until their ttl ends: a release is refused permanently, or a stale connection can't be
+    /// killed.
     void allow_leftovers() noexcept { leftovers_ = true; }
     bool leftovers() const noexcept { return leftovers_; }
     std::string fresh_run_id() { return "run-" + std::to_string(++last_run_); }
@@ -83,7 +84,7 @@ class universe
     bool step(clock::time_point limit);
     bool run_until(clock::time_point limit, const std::function<bool()>& holds = {});
     void settle();
-    // With nothing in its way but what it does itself: epilogue.cpp.
+    // In epilogue.cpp, without faults but those that the check makes itself.
     void check_availability();
     void check_one_round(const std::vector<std::shared_ptr<process>>& these);
     void check_kept();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What may be on the wire, in any universe.
+// Rules for the commands on the wire.
 #include "wire_rules.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::int64_t number_in(const std::string& word)
     return value;
 }
 
-/// Whether a server that answers so hasn't run the command, nor anything of a script.
+/// Returns true for errors after which neither the command nor any part of a script has run.
 bool has_not_run(const std::string& reply)
 {
     constexpr std::array<std::string_view, 8> refusals{
@@ -32,7 +32,7 @@ bool has_not_run(const std::string& reply)
         refusals.begin(), refusals.end(), [&](std::string_view each) { return reply.starts_with(each); });
 }
 
-/// Whether it makes no sense to ask again.
+/// Returns true for errors after which a command isn't repeated.
 bool is_permanent(const std::string& reply)
 {
     constexpr std::array<std::string_view, 4> refusals{
@@ -47,7 +47,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     std::size_t master, const std::string& run_id, const client_state& from, const std::string& what,
     const command& words, const std::string& reply)
 {
-    // Ids begin anew with each run of a server.
+    // Client ids start again with each run of a server.
     const auto here = std::tie(from.id, master, run_id);
     auto connected = origins_.find(here);
     if (connected == origins_.end())
@@ -81,7 +81,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     {
         return std::pair{
             std::string{"order"},
-            fmt::format("master {} gets {} of {} behind its release", master, what, owner_id)};
+            fmt::format("master {} gets {} of {} after its release", master, what, owner_id)};
     }
     if (what == "extend")
     {
@@ -92,7 +92,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
         }
         return std::nullopt;
     }
-    // Whoever has to wait for the turn has no key there: the script says so itself. One that isn't known does nothing.
+    // A client that has to wait has set no key, and an unknown script has done nothing.
     const bool waits = reply.starts_with(':') && number_in(reply.substr(1)) > 0;
     if (what == "turn" && (waits || reply.starts_with("-NOSCRIPT ")))
     {

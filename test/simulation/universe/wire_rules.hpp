@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What may be on the wire, in any universe: order, owner ids, and whose connections are killed.
+// Rules for the commands on the wire: their order, owner ids, and which connections may be killed.
 #pragma once
 
 #include "simulation/scripted_master.hpp"
@@ -17,11 +17,11 @@
 namespace redlock::test
 {
 
-/// Looks at each command where a master executes it. Nothing in here depends on time, or on what the faults do:
+/// Checks each command that a master executes. The rules don't depend on time or faults:
 ///   order      nothing of an owner id follows its release on the same connection
 ///   owner id   a master gets the SET of an owner id once, unless the lease was extended
 ///   rejoin     it gets it again only when a quorum has confirmed an extension
-///   stranger   nobody kills a connection but its own process
+///   stranger   only the process that owns a connection may kill it
 ///   repeat     no release follows on a connection that has answered one of the same owner id finally: with a number or a
 ///              permanent refusal; nor more than a few that it has answered with an unknown error
 class wire_rules
@@ -29,12 +29,12 @@ class wire_rules
   public:
     explicit wire_rules(std::size_t quorum) noexcept : quorum_{quorum} {}
 
-    /// The name of the rule that is broken, and words; nothing if none is.
+    /// Returns the name of a broken rule and a message; empty if no rule is broken.
     std::optional<std::pair<std::string, std::string>> look(
         std::size_t master, const std::string& run_id, const client_state& from, const std::string& what,
         const command& words, const std::string& reply);
 
-    /// Owner ids, each with a master that ran a SET of it and got no release behind that.
+    /// Returns owner ids with a master each that ran a SET of it and got no release after it.
     std::vector<std::pair<std::string, std::size_t>> owed() const;
 
   private:

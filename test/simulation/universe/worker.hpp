@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Somebody who takes resources and gives them back, in all the ways that the library has.
+// A user of the library: acquires resources and releases them, by every operation of the library.
 #pragma once
 
 #include "chance.hpp"
@@ -21,7 +21,7 @@ namespace redlock::test
 class process;
 struct call;
 
-/// A lease that somebody has, and what it is known by to the oracle.
+/// A held lease, with its number at the oracle.
 struct tenure
 {
     redlock::lease lease{};
@@ -39,7 +39,7 @@ class worker
     worker(process& home, std::uint64_t seed) : home_{home}, draws_{seed} {}
 
     void start();
-    /// Begins nothing new; gives back what it has.
+    /// Begins nothing new, and releases what it holds.
     void stop();
 
   private:
@@ -60,7 +60,7 @@ class worker
     process& home_;
     chance draws_;
     bool stopping_ = false;
-    std::size_t looks_ = 0; // How often it still extends, or looks again.
+    std::size_t looks_ = 0; // Extensions that are left before the release.
     std::shared_ptr<call> under_way_;
     tenure_ptr has_;
 };
