@@ -130,13 +130,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     case 2:
         try_url("rediss://:" + secret + "@" + rest, true);
         break;
-    case 3: // Behind a scheme that is wrong in any way.
+    case 3: // After a scheme that is wrong in any way.
         try_url(first + "://user:" + secret + "@" + rest, true);
         break;
     case 4: // With anything around it.
         try_url("redis://user:" + first + secret + "@" + rest, true);
         break;
-    case 5: // With any delimiter behind it.
+    case 5: // With any delimiter after it.
         try_url("redis://" + first + ":" + secret + rest + "@10.0.0.1:6379/3", true);
         break;
     case 6: // Where no password may stand.

@@ -39,7 +39,7 @@ parsers& choose(unsigned choice)
     return all[choice % all.size()];
 }
 
-// Fills the buffer with replies as long as they may be, so that what is half read behind them has to be moved
+// Fills the buffer with replies as long as they may be, so that what is half read after them has to be moved
 // to its front.
 void fill_buffer(resp::parser& parser, std::size_t reply_bytes, std::string_view behind)
 {

@@ -59,7 +59,7 @@ void read_line(const std::string& client, const std::string& line, diary& into)
     found->until = std::max(found->until, until);
     if (verb == "ended")
     {
-        found->ended = std::min(found->ended, now); // Said again when it goes.
+        found->ended = std::min(found->ended, now); // Reported again at its destruction.
     }
     if (verb == "lost")
     {
@@ -125,7 +125,7 @@ std::vector<std::string> overlaps(const std::vector<diary>& of)
 std::vector<std::string> late_losses(const std::vector<diary>& of)
 {
     constexpr instant time_to_stop =
-        200'000'000; // The longest stop margin: whoever is paused then may be late.
+        200'000'000; // The longest stop margin: a holder that is paused then may be late.
     std::vector<std::string> found;
     for (const diary& each : of)
     {

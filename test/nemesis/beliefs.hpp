@@ -27,10 +27,10 @@ struct belief
     instant from = 0;
     instant until = 0;     // The end of its validity, as seen last.
     instant ended = never; // Its holder had stopped working under it, and was about to release it.
-    instant lost = never;  // Its holder was told so, and had stopped working.
+    instant lost = never;  // Its holder was notified, and had stopped working.
     bool released = false; // A quorum has confirmed it.
 
-    /// Up to when nobody else may hold it.
+    /// Until when no other client may hold it.
     instant end() const noexcept { return std::min({until, ended, lost}); }
 };
 

@@ -88,7 +88,7 @@ class client
             }
             catch (const redlock::system_error&)
             {
-                // Somebody else has it, masters are away, or it was lost: on to the next.
+                // Another client has it, masters are away, or it was lost: on to the next.
             }
             co_await pause(milliseconds{below(20)});
         }
@@ -103,7 +103,7 @@ class client
     void stop() { stopping_ = true; }
 
   private:
-    /// Says so before a lease goes.
+    /// Reports a lease before it is destroyed.
     struct end_of_work
     {
         client& of;
@@ -203,7 +203,7 @@ class client
     bool stopping_ = false;
 };
 
-/// Says when this process didn't run, so that nobody is blamed for what it couldn't do then.
+/// Reports when this process didn't run, so that it isn't blamed for what it couldn't do then.
 void watch_for_pauses(const std::atomic<bool>& ended)
 {
     std::int64_t last = now();

@@ -64,7 +64,7 @@ scene draw_scene(chance& from, const settings& how)
     drawn.claim = how.claim;
     if (how.claim > 0ms)
     {
-        drawn.keys = keeping::on_disk; // Where keys are lost, nobody is caught.
+        drawn.keys = keeping::on_disk; // If keys are lost, no violation is detected.
     }
     return drawn;
 }
@@ -122,7 +122,7 @@ void wait_for_all_resources(const stage& on, summary& of)
     }
 }
 
-/// What was given back is gone; the rest lapses.
+/// Released keys no longer exist; the rest expires.
 void look_at_keys(stage& on, const std::vector<diary>& all, summary& of)
 {
     std::set<std::string> released;

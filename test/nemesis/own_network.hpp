@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A network namespace for this process and its children, in which nobody else minds if the network goes away.
+// A network namespace for this process and its children, so that no other process is affected when the network is
+// unplugged.
 #pragma once
 
 #include <string>
@@ -7,10 +8,10 @@
 namespace redlock::nemesis
 {
 
-/// Only while the process has one thread. Says why not where that isn't allowed; empty if it is in one.
+/// Enters a namespace; only while the process has one thread. Returns why that failed; empty after success.
 std::string enter_own_network();
 
-/// Pulls the loopback interface out, or plugs it in again: whoever sends meanwhile gets no answer at all, no RST, no
+/// Pulls the loopback interface out, or plugs it in again: senders get no answer meanwhile at all, no RST, no
 /// FIN; connections are still there afterwards. Only in a network of our own.
 void plug_in(bool in);
 

@@ -18,7 +18,7 @@
 namespace redlock::test
 {
 
-/// Cuts a stream of replies behind each.
+/// Splits a stream of replies.
 class reply_cutter
 {
   public:
@@ -68,7 +68,7 @@ class both_connection final : private client_end
     std::size_t compared_ = 0;
     reply_cutter real_;
     reply_cutter simulated_;
-    std::string silent_; // What the real one owes, once it was waited for too long.
+    std::string silent_; // The outstanding answer of the real one, after a wait that was too long.
     bool ended_really_ = false;
     bool ended_in_simulation_ = false;
 };
@@ -79,11 +79,12 @@ class both_masters
     /// The real one is redis-server, on the simulated one's terms: same run id, same version.
     explicit both_masters(std::string password = {});
 
-    /// A connection, which gets the same id on both sides: nobody else connects.
+    /// A connection, which gets the same id on both sides: no other client connects.
     std::unique_ptr<both_connection> connect();
     /// The id of the last connection.
     std::int64_t last_id() const noexcept { return last_id_; }
-    /// Lets both do all that is under way: a server answers behind a turn of its event loop, to all in that turn.
+    /// Lets both do all that is under way: a server answers after an iteration of its event loop, all clients of that
+    /// iteration.
     void settle();
     /// Both do nothing any more, while connections and bytes pile up; and go on.
     void hang();

@@ -68,7 +68,7 @@ std::string comparable(const command& words, const std::string& reply)
 {
     if (reply.starts_with("-NOAUTH HELLO"))
     {
-        return "-NOAUTH"; // It goes on with advice, which Redis 8 words in another way.
+        return "-NOAUTH"; // Advice follows, which Redis 8 words in another way.
     }
     constexpr std::string_view no_arguments = ", with args beginning with: \r\n";
     if (reply.starts_with("-ERR unknown command") && reply.ends_with(no_arguments))

@@ -11,7 +11,7 @@ namespace redlock::test
 {
 
 /// The reply to this command without
-/// - the time that TIME tells;
+/// - the time that TIME returns;
 /// - fields of INFO that the simulation has none of;
 /// - the last 100 s of a time to live: tests take less, and set longer ones.
 std::string comparable(const command& words, const std::string& reply);

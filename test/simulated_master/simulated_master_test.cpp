@@ -110,7 +110,7 @@ class sequence
         return bytes;
     }
 
-    /// In pieces of any size, each with a write of its own.
+    /// In pieces of any size, each with a separate write.
     void send_in_pieces(client& who, std::string_view bytes)
     {
         while (!bytes.empty())

@@ -51,7 +51,7 @@ command set_command(chance& from)
     return words;
 }
 
-/// The last one in line is waited for until the test is over, so that nobody's turn is a matter of time.
+/// The last one in line is waited for until the test is over, so that no turn depends on time.
 command turn_command(chance& from)
 {
     const bool by_text = from.in_percent(25);
@@ -99,7 +99,7 @@ bool logs_in(const command& words)
                 words.begin(), words.end(), [](const auto& each) { return name_of({each}) == "AUTH"; }));
 }
 
-/// What is wrong beside a password is found before it by Redis 8, and after it by Redis 7: nothing is then.
+/// An error alongside a password is found before it by Redis 8, and after it by Redis 7: nothing is then.
 command hello_command(chance& from)
 {
     static constexpr std::array<std::string_view, 8> versions{"2", "3", "3", "2", "3", "4", "x", ""};

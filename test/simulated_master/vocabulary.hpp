@@ -25,7 +25,7 @@ class chance
 
     /// From 0 to one less than `bound`.
     std::size_t below(std::size_t bound) { return numbers_() % bound; }
-    /// True in so many of a hundred cases.
+    /// True in `percent` of a hundred cases.
     bool in_percent(std::size_t of) { return below(100) < of; }
     template <std::size_t Size>
     std::string one_of(const std::array<std::string_view, Size>& words)
@@ -50,14 +50,14 @@ struct client_ids
     std::int64_t last;
 };
 
-/// For a server to which no time to live below a quarter of an hour is told: when keys go is no matter of chance.
+/// For a server that gets no ttl below a quarter of an hour, so that expiry doesn't depend on chance.
 command random_command(chance& from, client_ids of);
 /// AUTH, or HELLO with it. Since 7.2 a server doesn't answer one that fails if answers to others still wait to be
 /// written: it has to come alone.
 command random_log_in(chance& from);
 /// SET of a key that expires at once.
 command short_set(chance& from, const std::string& key);
-/// Who has the key, and for how long yet.
+/// The holder of the key, and the remaining time.
 command inspection(const std::string& key);
 /// As it is sent.
 std::string as_bytes(const command& words);

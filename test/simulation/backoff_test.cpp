@@ -115,7 +115,7 @@ TEST_CASE("no round starts after the wait when the process slept through its end
     }
 }
 
-TEST_CASE("an acquire without a wait has one round, and one with a number of rounds has so many")
+TEST_CASE("an acquire without a wait has one round, and max_rounds limits those of others")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -131,7 +131,7 @@ TEST_CASE("an acquire without a wait has one round, and one with a number of rou
     CHECK(all.master(0).count("SET") == 4);
 }
 
-TEST_CASE("an acquire without limits goes on until it holds")
+TEST_CASE("an acquire without limits continues until it succeeds")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();

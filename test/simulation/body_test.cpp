@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of a body that runs under a lock: its result, its exceptions, and its cancellation behind every single step.
+// Tests of a body that runs under a lock: its result, its exceptions, and its cancellation after every single step.
 #include "simulation.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -302,7 +302,7 @@ TEST_CASE(
         hang_all(all);
     }
     const outcome_ptr shutdown = why == errc::closed ? all.shut_down(locks) : nullptr;
-    // A shutdown releases what is held when nobody has let go of it by the end of its validity.
+    // A shutdown releases a lease that is still held at the end of its validity.
     all.run_for(released ? 30s : 5s);
     if (why == errc::lease_lost && !released)
     {
@@ -339,7 +339,7 @@ TEST_CASE("a body that sees the end of its lease before the news of it ends with
     CHECK(error == errc::hold_limit_reached);
 }
 
-TEST_CASE("a body that gives the lease back by itself goes on undisturbed")
+TEST_CASE("a body that releases its lease is not disturbed")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -457,7 +457,7 @@ TEST_CASE("a body that ended just before the loss has not lost its lease")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager(patient(all));
-    // The loss would come 10 s less the drift and the margin behind the first SET, which took 200 us.
+    // The loss would come 10 s less the drift and the margin after the first SET, which took 200 us.
     job body{.works = 10s - 102ms - 1s - 200us - 1us};
     const outcome_ptr work = begun(all, locks, body, {.ttl = 10s, .max_hold = no_limit});
     const outcome_ptr watch = all.wait_lost(*body.held);
@@ -498,7 +498,7 @@ TEST_CASE("a body isn't begun under a lease that lapsed before it could be", "[s
 }
 
 TEST_CASE(
-    "an operation with a body that is cancelled behind any step ends at once", "[scenario-21][scenario-22]")
+    "an operation with a body that is cancelled after any step ends at once", "[scenario-21][scenario-22]")
 {
     const bool taken = GENERATE(false, true);
     std::size_t at = 0;
@@ -529,7 +529,7 @@ TEST_CASE(
     CHECK(at > 30);
 }
 
-TEST_CASE("a body is cancelled when its manager goes, and may go with its execution context")
+TEST_CASE("a body is cancelled when its manager is destroyed, and may be destroyed with its context")
 {
     const bool context = GENERATE(false, true);
     simulation all{3};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// What this library can't promise: a master that forgets a key, or whose clock is set, lets a second holder in. Each test
-// shows the sequence, that two leases are valid at once after it, and all that the library could tell of it.
-// In each but the last, the first holder has the masters 0 and 1, master 1 forgets, and the second one has 1 and 2: one master that
+// What this library can't promise: a master that forgets a key, or whose clock is set, lets a second holder in. Each
+// test
+// shows the sequence, that two leases are valid at once after it, and all that the library could report of it.
+// In each but the last, the first holder has the masters 0 and 1, master 1 forgets, and the second one has 1 and 2: one
+// master that
 // breaks its word is enough.
 #include "simulation.hpp"
 
@@ -22,7 +24,7 @@ namespace
 
 constexpr acquire_options half_a_minute{.ttl = 30s};
 
-/// What an observer is told of the masters and of the leases.
+/// Events of the observer about masters and leases.
 struct told_events
 {
     std::vector<event> all;
@@ -77,7 +79,7 @@ struct two_rivals
         REQUIRE(all.master(1).value("lock:r") == held_by_first->lease.owner_id());
     }
 
-    /// Master 2 comes back, and whoever was thrown out by a master is connected again.
+    /// Master 2 comes back, and every client that a master disconnected is connected again.
     void all_masters_are_back()
     {
         all.master(2).door = entrance::open;
@@ -127,7 +129,7 @@ void check_that_the_second_is_kept_out(two_rivals& of)
 
 } // namespace
 
-TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is told of", "[scenario-4]")
+TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is reported", "[scenario-4]")
 {
     two_rivals both;
     both.first_acquires();
@@ -139,7 +141,7 @@ TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is tol
     CHECK(both.both_hold());
     CHECK(both.told.count<master_at_risk>() == 0);
 
-    // The next PING shows it: too late for this lease, but it is told.
+    // The next TIME shows it: too late for this lease, but it is reported.
     REQUIRE(both.all.run_until([&] { return both.told.count<master_at_risk>() > 0; }, 3s));
     CHECK(both.both_hold());
     CHECK(both.told.last<master_at_risk>().index == 1);
@@ -202,7 +204,7 @@ TEST_CASE("FLUSHALL lets a second holder in unseen, until an extension finds out
     CHECK(both.held_by_second->lease.valid());
 }
 
-TEST_CASE("a kept lease is told so by its next extension, when a master has forgotten it", "[scenario-8]")
+TEST_CASE("a kept lease learns from its next extension that a master has forgotten it", "[scenario-8]")
 {
     two_rivals both;
     both.first_acquires();
@@ -227,7 +229,7 @@ TEST_CASE("a kept lease is told so by its next extension, when a master has forg
 }
 
 TEST_CASE(
-    "a master that is demoted and promoted again behind the same connection lets a second holder in unseen",
+    "a master that is demoted and promoted again on the same connection lets a second holder in unseen",
     "[scenario-9]")
 {
     two_rivals both;
@@ -270,7 +272,7 @@ TEST_CASE("SWAPDB lets a second holder in unseen, and a second SWAPDB hides it",
 }
 
 TEST_CASE(
-    "a master that evicts the lock lets a second holder in, and its policy was told of before",
+    "a master that evicts the lock lets a second holder in, and its policy was reported before",
     "[scenario-11]")
 {
     two_rivals both;
@@ -285,18 +287,18 @@ TEST_CASE(
     REQUIRE(both.forgetful().evict(0));
     both.second_acquires();
     CHECK(both.both_hold());
-    // Of the eviction itself nobody tells.
+    // The eviction itself is not reported.
     CHECK(both.told.all.size() == told_before);
 }
 
 TEST_CASE(
-    "an asynchronous failover behind one address lets a second holder in, and shows only as another server",
+    "an asynchronous failover under one address lets a second holder in, and shows only as another server",
     "[scenario-12]")
 {
     two_rivals both;
     both.first_acquires();
     both.all.run_for(200ms);
-    // The replica hadn't got the last half second yet.
+    // The replica lacks the last half second.
     both.forgetful().promote_stale_replica("run of the replica", 500ms);
     both.all_masters_are_back();
     both.second_acquires();

@@ -227,7 +227,7 @@ kill_arguments::kill_arguments(const command& words)
 {
     if (words.size() == 3)
     {
-        error = "-ERR No such client\r\n"; // The old form, with an address: nobody has one here.
+        error = "-ERR No such client\r\n"; // The old form, with an address: no client has one here.
         return;
     }
     for (std::size_t at = 2; at < words.size(); at += 2)

@@ -74,7 +74,7 @@ TEST_CASE(
     scripted_master& master = all.master(0);
     const clock::time_point ready = began + handshake;
     REQUIRE(all.now() == ready + 200us); // It was asked for its clock at once.
-    // A firewall forgets the connection: nothing arrives, and nobody is told.
+    // A firewall forgets the connection: nothing arrives, and neither end is notified.
     master.link().hold();
     all.run_until(ready + 1s + 100us);
     CHECK(all.master(1).count("TIME") == 2);
@@ -163,7 +163,7 @@ TEST_CASE("what is being written is left alone when its connection breaks")
     {
         all.run_for(2s);
     }
-    SECTION("because the manager goes")
+    SECTION("because the manager is destroyed")
     {
         const lock_manager gone = std::move(locks);
     }
@@ -195,7 +195,7 @@ TEST_CASE("a late reply is read by its own command", "[scenario-43]")
     CHECK(master.count("HELLO") == 1);
 }
 
-TEST_CASE("a reply that nobody asked for ends the connection", "[scenario-43]")
+TEST_CASE("an unsolicited reply ends the connection", "[scenario-43]")
 {
     simulation all{1};
     lock_manager locks = all.make_connected_manager();
@@ -266,7 +266,7 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
     all.run_until_idle();
     scripted_master& master = all.master(0);
     master.flush_scripts();
-    SECTION("a quorum has matched: this one is worth having too, and a release would go behind it")
+    SECTION("a quorum has matched: this one is worth having too, and a release would follow it")
     {
         master.network.back = 5ms;
         const outcome_ptr extended = all.extend(got->lease, 60s);
@@ -286,7 +286,7 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
         CHECK(master.count("extend") == 1);
         all.master(1).resume();
     }
-    SECTION("the node timeout is over, and a quorum has matched long before: nobody waits any more")
+    SECTION("the node timeout is over, and a quorum has matched long before: no caller waits any more")
     {
         master.network.back = 60ms;
         const outcome_ptr extended = all.extend(got->lease, 60s);
@@ -313,7 +313,7 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
     }
 }
 
-TEST_CASE("where too much is owed a SET is refused as unsent, and a release never is", "[scenario-61]")
+TEST_CASE("above max_owed a SET is refused as unsent, and a release never is", "[scenario-61]")
 {
     simulation all{3};
     config options = all.options();
@@ -335,7 +335,7 @@ TEST_CASE("where too much is owed a SET is refused as unsent, and a release neve
         REQUIRE(all.finish(released));
         CHECK(!released->error);
     }
-    // The one that hangs owes its answers still; the others have room again.
+    // The answers of the hanging master are still outstanding; the others have room again.
     const outcome_ptr fourth = acquired(all, locks, "fourth");
     CHECK(!fourth->error);
     CHECK(fourth->report.masters()[0].reason == master_errc::too_many_owed);

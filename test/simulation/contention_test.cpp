@@ -16,7 +16,7 @@ namespace redlock::test
 namespace
 {
 
-/// Somebody who takes the resource again and again, and gives it back in one way or another.
+/// A client that acquires the resource repeatedly, and releases it in one way or another.
 class client
 {
   public:
@@ -156,7 +156,7 @@ class bad_luck
             later([&master] { master.door = entrance::open; });
             break;
         case 5:
-            // Behind the node timeout, in one direction or both.
+            // After the node timeout, in one direction or both.
             master.network.there = 12ms * all_.world().random_below(2);
             master.network.back = 12ms;
             later([&master] { master.network = {.jitter = 1ms}; });

@@ -176,7 +176,7 @@ TEST_CASE("silence leaves a lease as it was, and answers count as late as it is 
         all.run_until_idle();
         CHECK(got->lease.valid_until() == sent + 20s - 202ms);
     }
-    SECTION("they come behind its end")
+    SECTION("they come after its end")
     {
         all.world().jump(got->lease.remaining());
         all.master(2).link().let_go_of_replies();
@@ -184,14 +184,14 @@ TEST_CASE("silence leaves a lease as it was, and answers count as late as it is 
         CHECK_FALSE(got->lease.valid());
         CHECK(got->lease.valid_until() == until);
     }
-    SECTION("they come behind its release")
+    SECTION("they come after its release")
     {
         const outcome_ptr released = all.release(got->lease);
         all.master(2).link().let_go_of_replies();
         REQUIRE(all.finish(released));
         CHECK_FALSE(got->lease.valid());
     }
-    SECTION("they come while the process sleeps behind its end")
+    SECTION("they come while the process sleeps after its end")
     {
         all.master(2).link().let_go_of_replies();
         all.world().jump(10s);
@@ -324,7 +324,7 @@ TEST_CASE("no SET is sent once a release has begun, or when the lease has lapsed
     SECTION("released")
     {
         const outcome_ptr released = all.release(got->lease);
-        // The answers to the extension are there, and are looked at behind the call or before it.
+        // The answers to the extension are there, and are looked at after the call or before it.
         REQUIRE(all.finish(released));
         REQUIRE(all.finish(extended));
         CHECK(all.run_until_no_keys());

@@ -33,7 +33,8 @@ std::size_t place_of(const std::vector<std::string>& verbs, const std::string& w
     return static_cast<std::size_t>(std::find(verbs.begin(), verbs.end(), what) - verbs.begin());
 }
 
-/// A SET is on its way to the first master, and its connection breaks: nobody knows whether it runs. What it was for
+/// A SET is on its way to the first master, and its connection breaks: the client can't know whether it runs. What it
+/// was for
 /// is released. The result is the link, to let the SET arrive later.
 std::shared_ptr<virtual_link> leave_a_ghost(simulation& all, lock_manager& locks)
 {
@@ -133,7 +134,7 @@ TEST_CASE("a broken connection without an unanswered SET isn't killed")
     CHECK(all.run_until_no_keys());
 }
 
-TEST_CASE("nobody is killed on a server that was started anew", "[scenario-59]")
+TEST_CASE("no connection is killed on a restarted server", "[scenario-59]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -158,12 +159,12 @@ TEST_CASE("nobody is killed on a server that was started anew", "[scenario-59]")
     all.run_for(2s);
     CHECK(master.clients() == 1);
     CHECK(master.count("CLIENT KILL") == 0);
-    // What is owed is asked for all the same: the keys may have been on its disk.
+    // Outstanding releases are sent nevertheless: the keys may have been on its disk.
     CHECK(master.count("release") == 1);
     CHECK(all.keys() == 0);
 }
 
-TEST_CASE("nobody is killed where the server doesn't tell its run id", "[scenario-59]")
+TEST_CASE("no connection is killed on a server without a run id", "[scenario-59]")
 {
     simulation all{3};
     all.master(0).tells_run_id = false;
@@ -176,7 +177,7 @@ TEST_CASE("nobody is killed where the server doesn't tell its run id", "[scenari
     CHECK(all.keys() == 0);
 }
 
-TEST_CASE("without the right to kill, what is owed is released once and forgotten", "[scenario-18]")
+TEST_CASE("without the right to kill, an outstanding key is released once and forgotten", "[scenario-18]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -214,7 +215,7 @@ TEST_CASE("a server under the name of another doesn't make the ghosts of that on
     CHECK(all.keys() == 0);
 }
 
-TEST_CASE("what is owed isn't forgotten by the clock", "[scenario-60]")
+TEST_CASE("outstanding releases don't expire", "[scenario-60]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -234,7 +235,7 @@ TEST_CASE("what is owed isn't forgotten by the clock", "[scenario-60]")
     CHECK(master.count("release") >= 1);
 }
 
-TEST_CASE("what a master owes survives its restart", "[scenario-60]")
+TEST_CASE("outstanding releases survive a restart of the master", "[scenario-60]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();

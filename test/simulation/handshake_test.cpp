@@ -172,7 +172,7 @@ TEST_CASE("a master that can't be used is one failed vote with its reason")
         master.door = entrance::crowded;
         expected = master_errc::too_many_clients;
     }
-    SECTION("nobody listens there")
+    SECTION("the connection is refused")
     {
         master.door = entrance::refuses;
         expected = asio::error::connection_refused;
@@ -192,7 +192,7 @@ TEST_CASE("a master that can't be used is one failed vote with its reason")
         master.refuse("HELLO", "HTTP/1.1 400 Bad Request\r\n\r\n");
         expected = master_errc::protocol_error;
     }
-    SECTION("it answers what wasn't asked yet")
+    SECTION("it answers before it is asked")
     {
         master.refuse("HELLO", "%1\r\n+proto\r\n:3\r\n+OK\r\n");
         expected = master_errc::protocol_error;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests that interrupt the life of two leases behind every single step, in each way that there is.
+// Tests that interrupt the life of two leases after every single step, in each way that there is.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -21,7 +21,7 @@ enum class weather : std::uint8_t
     taken,    // Another holds both resources on two masters at first.
     hung,     // The last master hangs.
     deserted, // The last master isn't there.
-    slow      // The answers of the last master come behind the node timeout.
+    slow      // The answers of the last master come after the node timeout.
 };
 
 /// A manager from its start on, and two leases: one is acquired, extended and released, the other one is dropped.
@@ -61,7 +61,7 @@ class life
         }
         return !(released && released->done) && all_.step();
     }
-    /// So many steps; false if the life is over before.
+    /// Runs a number of steps; false if the life is over before.
     bool steps(std::size_t count)
     {
         for (std::size_t at = 0; at < count; ++at)
@@ -151,7 +151,7 @@ void check_end(simulation& all, life& one)
 
 } // namespace
 
-TEST_CASE("an operation that is cancelled behind any step leaves no key", "[scenario-21][scenario-22]")
+TEST_CASE("an operation that is cancelled after any step leaves no key", "[scenario-21][scenario-22]")
 {
     std::size_t aborts = 0;
     interrupt_everywhere(
@@ -171,7 +171,7 @@ TEST_CASE("an operation that is cancelled behind any step leaves no key", "[scen
     CHECK(aborts > 50);
 }
 
-TEST_CASE("a connection that breaks behind any step leaves no key")
+TEST_CASE("a connection that breaks after any step leaves no key")
 {
     const std::size_t which = GENERATE(0U, 2U);
     interrupt_everywhere(
@@ -183,7 +183,7 @@ TEST_CASE("a connection that breaks behind any step leaves no key")
         });
 }
 
-TEST_CASE("a master that is started anew with its keys behind any step keeps none for ever")
+TEST_CASE("a master that restarts with its keys after any step keeps none permanently")
 {
     interrupt_everywhere(
         [](simulation& all, life& one)
@@ -194,7 +194,7 @@ TEST_CASE("a master that is started anew with its keys behind any step keeps non
         });
 }
 
-TEST_CASE("a shutdown behind any step gives everything back and ends")
+TEST_CASE("a shutdown after any step releases everything and ends")
 {
     interrupt_everywhere(
         [](simulation& all, life& one)
@@ -222,7 +222,7 @@ TEST_CASE("a shutdown behind any step gives everything back and ends")
         });
 }
 
-TEST_CASE("a manager that goes behind any step ends what it does at once")
+TEST_CASE("a manager that is destroyed after any step ends its operations at once")
 {
     interrupt_everywhere(
         [](simulation& all, life& one)
@@ -248,7 +248,7 @@ TEST_CASE("a manager that goes behind any step ends what it does at once")
         });
 }
 
-TEST_CASE("an execution context may go behind any step")
+TEST_CASE("an execution context may be destroyed after any step")
 {
     const bool manager_first = GENERATE(false, true);
     interrupt_everywhere(

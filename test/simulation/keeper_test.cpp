@@ -156,8 +156,7 @@ TEST_CASE("a quorum that comes back before the loss is found in time")
     CHECK(stays_valid(all, got->lease, 1min));
 }
 
-TEST_CASE(
-    "nothing is extended once a lease was given back, lost, or left behind", "[scenario-38][scenario-39]")
+TEST_CASE("nothing is extended once a lease was released, lost or abandoned", "[scenario-38][scenario-39]")
 {
     simulation all{5};
     std::optional<lock_manager> locks{all.make_connected_manager()};
@@ -285,7 +284,9 @@ TEST_CASE("the late answers to an older extension don't put off the next one")
     CHECK(stays_valid(all, got->lease, 1min));
 }
 
-TEST_CASE("what a pause lets lapse is lost at the first look, and stays lost", "[scenario-1][scenario-13]")
+TEST_CASE(
+    "a lease that expires during a pause is lost at the first look, and stays lost",
+    "[scenario-1][scenario-13]")
 {
     const bool timers_first = GENERATE(false, true);
     const bool beyond_the_end = GENERATE(true, false);
@@ -295,7 +296,7 @@ TEST_CASE("what a pause lets lapse is lost at the first look, and stays lost", "
     const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 10s, .max_hold = 1min}, body);
     REQUIRE(all.run_until([&] { return body.held != nullptr; }, 1s));
     const outcome_ptr watch = all.wait_lost(*body.held);
-    // The answers to an extension have arrived, and nobody has looked at them.
+    // The answers to an extension have arrived, and haven't been read.
     REQUIRE(all.run_until([&] { return all.master(4).count("extend") == 1; }, 5s));
     const clock::time_point answered = all.now() + there;
     REQUIRE(all.run_until([&] { return all.now() == answered; }, there));
@@ -325,7 +326,7 @@ TEST_CASE("what a pause lets lapse is lost at the first look, and stays lost", "
     }
 }
 
-TEST_CASE("answers that waited behind the loss don't bring a lease back", "[scenario-30]")
+TEST_CASE("answers that are read after the loss don't revive a lease", "[scenario-30]")
 {
     const bool timers_first = GENERATE(false, true);
     simulation all{5};

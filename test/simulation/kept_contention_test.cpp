@@ -130,7 +130,7 @@ class misfortune
             master.flush_scripts();
             break;
         case 4:
-            master.network.back = 12ms; // Behind the node timeout.
+            master.network.back = 12ms; // After the node timeout.
             in_less_than(60ms, [&master] { master.network = {.jitter = 1ms}; });
             break;
         case 5:

@@ -46,7 +46,7 @@ TEST_CASE("an operation more than max_operations is refused, and a release never
     CHECK(!later->error);
 }
 
-TEST_CASE("an acquire that would wait beside max_waiting_acquires others ends instead")
+TEST_CASE("an acquire that would exceed max_waiting_acquires ends instead")
 {
     simulation all{3};
     config options = all.options();

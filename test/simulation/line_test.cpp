@@ -170,7 +170,7 @@ TEST_CASE("who wants a resource again at once leaves it to those who wait")
     CHECK(polite.longest_wait() < 100ms);
 }
 
-TEST_CASE("time in which nobody holds a resource makes nobody wait longer")
+TEST_CASE("time in which a resource is free makes no waiting client wait longer")
 {
     simulation all{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
     for (const auto& each : all.masters())
@@ -217,7 +217,7 @@ TEST_CASE("who stands in line has the resource as soon as it is free, and asks o
     }
 }
 
-TEST_CASE("a resource that nobody stands in line for costs no turn")
+TEST_CASE("a resource without a queue costs no slot")
 {
     simulation all{5};
     lock_manager locks = all.make_connected_manager();
@@ -246,7 +246,7 @@ TEST_CASE("of all releases only the one at the leading master asks about the lin
     }
 }
 
-TEST_CASE("a try has its one round, whoever stands in line")
+TEST_CASE("a try has its one round, also if other clients are queued")
 {
     simulation all{3};
     rivals of{all, with_long_pauses(all)};
@@ -270,13 +270,13 @@ TEST_CASE("a leading master that doesn't answer is left out of it", "[scenario-3
     all.run_for(100ms);
     leader_of(all, "r").hang();
     of.hand_over();
-    CHECK(of.second->at - of.freed <= 600ms); // retry_delay_max, and a turn or two that nobody answers.
+    CHECK(of.second->at - of.freed <= 600ms); // retry_delay_max, and a turn or two without an answer.
     leader_of(all, "r").resume();
     REQUIRE(all.finish(all.release(of.second->lease)));
     CHECK(all.run_until_no_keys());
 }
 
-TEST_CASE("a leading master that lost the key makes nobody ask the others more often")
+TEST_CASE("a leading master that lost the key doesn't make clients ask the others more often")
 {
     simulation all{5};
     rivals of{all, all.options()};
@@ -291,7 +291,7 @@ TEST_CASE("a leading master that lost the key makes nobody ask the others more o
     CHECK(all.run_until_no_keys());
 }
 
-TEST_CASE("a leading master that forgot the script is sent it in full, but not behind the release")
+TEST_CASE("a leading master that forgot the script is sent it in full, but not after the release")
 {
     simulation all{3};
     rivals of{all, with_long_pauses(all)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of what an exception of async_with_lock says, and of how it is told from one of the body's.
+// Tests of the exceptions of async_with_lock, and of how they differ from those of the body.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of how a kept lease is lost: when, who is told, and what becomes of the body that worked under it.
+// Tests of how a kept lease is lost: when, which parties are notified, and what becomes of the body that worked under
+// it.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -17,7 +18,7 @@ namespace
 
 constexpr clock::duration margin = 1s; // A tenth of the ttl.
 
-/// A body that works under the lock, and somebody who waits for the loss.
+/// A body that works under the lock, and a caller that waits for the loss.
 struct watched_job
 {
     watched_job(simulation& all, lock_manager& locks, job& what, keep_options with) : body{what}
@@ -41,13 +42,13 @@ config patient(const simulation& all)
     return with;
 }
 
-/// What goes wrong with some masters.
+/// The faults of some masters.
 enum class fault : std::uint8_t
 {
     three_hang,
     all_hang,
     answers_stay_away, // The commands run.
-    connections_cut,   // Nobody can be reached any more.
+    connections_cut,   // No master can be reached any more.
     three_cut
 };
 
@@ -91,7 +92,7 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
     keep_options with{.ttl = 10s, .max_hold = no_limit};
     with.stop_margin = std::chrono::duration_cast<std::chrono::milliseconds>(stop_margin);
     const watched_job running{all, locks, body, with};
-    // With one of them in flight: the first master has had it, nobody has answered yet.
+    // With one of them in flight: the first master has had it, none has answered.
     const auto in_flight = [&] { return all.master(0).count("extend") == extensions; };
     REQUIRE(all.run_until(in_flight, 1min));
     const clock::time_point until = body.held->valid_until();

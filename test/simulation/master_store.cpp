@@ -12,7 +12,7 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t most_changes = 4096; // Nobody goes back further.
+constexpr std::size_t most_changes = 4096; // No test goes back further.
 
 } // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The keys of a scripted master, which lapse by its own clock, and what of them outlives it.
+// The keys of a scripted master, which expire by its clock, and what of them survives a restart.
 #pragma once
 
 #include "process_clock.hpp"
@@ -33,7 +33,7 @@ inline clock::time_point whole_milliseconds(clock::time_point exact)
     return std::chrono::floor<std::chrono::milliseconds>(exact);
 }
 
-/// Keys lapse as with Redis: in whole milliseconds, and not before the one has passed in which they do.
+/// Keys expire as with Redis: in whole milliseconds, after the last one has passed.
 class master_store
 {
   public:
@@ -53,7 +53,7 @@ class master_store
 
     /// Null for a key that isn't there, or has lapsed.
     const entry* find(const std::string& key);
-    /// How long the key is there yet; only for one that is there and expires.
+    /// The remaining time of a key that exists and expires.
     std::chrono::milliseconds left(const entry& of) const noexcept;
     void put(const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl);
     /// A key of another type, which never expires.
@@ -67,7 +67,7 @@ class master_store
     std::vector<std::pair<std::string, std::string>> contents();
 
     void flush();
-    /// One key goes as if memory were short. False if there is none.
+    /// Evicts one key. Returns false if there is none.
     bool evict(std::size_t which);
     /// Everything is as it was then: what was written since is forgotten.
     void go_back_to(clock::time_point truth);

@@ -62,7 +62,7 @@ class racer
         }
         return done;
     }
-    /// Nothing failed, and nobody was told of a loss.
+    /// Nothing failed, and no loss was reported.
     bool is_fine() const
     {
         bool fine = lost_->error == errc::not_held && !lost_->why && (!release_ || !release_->error);
@@ -88,7 +88,7 @@ class racer
     bool released_ = false;
 };
 
-/// How many commands came behind the release of their lease.
+/// How many commands came after the release of their lease.
 std::size_t late_commands(const scripted_master& master)
 {
     std::set<std::string> released;
@@ -197,7 +197,7 @@ TEST_CASE("an extension whose answers come together with those to the next one h
     }
 }
 
-TEST_CASE("an acquire that is cancelled behind any step keeps nothing", "[scenario-22]")
+TEST_CASE("an acquire that is cancelled after any step keeps nothing", "[scenario-22]")
 {
     const bool taken = GENERATE(false, true);
     const bool hung = GENERATE(false, true);
@@ -236,7 +236,7 @@ TEST_CASE("an acquire that is cancelled behind any step keeps nothing", "[scenar
     CHECK(at > 30);
 }
 
-TEST_CASE("who waits for a loss is told what came instead")
+TEST_CASE("a wait for a loss ends with what came instead")
 {
     simulation all{3};
     std::optional<lock_manager> locks{all.make_connected_manager()};
@@ -304,7 +304,7 @@ TEST_CASE("who waits for a loss is told what came instead")
     CHECK(watch->at == then);
 }
 
-TEST_CASE("a loss that there can't be any more is told at once")
+TEST_CASE("a wait for a loss that can't happen any more ends at once")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -321,7 +321,7 @@ TEST_CASE("a loss that there can't be any more is told at once")
     CHECK(late->why == errc::hold_limit_reached);
 }
 
-TEST_CASE("a lease that nobody keeps is lost when its validity ends, however often that moves")
+TEST_CASE("a lease that isn't kept is lost when its validity ends, however often that moves")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();

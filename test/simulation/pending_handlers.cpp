@@ -64,7 +64,7 @@ pending_handlers::ticket pending_handlers::keep(handler one)
 void pending_handlers::shutdown() noexcept
 {
     shut_down_ = true;
-    // What goes with a handler may ask for others of them.
+    // What is destroyed with a handler may ask for others.
     const auto gone = std::exchange(handlers_, {});
     const auto never_called = std::exchange(ready_, {});
 }

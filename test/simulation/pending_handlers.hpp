@@ -52,14 +52,14 @@ class pending_handlers final : public boost::asio::execution_context::service
     /// The same for a handler that belongs to no strand.
     ticket
     add(boost::asio::any_io_executor executor, boost::asio::any_completion_handler<void(error_code)> call);
-    /// From now on nothing is called until `post_ready`: somebody else picks what comes next.
+    /// Calls nothing until `post_ready`, by which the test picks the next handler.
     void hold_back() noexcept { holds_back_ = true; }
     std::size_t ready() const noexcept { return ready_.size(); }
     /// Only one that is ready: below `ready()`.
     void post_ready(std::size_t which);
     /// Nothing waits, and nothing is ready.
     bool empty() const noexcept { return handlers_.empty() && ready_.empty(); }
-    /// It is called in a turn of its own. Does nothing for none, and sets the ticket to none.
+    /// Posts the handler. Does nothing without one, and clears the ticket.
     void complete(ticket& which, error_code error, std::size_t bytes = 0);
 
   private:

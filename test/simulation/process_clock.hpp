@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The clock that one process reads: it may go ahead or behind, faster or slower than the world's true time, and jump.
+// The clock that one process reads: it may be ahead or late, run faster or slower than the true time, and jump.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -10,7 +10,7 @@ namespace redlock::test
 {
 
 /// A map, linear from one change to the next, from the world's time to what the clock shows. It shows the true time
-/// until somebody changes it. Whoever waits for a time on it has to look again after a change.
+/// until it is changed. Waits for a time on it have to be computed again after a change.
 class process_clock
 {
   public:
@@ -18,10 +18,10 @@ class process_clock
 
     /// What it shows at a time that isn't before the last change.
     time_point shown_at(time_point truth) const noexcept;
-    /// When it shows so much at the earliest, if nobody changes it again: not before the last change. `max` for never.
+    /// The earliest true time at which it shows `shown`, not before the last change. `max` for never.
     time_point when_shown(time_point shown) const noexcept;
 
-    /// From now on it gains so many millionths, or loses them: above -1'000'000.
+    /// Sets how many millionths it gains, or loses: above -1'000'000.
     void set_rate(time_point now, std::int64_t millionths) noexcept;
     /// Forwards or, below zero, back.
     void jump(time_point now, clock::duration by) noexcept;

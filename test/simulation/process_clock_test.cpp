@@ -59,13 +59,13 @@ TEST_CASE("an alarm rings by the clock of its process, also when that is changed
     all.run_for(1s);
     const clock::duration left = got->lease.remaining();
     const clock::time_point from = all.now();
-    SECTION("it goes faster")
+    SECTION("it runs faster")
     {
         outside->set_rate(1'000'000);
         REQUIRE(all.finish(lost));
         CHECK(all.now() == from + (left + 1ns) / 2);
     }
-    SECTION("it goes slower")
+    SECTION("it runs slower")
     {
         outside->set_rate(-500'000);
         REQUIRE(all.finish(lost));
@@ -81,7 +81,7 @@ TEST_CASE("an alarm rings by the clock of its process, also when that is changed
     CHECK(got->lease.remaining() == 0ns);
 }
 
-TEST_CASE("keys lapse by the clock of their master, in whole milliseconds, and not a moment before")
+TEST_CASE("keys expire by the clock of their master, in whole milliseconds, and not a moment before")
 {
     simulation all{1};
     scripted_master& master = all.master(0);

@@ -16,7 +16,7 @@ namespace redlock::test
 namespace
 {
 
-/// What the observer is told of masters at risk.
+/// The observer's events about masters at risk.
 struct told_risks
 {
     std::vector<master_at_risk> all;
@@ -35,7 +35,7 @@ struct told_risks
     }
 };
 
-/// Acquires and releases so many resources, one after the other. Every release has to succeed.
+/// Acquires and releases a number of resources, one after the other. Every release has to succeed.
 void lock_and_release(simulation& all, lock_manager& locks, int times)
 {
     for (int count = 0; count < times; ++count)
@@ -134,7 +134,7 @@ TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
         CHECK(told.all[0].what == risk::release_refused);
         CHECK(told.all[0].detail.starts_with("a key is not a lock: WRONGTYPE "));
     }
-    SECTION("where it took the place of a lock, a release confirms that the lock has gone")
+    SECTION("where it replaced a lock, a release confirms that the lock no longer exists")
     {
         const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
         REQUIRE(all.finish(got));
@@ -238,7 +238,7 @@ TEST_CASE("a SET that is refused doesn't hide one of the same owner id that has 
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
     scripted_master& master = all.master(0);
-    // The first SET is answered when nobody waits any more: the lease is held without this master.
+    // The first SET is answered when the caller no longer waits: the lease is held without this master.
     master.answer("SET", {.bytes = "-ERR upstream timed out\r\n", .runs = true});
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
     REQUIRE(all.finish(got));

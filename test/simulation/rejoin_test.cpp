@@ -33,12 +33,12 @@ void leave(scripted_master& master)
 
 void come_back_empty(scripted_master& master)
 {
-    // Its run id is known to nobody yet, and is no other master's.
+    // Its run id is new, and no other master's.
     master.restart("after " + master.run_id, false);
     master.door = entrance::open;
 }
 
-/// Until one master has had so many extensions, and everything that follows from it has happened.
+/// Runs until one master has had a number of extensions, and everything that follows from them has happened.
 void run_until_extended(simulation& all, std::size_t times, std::size_t master = 0)
 {
     REQUIRE(all.run_until([&] { return all.master(master).count("extend") == times; }, 1min));
@@ -115,7 +115,7 @@ TEST_CASE("masters that restart empty one after the other don't wear a kept leas
     CHECK(!rival->error);
 }
 
-TEST_CASE("what is joined again is owed a release, also where it can't be had at once", "[scenario-27]")
+TEST_CASE("a rejoined key is released, also if that can't happen at once", "[scenario-27]")
 {
     simulation all{5};
     lock_manager locks = all.make_connected_manager();
@@ -139,7 +139,7 @@ TEST_CASE("what is joined again is owed a release, also where it can't be had at
     CHECK(all.keys() == 0);
 }
 
-TEST_CASE("without a quorum nobody gets the key", "[scenario-27]")
+TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
 {
     simulation all{5};
     lock_manager locks = all.make_connected_manager();
@@ -179,7 +179,7 @@ TEST_CASE("without a quorum nobody gets the key", "[scenario-27]")
     }
 }
 
-TEST_CASE("a master that says behind the loss or the release that it has no key gets none", "[scenario-27]")
+TEST_CASE("a master that reports after the loss or the release that it has no key gets none", "[scenario-27]")
 {
     const bool is_released = GENERATE(false, true);
     simulation all{3};

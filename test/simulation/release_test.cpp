@@ -21,7 +21,7 @@ outcome_ptr acquired(simulation& all, lock_manager& locks, const std::string& re
 
 } // namespace
 
-TEST_CASE("a release is done with a quorum, and tells whether the key was there")
+TEST_CASE("a release is done with a quorum, and reports whether the key existed")
 {
     simulation all{5};
     lock_manager locks = all.make_connected_manager();
@@ -71,7 +71,7 @@ TEST_CASE("a release that no quorum confirms in time says so, and is done later"
     CHECK(all.run_until_no_keys(1s));
 }
 
-TEST_CASE("a release whose caller has gone goes on", "[scenario-21]")
+TEST_CASE("a release continues without its caller", "[scenario-21]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();

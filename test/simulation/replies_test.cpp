@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of the table of replies: what each means for a vote, for a release that is owed, and for the connection.
+// Tests of the table of replies: what each means for a vote, for an outstanding release, and for the connection.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -21,8 +21,8 @@ enum class then : std::uint8_t
     again,    // It is asked for again, at a sensible pace.
     at_first, // The same, unless it is refused several times in a row.
     given_up, // It isn't: the ttl frees the key.
-    closed,   // The connection is made anew, and the release is given up.
-    anew      // The connection is made anew, and the release asked for again.
+    closed,   // The connection is replaced, and the release is given up.
+    anew      // The connection is replaced, and the release sent again.
 };
 
 struct row
@@ -74,7 +74,7 @@ bool reconnects(const row& of)
 
 } // namespace
 
-TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned up behind", "[scenario-24]")
+TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned up", "[scenario-24]")
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
@@ -113,7 +113,8 @@ TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]"
     CHECK(got->error == errc::held_by_other);
     all.run_for(2s);
     CHECK(all.master(1).count("release") == 1);
-    // The round may be lost before the reply is there: then the release is on its way, and its answer is not waited for.
+    // The round may be lost before the reply is there: then the release is on its way, and its answer is not waited
+    // for.
     CHECK(master.count("release") <= 1);
     if (!row.rules_out_a_key)
     {

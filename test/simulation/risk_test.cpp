@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What makes a master less than it should be, though it may vote: told once, to the observer.
+// Configuration and clock problems of a master that weaken locking: the observer is notified once.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -15,7 +15,7 @@ namespace
 
 using namespace std::chrono_literals;
 
-/// The risks that the observer is told of.
+/// The risks that were reported to the observer.
 struct told_risks
 {
     std::vector<master_at_risk> all;
@@ -53,7 +53,7 @@ TEST_CASE("masters that are as they should be are at no risk")
 }
 
 TEST_CASE(
-    "an eviction policy that can throw locks away is told of, and the master still votes", "[scenario-11]")
+    "an eviction policy that can throw locks away is reported, and the master still votes", "[scenario-11]")
 {
     simulation all{3};
     told_risks told;
@@ -71,7 +71,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "a master's clock that is set is told of, each time, with the size of the step",
+    "a master's clock that is set is reported, each time, with the size of the step",
     "[scenario-4][scenario-5]")
 {
     simulation all{3};
@@ -91,7 +91,7 @@ TEST_CASE(
     CHECK(told.all.size() == 2);
 }
 
-TEST_CASE("what is forbidden costs its protection only, and is told of")
+TEST_CASE("what is forbidden costs its protection only, and is reported")
 {
     simulation all{3};
     told_risks told;
@@ -112,7 +112,7 @@ TEST_CASE("what is forbidden costs its protection only, and is told of")
     CHECK(!got->error);
 }
 
-TEST_CASE("a server that is too old to be known is told of")
+TEST_CASE("a server that is too old to be known is reported")
 {
     simulation all{1};
     told_risks told;

@@ -107,7 +107,8 @@ TEST_CASE("masters that hang cost a lease nothing", "[scenario-36]")
     CHECK(got->at - began == trip);
 }
 
-TEST_CASE("no quorum is told at the node timeout exactly when three of five masters hang", "[scenario-36]")
+TEST_CASE(
+    "no_quorum is returned at the node timeout exactly when three of five masters hang", "[scenario-36]")
 {
     simulation all{5};
     lock_manager locks = all.make_connected_manager();
@@ -242,7 +243,7 @@ TEST_CASE("the quorum is of the configured masters, not of those that are there"
     CHECK(all.master(3).count("release") == 1);
 }
 
-TEST_CASE("every attempt has an owner id of its own", "[scenario-19]")
+TEST_CASE("every attempt has another owner id", "[scenario-19]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -273,7 +274,7 @@ TEST_CASE("the own keys of a lost round don't block the next one", "[scenario-34
     CHECK(!got->error);
     CHECK(got->report.rounds > 1);
     all.run_until_idle();
-    // On the master that granted each time: SET and release by turns.
+    // On the master that granted each time: SET and release alternately.
     std::vector<std::string> verbs;
     for (const received& each : all.master(2).log())
     {

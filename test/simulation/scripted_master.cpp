@@ -20,7 +20,7 @@ std::string what_of(const command& words)
     const std::string name = name_of(words);
     if (name == "CLIENT" && words.back() == "9223372036854775807")
     {
-        return "may kill?"; // Asked in every handshake: nobody has this id.
+        return "may kill?"; // Asked in every handshake: no client has this id.
     }
     if ((name == "CLIENT" || name == "SCRIPT") && words.size() > 1)
     {
@@ -218,7 +218,8 @@ void scripted_master::on_end(virtual_link& from)
     serve(from);
 }
 
-/// Does what has come in on a connection, also if its client has closed it since: a server reads before it sees the end.
+/// Does what has come in on a connection, also if its client has closed it since: a server reads before it sees the
+/// end.
 void scripted_master::serve(virtual_link& who)
 {
     client_state& state = who.at_master();

@@ -143,7 +143,7 @@ std::string scripted_master::run(client_state& from, const std::string& what, co
 std::string scripted_master::hello(client_state& who, const command& words) const
 {
     const hello_arguments asked{words};
-    // It is logged in as soon as that is read, whatever is wrong behind it.
+    // It is logged in as soon as that is read, also if a later argument is wrong.
     if (asked.user && !lets_in(who, *asked.user, asked.password))
     {
         return wrong_password;
@@ -188,7 +188,7 @@ bool scripted_master::lets_in(client_state& who, std::string_view user, std::str
     return right;
 }
 
-/// The databases are one: whoever asks for another than the first still gets the keys of the first.
+/// All databases share one set of keys.
 std::string scripted_master::select(const command& words)
 {
     const std::optional<std::int64_t> database = integer_in(words[1]);
@@ -211,7 +211,7 @@ std::string scripted_master::forget_scripts(const command& words)
     return ok;
 }
 
-/// CLIENT KILL ID id: what that client had sent and wasn't done yet is never done.
+/// CLIENT KILL ID id: commands of that client that weren't executed never are.
 std::string scripted_master::kill(const client_state& from, const command& words)
 {
     const kill_arguments asked{words};
@@ -277,7 +277,7 @@ std::string scripted_master::set_key(const client_state& from, const command& wo
     return ok;
 }
 
-/// EVALSHA or EVAL of one of the library's scripts, which are told apart by what they are.
+/// EVALSHA or EVAL of one of the library's scripts, which are recognised by their text or digest.
 std::string scripted_master::script(const client_state& from, const command& words)
 {
     constexpr std::size_t digest_size = 40;

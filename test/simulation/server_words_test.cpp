@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a server says reaches nobody as it is: every text is short, printable, and without a password.
+// Texts of servers are never passed on unchanged: every text is short, printable, and without a password.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>

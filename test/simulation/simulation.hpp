@@ -110,7 +110,7 @@ class simulation
     }
     /// Until nothing is ready or under way in the network. Timers are left where they are.
     void run_until_idle();
-    /// The execution context goes, with everything in it.
+    /// Destroys the execution context with everything in it.
     void destroy_context() { io_.reset(); }
 
     /// Nothing but the random delay is between two rounds of an acquire.

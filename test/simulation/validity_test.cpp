@@ -70,7 +70,7 @@ TEST_CASE("a lease is not valid at the first look after a sleep", "[scenario-13]
     CHECK_FALSE(got->lease.valid());
 }
 
-TEST_CASE("a lease whose answers waited for the process has that time behind it", "[scenario-2]")
+TEST_CASE("a lease whose answers waited for the process is valid for that much less", "[scenario-2]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
@@ -103,7 +103,7 @@ TEST_CASE("a quorum that is counted after the ttl is no lease", "[scenario-16][s
     }
 }
 
-TEST_CASE("answers that come behind the ttl are no lease", "[scenario-16]")
+TEST_CASE("answers that come after the ttl are no lease", "[scenario-16]")
 {
     simulation all{3};
     config options = all.options();

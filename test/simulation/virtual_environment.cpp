@@ -12,7 +12,7 @@
 namespace redlock::test
 {
 
-/// Set for one time of its process's clock. Its events find its state where they may come after it has gone.
+/// Set for one time of its process's clock. Its events share its state, since they may outlive it.
 class virtual_alarm final : public env::alarm
 {
   public:
@@ -65,7 +65,7 @@ class virtual_alarm final : public env::alarm
         state_->due_at = due_at;
         auto due = [state = state_, due_at]
         {
-            // None is waiting once the alarm has gone, and its context may have gone too.
+            // Nothing waits after the alarm was destroyed, and its context may be destroyed too.
             if (state->waiting != 0 && state->due_at == due_at)
             {
                 state->handlers.complete(state->waiting, {});

@@ -33,12 +33,12 @@ struct alarm_count
 class virtual_environment final : public env::environment
 {
   public:
-    /// In a world of its own.
+    /// In a separate world.
     explicit virtual_environment(std::uint64_t seed)
         : virtual_environment{std::make_shared<virtual_world>(seed)}
     {
     }
-    /// `origin` tells the masters which process their clients belong to.
+    /// `origin` identifies the process to the masters.
     explicit virtual_environment(std::shared_ptr<virtual_world> shared, int origin = 0)
         : world_{std::move(shared)}, origin_{origin}
     {

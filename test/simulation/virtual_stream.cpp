@@ -15,7 +15,7 @@ namespace asio = boost::asio;
 namespace
 {
 
-/// What the library owes its streams.
+/// Preconditions that the library must keep.
 void require(bool holds)
 {
     if (!holds)

@@ -49,10 +49,10 @@ class virtual_stream final : public env::stream, private client_end
     pending_handlers::ticket reading_ = 0;
     pending_handlers::ticket writing_ = 0;
     std::span<char> buffer_;
-    std::string arrived_; // And not read yet.
-    error_code end_;      // Behind that.
+    std::string arrived_; // Not read.
+    error_code end_;      // After `arrived_`.
     std::span<const char> to_write_;
-    std::string as_it_was_; // What was to be written, to see that nobody touches it meanwhile.
+    std::string as_it_was_; // A copy of the written bytes, to detect changes meanwhile.
 };
 
 } // namespace redlock::test

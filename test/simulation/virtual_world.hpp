@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The time and the chance of a simulation: a clock that nobody moves but the test, and what is to happen when.
+// Time and random numbers of a simulation: a clock that only the test moves, and the scheduled events.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -59,7 +59,7 @@ class virtual_world
     /// From 0 to one less than `bound`.
     std::size_t random_below(std::size_t bound) noexcept { return chance_() % bound; }
 
-    /// How much of so many bytes fits into a buffer: all of them, unless chance has it that it is almost full.
+    /// How many of `bytes` fit into a buffer: all of them, unless it is almost full, by chance.
     std::size_t room_for(std::size_t bytes) noexcept;
 
   private:

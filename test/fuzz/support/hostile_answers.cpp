@@ -112,7 +112,7 @@ std::string hostile_master::wrong_answer(const command& words)
                honest_answer(words);
     case 3: // Any bytes.
         return input_.text(64);
-    case 4: // It goes away behind its answer.
+    case 4: // It closes the connection after its answer.
         send(honest_answer(words));
         end(asio::error::eof);
         return {};

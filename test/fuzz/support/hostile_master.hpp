@@ -65,7 +65,7 @@ class hostile_stream final : public env::stream
     std::string as_it_was_;
 };
 
-/// Every connection to it is made anew; there is one at a time.
+/// There is one connection at a time.
 class hostile_master
 {
   public:
@@ -81,7 +81,7 @@ class hostile_master
     bool hangs = false;       // It answers nothing; commands pile up.
     bool is_hostile = false;  // The input decides on every answer.
     bool greets_well = true;  // But not on those of the handshake.
-    std::size_t piece = 0;    // The client reads so many bytes at a time at most; 0 for all.
+    std::size_t piece = 0;    // The most bytes that the client reads at a time; 0 for all.
     clock::duration delay{0}; // Of what it sends.
 
     // ---- What it does out of itself.
@@ -91,7 +91,7 @@ class hostile_master
     void go_on();
     /// From now on it behaves.
     void become_honest();
-    /// Nothing is ready or under way: what nobody asked for must have been refused by now.
+    /// Nothing is ready or under way: unsolicited replies must have been refused.
     void check_when_idle();
     /// Everything that is due is done: it isn't waited for longer than that.
     void check_patience(clock::duration most) const;
@@ -153,8 +153,8 @@ class hostile_master
     request_reader requests_;
     std::deque<written> unanswered_;
     std::size_t unknown_scripts_ =
-        0;               // Answers NOSCRIPT, behind each of which a script may be sent in full once.
-    std::string unread_; // What was sent and isn't parsed yet: there is nothing that it could answer.
+        0;               // Answers NOSCRIPT, after each of which a script may be sent in full once.
+    std::string unread_; // What was sent and isn't parsed: there is nothing that it could answer.
     resp::parser& replies_;
     std::vector<command> kept_back_;
     clock::time_point last_sent_{};

@@ -263,7 +263,7 @@ void hostile_scene::end_in_order()
     run_for(1s);
     leases_.clear();
     shut_down();
-    // Each has a bound of its own, which is looked at; that of a wait for a loss ends with its lease.
+    // Each has its own bound, which is checked; that of a wait for a loss ends with its lease.
     const auto is_done = [](const begun_ptr& each) { return each->done; };
     for (int waited = 0; !std::all_of(operations_.begin(), operations_.end(), is_done); ++waited)
     {
@@ -276,7 +276,7 @@ void hostile_scene::end_in_order()
     }
 }
 
-/// The manager goes, and nothing is left of it in this process.
+/// The manager is destroyed, and nothing is left of it in this process.
 void hostile_scene::end_at_once()
 {
     locks_.reset();

@@ -54,7 +54,7 @@ class hostile_scene
 
     /// The next thing that happens, as the input says.
     void act();
-    /// All masters behave from now on: everything has to come to its end. Then the manager goes.
+    /// All masters behave from now on: everything has to come to its end. Then the manager is destroyed.
     void end();
 
   private:

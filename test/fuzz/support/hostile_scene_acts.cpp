@@ -120,7 +120,7 @@ void hostile_scene::act_on_leases(std::size_t what)
     case 4:
         wait_lost(*held);
         break;
-    default: // It goes.
+    default: // It is destroyed.
         leases_.erase(leases_.begin() + (held - leases_.data()));
     }
 }
@@ -135,7 +135,7 @@ void hostile_scene::act_on_masters(std::size_t what)
         one.is_hostile = !one.is_hostile;
         one.greets_well = (how & 1U) == 0;
         break;
-    case 1: // Something that nobody asked for.
+    case 1: // Something unsolicited.
         one.send(input_.text(64));
         break;
     case 2:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The library's pipeline beside a model of it.
+// The library's pipeline compared with a model of it.
 #include "model_pipeline.hpp"
 
 #include "net/command.hpp"
@@ -45,7 +45,7 @@ constexpr std::array<std::size_t, 4> limits_of_debts{3, 1, 8, 64};
 constexpr std::array<std::size_t, 3> limits_of_bytes{100'000, 500, 1500};
 constexpr std::size_t longest_probe = 20; // A sign of life needs no room.
 constexpr std::size_t script_in_full =
-    net::turn_script.text.size() + 200; // And the key: the room that a script needs behind NOSCRIPT.
+    net::turn_script.text.size() + 200; // And the key: the room that a script needs after NOSCRIPT.
 
 /// What a reply means: the table of replies, once more.
 vote meaning(asked what, const resp::reply& reply)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The library's pipeline beside a model of it: a queue of who waits for the next reply.
+// The library's pipeline compared with a model of it: a queue of the listeners for replies.
 #pragma once
 
 #include "fuzz_input.hpp"
@@ -57,7 +57,7 @@ struct listener final : net::voter
     const net::claim* of = nullptr;
 };
 
-/// A claim that says when nobody refers to it any more.
+/// A claim that reports when the last reference to it is gone.
 struct counted_claim final : net::claim
 {
     explicit counted_claim(std::size_t index);
@@ -84,7 +84,7 @@ class model_pipeline
     struct place
     {
         asked what;
-        boost::intrusive_ptr<listener> who; // Empty where nobody waits.
+        boost::intrusive_ptr<listener> who; // Empty without a listener.
         counted_claim* of = nullptr;
         bool in_full = false;
     };

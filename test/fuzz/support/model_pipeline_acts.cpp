@@ -75,7 +75,7 @@ void model_pipeline::act()
 /// A SET, or the question for the turn, which is the first thing that is asked for a claim.
 void model_pipeline::push_set(counted_claim& of, asked what)
 {
-    // Nothing is asked for behind a release; once that is done with, it may be another lease's claim.
+    // Nothing is sent after a release; once that is done with, it may be another lease's claim.
     const bool in_flight =
         std::any_of(queue_.begin(), queue_.end(), [&](const place& each) { return each.of == &of; });
     of.given_back = of.given_back && (in_flight || of.at(0).state != net::debt_state::none);

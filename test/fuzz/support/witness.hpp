@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a witness of the whole network knows: what was asked of each master, and what each answered to which command.
-// It has no part in the library but the parser; what a lease rests on is worked out anew, from the bytes alone.
+// It has no part in the library but the parser; what a lease rests on is computed again, from the bytes alone.
 #pragma once
 
 #include "support/request_reader.hpp"
@@ -70,7 +70,7 @@ class witness
     std::size_t extended_since(std::string_view owner_id, clock::time_point when) const;
     /// How many masters answered a release with a number.
     std::size_t released(std::string_view owner_id) const;
-    /// A master that got a SET and never a release behind it; `masters` if there is none.
+    /// A master that got a SET and never a release after it; `masters` if there is none.
     std::size_t still_owed() const;
     std::size_t masters() const noexcept { return masters_; }
     std::size_t quorum() const noexcept { return masters_ / 2 + 1; }

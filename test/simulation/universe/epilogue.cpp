@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What has to work when nothing fails any more, and everything that was owed is paid: a few things that can be said for
-// sure only then.
+// Checks at the end of a run, when the faults have ended and no release is outstanding.
 #include "universe.hpp"
 
 #include "core/leader.hpp"
@@ -47,7 +46,7 @@ std::vector<std::shared_ptr<process>> universe::those_up() const
     return up;
 }
 
-/// One round each, for what nobody else wants.
+/// Each process acquires a resource that no other one wants, in one round.
 void universe::check_one_round(const std::vector<std::shared_ptr<process>>& these)
 {
     const auto done = std::make_shared<std::size_t>(0);
@@ -68,8 +67,8 @@ void universe::check_one_round(const std::vector<std::shared_ptr<process>>& thes
     run_until(world_->now() + 2 * plan_.connect_timeout + 1s, [&] { return *done == these.size(); });
 }
 
-/// It is won by one who has just come, whose connections aren't there yet; and by those who have been there all the
-/// time also when a minority of the masters hangs or refuses.
+/// A new process without connections wins such a round; the others win it also if a minority of the masters hangs or
+/// refuses.
 void universe::check_availability()
 {
     if (oracle_.found() || !answers_in_time(long_ttl))
@@ -142,11 +141,12 @@ void universe::check_kept()
     run_until(world_->now() + 100ms);
 }
 
-/// Rivals that lost together mustn't try again together: in a network in which every round takes the same time, somebody
-/// who is refused again and again doesn't pause for as long as he may each time.
+/// Clients that lost together mustn't try again together: in a network in which every round takes the same time, a
+/// client
+/// that is refused repeatedly doesn't always choose the longest delay.
 void universe::check_backoff()
 {
-    constexpr std::size_t seldom = 20; // Seeds: it takes longer than most of what goes on.
+    constexpr std::size_t seldom = 20; // Seeds. This check takes longer than most others.
     constexpr std::size_t tries = 20;
     if (oracle_.found() || !births_.one_in(seldom))
     {
@@ -273,7 +273,7 @@ void universe::check_refusals()
     masters_[0]->answer_as_usual();
 }
 
-/// Those who stand in line, where nothing else is in their way, and their patience doesn't end before a release.
+/// Clients in the time-slot queue, without faults, with enough time to wait for a release.
 void universe::check_line()
 {
     constexpr std::size_t seldom = 8; // Of a third of all seeds.
@@ -300,7 +300,8 @@ void universe::check_line()
     run_until(world_->now() + 100ms);
 }
 
-/// Whoever takes a resource again as soon as it is released leaves it to who waits, who takes it soon.
+/// A client that acquires a resource again as soon as it is released leaves it to a waiting client, which acquires it
+/// soon.
 void universe::check_turn(process& greedy, process& patient)
 {
     // Its turn comes after one or two; by bad luck it loses a round, and its place, and then the longest delay passes.
@@ -331,7 +332,7 @@ void universe::check_turn(process& greedy, process& patient)
     run_until(world_->now() + 100ms);
 }
 
-/// Where the leading master alone doesn't have what is held, its word doesn't spare anybody the delay between two rounds.
+/// If only the leading master has lost a held key, its answer doesn't spare other clients the delay between two rounds.
 void universe::check_wrong_leader(process& holder, process& rival)
 {
     constexpr std::uint32_t rounds = 40;
@@ -362,7 +363,7 @@ void universe::check_wrong_leader(process& holder, process& rival)
     run_until(world_->now() + 100ms);
 }
 
-/// Everybody has something when it is shut down, on masters that have forgotten how to release it.
+/// Each process holds a lease at its shutdown, on masters that have forgotten the release script.
 void universe::take_for_shutdown()
 {
     if (oracle_.found() || !answers_in_time(long_ttl))

@@ -49,7 +49,7 @@ void kill(universe& all, chance& draws)
     all.later(some_time(draws), [&all, index = its.index] { all.open_door(index); });
 }
 
-/// Whoever held something there has nothing any more by the time it is back.
+/// No lease that was held there is still valid when the master is back.
 void come_back_empty_later(universe& all, chance& draws)
 {
     const target its = any_master(all, draws, fault_number::empty_after_max_ttl);
@@ -132,7 +132,8 @@ void miss_replicas(universe& all, chance& draws)
     refuse_writes(all, draws, fault_number::noreplicas, "-NOREPLICAS Not enough good replicas to write.\r\n");
 }
 
-/// With the password of the masters, if they have one, and what a terminal takes for commands. After some refusals in a row,
+/// With the password of the masters, if they have one, and what a terminal takes for commands. After some refusals in a
+/// row,
 /// a release that is refused so isn't repeated.
 void fail_oddly(universe& all, chance& draws)
 {
@@ -334,7 +335,7 @@ std::vector<fault> master_faults()
         {fault_number::promote, "promote", "a replica that is behind takes a master's place", breaks,
          promote},
         {fault_number::demote_and_promote, "demote and promote",
-         "a master loses its last writes behind the same connections", breaks, demote_and_promote},
+         "a master loses its last writes without closing connections", breaks, demote_and_promote},
         {fault_number::evict, "evict", "a key is evicted", breaks, evict},
         {fault_number::clock_ahead, "clock ahead", "a master's clock jumps ahead", breaks, jump_ahead},
         {fault_number::clock_back, "clock back", "a master's clock jumps back", breaks, jump_back},

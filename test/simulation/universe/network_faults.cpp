@@ -117,7 +117,7 @@ void hold(universe& all, chance& draws)
     }
 }
 
-/// A ghost, and the connections behind it get no further than their handshakes.
+/// A ghost, and the connections after it get no further than their handshakes.
 void flap(universe& all, chance& draws)
 {
     const auto ghost = any_link(all, draws, fault_number::flapping);
@@ -265,8 +265,8 @@ std::vector<fault> network_faults()
         {fault_number::partition, "partition", "some masters, or all, can't be reached", keeps, part},
         {fault_number::hold, "hold", "what was sent on a connection arrives later, perhaps after its end",
          keeps, hold},
-        {fault_number::flapping, "flapping",
-         "the same, and what is connected behind it is cut again and again", keeps, flap},
+        {fault_number::flapping, "flapping", "the same, and the connections after it are cut repeatedly",
+         keeps, flap},
         {fault_number::cut_short, "cut short", "the same, and they are cut when they send for the n-th time",
          keeps, cut_short},
         {fault_number::hold_replies, "hold replies", "the replies on a connection arrive later", keeps,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Somebody who looks on, and asks for what can't be had.
+// A client that inspects, examines, and sends invalid requests.
 #include "onlooker.hpp"
 
 #include "universe.hpp"
@@ -186,7 +186,7 @@ void onlooker::inspect()
                 [&](const master_inspection& each) { return each.owner_id.view() == seen.holder(); });
             home_.all().watch().check(
                 static_cast<std::size_t>(have) >= seen.quorum(), "inspection",
-                "somebody is said to hold what no quorum of masters has");
+                "an inspection names a holder without a quorum of masters");
         }
         for (std::size_t index = 0; index < seen.masters().size(); ++index)
         {
@@ -329,8 +329,7 @@ void onlooker::on_event(const event& what)
                 note(observed::lease_extended);
                 check_owner("an event", extended.owner_id);
                 home_.all().watch().check(
-                    !lost_.contains(extended.owner_id), "events",
-                    "a lease that was lost is told of as extended");
+                    !lost_.contains(extended.owner_id), "events", "a lost lease is reported as extended");
             },
             [this](const lease_lost& lost)
             {
@@ -339,7 +338,7 @@ void onlooker::on_event(const event& what)
                 read(lost.reason.message());
                 told_.emplace(expected_event::loss, lost.owner_id);
                 home_.all().watch().check(
-                    lost_.insert(lost.owner_id).second, "events", "a lease is told of as lost, twice");
+                    lost_.insert(lost.owner_id).second, "events", "a lease is reported lost twice");
             },
             [this](const lease_released& released)
             {
@@ -375,7 +374,7 @@ void onlooker::check_round(const round_decided& decided)
     case operation::extend:
         watch.check(
             !said.result || !lost_.contains(decided.owner_id), "events",
-            "a failed extension is told of after the loss");
+            "a failed extension is reported after the loss");
         if (said.result)
         {
             told_.emplace(expected_event::failed_extension, decided.owner_id);
@@ -405,7 +404,7 @@ void onlooker::check_owner(std::string_view what, std::string_view owner_id)
 {
     home_.all().watch().check(
         home_.all().watch().was_sent(owner_id), "events",
-        std::string{what} + " tells of an owner id that nobody ever sent");
+        std::string{what} + " names an owner id that was never sent");
 }
 
 void onlooker::read(const report& told)

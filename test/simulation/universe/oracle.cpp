@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Who judges what happens in a universe.
+// The judge of a simulated run.
 #include "oracle.hpp"
 
 #include "universe.hpp"
@@ -135,7 +135,7 @@ void oracle::check_alone(std::size_t known_as)
             continue;
         }
         ++doubles_;
-        // Whoever is kept can't have let go before its end: there is something running.
+        // A kept lease is held up to its end: the body is still running.
         check(
             all_.drawn().breaks_assumptions, other.kept && !other.has->valid() ? "body" : "exclusion",
             fmt::format(
@@ -249,7 +249,7 @@ void oracle::after_step(process& by)
             !one.final_loss || !one.has->valid(), "final",
             [&] {
                 return fmt::format(
-                    "{} was told that {} is lost, and it looks valid", by.name(), one.resource);
+                    "{} was notified that {} is lost, and it looks valid", by.name(), one.resource);
             });
         // The beginning of time is that of a lease that was given back, or that others have.
         check(
@@ -265,7 +265,7 @@ void oracle::after_step(process& by)
         check(
             by.now() < one.until, "final",
             [&]
-            { return fmt::format("{} may rely on {} again, which had lapsed", by.name(), one.resource); });
+            { return fmt::format("{} may rely on {} again, which had expired", by.name(), one.resource); });
         one.until = one.has->valid_until();
         check_alone(known_as);
         check_kept_by_quorum(one);
@@ -280,7 +280,8 @@ void oracle::expect_left(std::size_t master, const client_state& from, useless w
     link.behind_replies([this, why, weak = link.weak_from_this()] { useless_.emplace_back(weak, why); });
 }
 
-/// Whoever reads what makes no sense can't know any more which reply belongs to what. And a replica stays one for those who
+/// Whoever reads what makes no sense can't know any more which reply belongs to what. And a replica stays one for those
+/// who
 /// don't look for the master anew.
 void oracle::check_left()
 {
@@ -320,7 +321,7 @@ void oracle::before_time_passes()
             [&]
             {
                 return fmt::format(
-                    "{} keeps {} with {}, and isn't told that this ends in {} us", one.by->name(),
+                    "{} keeps {} with {}, and isn't notified that this ends in {} us", one.by->name(),
                     one.resource, one.owner_id,
                     std::chrono::duration_cast<std::chrono::microseconds>(one.until - one.by->now()).count());
             });

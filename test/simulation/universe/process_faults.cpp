@@ -58,7 +58,8 @@ void pause(universe& all, chance& draws)
     }
 }
 
-/// A pause that begins when the last grant of a quorum has arrived: before it is read, before its lease is handed out, or
+/// A pause that begins when the last grant of a quorum has arrived: before it is read, before its lease is handed out,
+/// or
 /// soon after.
 void pause_at_grant(universe& all, chance& draws)
 {
@@ -78,7 +79,7 @@ void pause_at_grant(universe& all, chance& draws)
     }
 }
 
-/// As a pause, but nobody keeps its connections for it meanwhile.
+/// As a pause, but masters may close its connections meanwhile.
 void sleep(universe& all, chance& draws)
 {
     if (const auto one = any_process(all, draws, fault_number::client_sleep))
@@ -152,7 +153,7 @@ void drop(universe& all, chance& draws)
     }
 }
 
-/// A name leads to a server that has another name as well: two votes, if nobody looks.
+/// A name leads to a server that has another name as well: two votes, unless that is detected.
 void share_a_server(universe& all, chance& draws)
 {
     const std::size_t masters = all.masters().size();
@@ -209,8 +210,8 @@ std::vector<fault> process_faults()
         {fault_number::cancellation, "cancellation", "an operation is cancelled", keeps, cancel},
         {fault_number::shutdown, "shutdown", "a manager is shut down in the middle, and another one made",
          keeps, shut_down},
-        {fault_number::manager_dropped, "manager dropped",
-         "a manager goes in the middle, and another one is made", keeps, drop},
+        {fault_number::manager_dropped, "manager dropped", "a manager is destroyed, and another one made",
+         keeps, drop},
         {fault_number::same_server, "same server", "for a client two names lead to one master", keeps,
          share_a_server},
         {fault_number::client_drift, "client drift", "a client's clock goes faster or slower, as it may",

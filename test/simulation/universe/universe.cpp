@@ -64,7 +64,7 @@ universe::universe(const plan& drawn, trace& told)
         one.network = calm();
         one.password = plan_.locked_up ? onlooker::password : "";
         one.knows_hello = !plan_.old_masters;
-        // An offset of its own, and some go as fast or slow as they may.
+        // Each has another offset, and some drift as much as allowed.
         one.clock_of_its_own().jump(world_->now(), births_.between(0s, 1000s));
         const auto rate = static_cast<std::int64_t>(births_.one_in(2) ? births_.below(bound + 1) : bound);
         one.clock_of_its_own().set_rate(world_->now(), births_.one_in(2) ? rate : -rate);
@@ -97,7 +97,7 @@ latency universe::calm() const
     return network;
 }
 
-/// Near enough for everybody: a master may take half of the node timeout.
+/// A network in which a master answers within half of the node timeout.
 latency universe::near() const
 {
     const auto shortest = *std::min_element(plan_.ttls.begin(), plan_.ttls.end());

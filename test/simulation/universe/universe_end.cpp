@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The course of a universe, and its end: what is mended, what must be paid, had and gone by then.
+// The course of a run, and its end: the faults end, outstanding keys are released, and every resource can be acquired.
 #include "universe.hpp"
 
 #include <fmt/format.h>
@@ -65,13 +65,13 @@ void universe::mend_everything()
     }
 }
 
-/// How long a body goes on at most that doesn't listen, and then needs more time to stop than it was promised.
+/// The longest time that a body runs if it ignores its cancellation, or needs longer than the margin to stop.
 clock::duration universe::longest_body() const
 {
     return 3 * plan_.does.work + 3 * margin_of(plan_.longest_ttl());
 }
 
-/// What is owed is paid: dead connections are noticed and made anew, and what was refused is asked for again.
+/// Waits until outstanding keys are released: dead connections are detected and replaced, refused releases repeated.
 void universe::settle()
 {
     const clock::duration notices = plan_.ping_interval + plan_.dead_after + 1ms;
@@ -117,7 +117,7 @@ void universe::close(std::vector<std::shared_ptr<process>> these)
     }
 }
 
-/// Somebody new wants every resource, now that nothing fails any more. What stands in the way for how long: a key that
+/// A new client acquires every resource after the faults have ended. It may have to wait for: a key that
 /// was set, or arrived, just then, on the slowest clock; a body that can't be cancelled; the delay between two rounds
 /// and before a connection; and a second for everything else. That holds in a network that is fast enough for the node
 /// timeout: chance alone could keep a quorum from answering in time for much longer, in one that isn't.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Somebody who takes resources and gives them back.
+// A user of the library.
 #include "worker.hpp"
 
 #include "process.hpp"
