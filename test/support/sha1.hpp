@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// SHA-1, as SCRIPT LOAD answers it.
+// SHA-1, as in the reply to SCRIPT LOAD.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace redlock::test
 {
 
-/// The SHA-1 of these bytes, as 40 small hexadecimal digits.
+/// Returns the SHA-1 of these bytes as 40 lower-case hexadecimal digits.
 std::string sha1_hex(std::string_view bytes);
 
 } // namespace redlock::test
