@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string_view>
@@ -31,6 +32,41 @@ constexpr std::chrono::seconds signal_limit{20};
 constexpr int first_inherited = 3;
 constexpr int most_descriptors_by_hand = 65536;
 
+/// Returns the reading and the writing end.
+std::pair<unique_fd, unique_fd> make_pipe()
+{
+    int ends[2] = {-1, -1};
+    if (::pipe2(ends, O_CLOEXEC) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "pipe2"};
+    }
+    return {unique_fd{ends[0]}, unique_fd{ends[1]}};
+}
+
+/// Forks. The child is killed when the calling thread ends.
+pid_t fork_child()
+{
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child < 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "fork"};
+    }
+    if (child == 0 && (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent))
+    {
+        ::_exit(1);
+    }
+    return child;
+}
+
+/// Noexcept, so that an exception ends the child with its message instead of unwinding the parent's frames.
+[[noreturn]] void report_result(const std::function<std::string()>& run, int to) noexcept
+{
+    const std::string text = run();
+    const bool written = ::write(to, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    ::_exit(written ? 0 : 1);
+}
+
 /// Makes exec close everything but the standard streams. A test's sockets must not live on in a server: a
 /// connection is only reset or closed when its last descriptor is.
 void close_the_rest_at_exec()
@@ -45,16 +81,10 @@ void close_the_rest_at_exec()
     }
 }
 
-/// The child's way from fork to exec. Only calls that are allowed between the two in a process that has
-/// several threads. `conversation` is -1 for none. The number of the error goes up the pipe; exec closes it.
-[[noreturn]] void
-become(char* const* arguments, const char* output, int conversation, int error_pipe, pid_t parent)
+/// Executes a program in the child of a fork. Makes only calls that are async-signal-safe, because the parent may have
+/// several threads. `conversation` is -1 for none. An error number is written to the pipe, which a successful exec closes.
+[[noreturn]] void become(char* const* arguments, const char* output, int conversation, int error_pipe)
 {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent)
-    {
-        ::_exit(1);
-    }
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -104,6 +134,17 @@ std::string find_program(const std::string& program)
     return {};
 }
 
+std::string read_to_end(const unique_fd& from)
+{
+    std::string text;
+    char bytes[512];
+    for (ssize_t count = 0; (count = ::read(from.get(), bytes, sizeof bytes)) > 0;)
+    {
+        text.append(bytes, static_cast<std::size_t>(count));
+    }
+    return text;
+}
+
 child_process::child_process(const std::vector<std::string>& arguments, const std::string& output)
 {
     start(arguments, output, -1);
@@ -120,6 +161,18 @@ child_process::child_process(
     conversation = unique_fd{ends[0]};
     const unique_fd other_end{ends[1]};
     start(arguments, output, other_end.get());
+}
+
+child_process::child_process(const std::function<std::string()>& run, unique_fd& result)
+{
+    auto [reading, writing] = make_pipe();
+    std::fflush(nullptr); // Otherwise both processes would write what is buffered.
+    pid_ = fork_child();
+    if (pid_ == 0)
+    {
+        report_result(run, writing.get());
+    }
+    result = std::move(reading);
 }
 
 void child_process::start(
@@ -139,22 +192,11 @@ void child_process::start(
     }
     pointers.push_back(nullptr);
 
-    int ends[2] = {-1, -1};
-    if (::pipe2(ends, O_CLOEXEC) != 0)
-    {
-        throw std::system_error{errno, std::generic_category(), "pipe2"};
-    }
-    const unique_fd reading{ends[0]};
-    unique_fd writing{ends[1]};
-    const pid_t parent = ::getpid();
-    pid_ = ::fork();
+    auto [reading, writing] = make_pipe();
+    pid_ = fork_child();
     if (pid_ == 0)
     {
-        become(pointers.data(), output.c_str(), conversation, writing.get(), parent);
-    }
-    if (pid_ < 0)
-    {
-        throw std::system_error{errno, std::generic_category(), "fork"};
+        become(pointers.data(), output.c_str(), conversation, writing.get());
     }
     writing.reset();
     int error = 0;

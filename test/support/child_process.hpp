@@ -5,6 +5,7 @@
 #include "loopback.hpp"
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace redlock::test
 
 /// Where `program` is found on PATH; empty when it isn't.
 std::string find_program(const std::string& program);
+
+/// Reads a pipe until all its writers have closed it.
+std::string read_to_end(const unique_fd& from);
 
 /// Owns one child process. Only children that are not reaped yet are ever signalled, so no stranger that got
 /// the same process id can be hit.
@@ -31,6 +35,8 @@ class child_process
     /// only what it says on standard error goes to the file.
     child_process(
         const std::vector<std::string>& arguments, const std::string& output, unique_fd& conversation);
+    /// Forks this process: the child calls `run`, writes the returned text to `result` and exits.
+    child_process(const std::function<std::string()>& run, unique_fd& result);
     child_process(child_process&& other) noexcept;
     child_process& operator=(child_process&& other) noexcept;
     /// Kills the child, also when it is stopped, and reaps it.

@@ -2,6 +2,7 @@
 // The real clock and the real source of random numbers: which clock is read, and that no two processes draw the same
 // numbers.
 #include "env/asio_environment.hpp"
+#include "support/child_process.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -11,7 +12,6 @@
 #include <array>
 #include <cerrno>
 #include <cstddef>
-#include <cstdio>
 #include <ctime>
 #include <limits>
 #include <set>
@@ -20,7 +20,6 @@
 #include <string>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
 
@@ -71,39 +70,25 @@ std::chrono::nanoseconds boot_time()
     return std::chrono::seconds{value.tv_sec} + std::chrono::nanoseconds{value.tv_nsec};
 }
 
-/// Returns the bytes that `random` yields in a forked child.
-bytes drawn_in_child(const env::environment& outside)
+/// Returns random bytes that this process draws.
+std::string draw(const env::environment& outside)
 {
-    std::array<int, 2> ends{};
-    if (::pipe(ends.data()) != 0)
-    {
-        throw std::runtime_error{"there is no pipe"};
-    }
-    // The child would write buffered output a second time.
-    std::fflush(nullptr);
-    const pid_t child = ::fork();
-    if (child == 0)
-    {
-        bytes drawn{};
-        outside.random(drawn);
-        const bool written =
-            ::write(ends[1], drawn.data(), drawn.size()) == static_cast<ssize_t>(drawn.size());
-        ::_exit(written ? 0 : 1);
-    }
-    ::close(ends[1]);
-    bytes result{};
-    const ssize_t got = ::read(ends[0], result.data(), result.size());
-    ::close(ends[0]);
-    int status = -1;
-    if (child > 0)
-    {
-        ::waitpid(child, &status, 0);
-    }
-    if (status != 0 || got != static_cast<ssize_t>(result.size()))
+    bytes drawn{};
+    outside.random(drawn);
+    return {reinterpret_cast<const char*>(drawn.data()), drawn.size()};
+}
+
+/// Returns random bytes that a forked child draws.
+std::string drawn_in_child(const env::environment& outside)
+{
+    unique_fd result;
+    const child_process child{[&outside] { return draw(outside); }, result};
+    std::string drawn = read_to_end(result);
+    if (drawn.size() != bytes{}.size())
     {
         throw std::runtime_error{"the child didn't draw"};
     }
-    return result;
+    return drawn;
 }
 
 } // namespace
@@ -174,14 +159,10 @@ TEST_CASE("no two draws are equal")
 TEST_CASE("parent and children draw different numbers after a fork", "[scenario-54]")
 {
     const env::asio_environment outside;
-    // Drawn before the forks, so that a generator inside the process would have been seeded by now.
-    bytes before{};
-    outside.random(before);
-    std::set<bytes> different{
-        before, drawn_in_child(outside), drawn_in_child(outside), drawn_in_child(outside)};
-    bytes after{};
-    outside.random(after);
-    different.insert(after);
+    // Drawn before the forks, so that a generator inside of the process would have its state already.
+    std::set<std::string> different{draw(outside)};
+    different.insert({drawn_in_child(outside), drawn_in_child(outside), drawn_in_child(outside)});
+    different.insert(draw(outside));
     CHECK(different.size() == 5);
 }
 

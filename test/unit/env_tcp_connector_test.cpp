@@ -5,6 +5,7 @@
 #include "env/scheduler.hpp"
 #include "env/tcp_connector.hpp"
 
+#include "support/child_process.hpp"
 #include "support/loopback.hpp"
 
 #include <boost/asio/error.hpp>
@@ -25,7 +26,6 @@
 #include <set>
 #include <string>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -459,19 +459,16 @@ TEST_CASE("a forked process repeats a lookup that hangs in its parent", "[resolv
     attempt in_parent{hung.name(), good.port};
     in_parent.begin_with_name(60s);
     hung.wait_for_call();
-    const pid_t child = ::fork();
-    REQUIRE(child >= 0);
-    if (child == 0)
+    const auto connect_in_child = [&]
     {
         hung.release();
         attempt in_child{hung.name(), good.port};
         in_child.begin_with_name(60s);
-        const bool connected = in_child.ends() && !in_child.result();
-        ::_exit(connected ? 0 : 1);
-    }
-    int status = -1;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK(status == 0);
+        return std::string{in_child.ends() && !in_child.result() ? "connected" : "failed"};
+    };
+    unique_fd result;
+    const child_process child{connect_in_child, result};
+    CHECK(read_to_end(result) == "connected");
     CHECK_FALSE(in_parent.ended());
     hung.release();
     CHECK_FALSE(in_parent.result());

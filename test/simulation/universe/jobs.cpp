@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// Many seeds in several processes at once.
+// Runs seeds in several processes.
 #include "jobs.hpp"
 
-#include <sys/wait.h>
-#include <unistd.h>
+#include "support/child_process.hpp"
+
+#include <poll.h>
 
 #include <algorithm>
-#include <csignal>
-#include <cstdio>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -21,11 +20,11 @@ namespace
 
 struct job
 {
-    pid_t id;
-    int reads;
+    child_process process;
+    unique_fd result;
 };
 
-/// The result of a job as one line: totals, or a violation.
+/// The result of a job as one line: its totals, or a violation.
 std::string told(const std::optional<found_violation>& found, const totals& all)
 {
     std::ostringstream line;
@@ -62,37 +61,33 @@ found_violation read_violation(std::istringstream& line)
 
 job start(std::uint64_t first, std::uint64_t last, std::size_t step)
 {
-    int ends[2];
-    if (::pipe(ends) != 0)
-    {
-        throw std::runtime_error{"no pipe for a job"};
-    }
-    const pid_t id = ::fork();
-    if (id < 0)
-    {
-        throw std::runtime_error{"no process for a job"};
-    }
-    if (id == 0)
+    const auto run = [=]
     {
         totals all;
         const auto found = run_seeds(first, last, step, all);
-        const std::string line = told(found, all);
-        const bool written = ::write(ends[1], line.data(), line.size()) == static_cast<ssize_t>(line.size());
-        ::_exit(written ? 0 : 1);
-    }
-    ::close(ends[1]);
-    return {id, ends[0]};
+        return told(found, all);
+    };
+    job started;
+    started.process = child_process{run, started.result};
+    return started;
 }
 
-std::string read_all(int from)
+/// Waits for the end of any of these jobs, and removes it.
+std::string next_result(std::vector<job>& running)
 {
-    std::string text;
-    char some[512];
-    for (ssize_t bytes = 0; (bytes = ::read(from, some, sizeof some)) > 0;)
+    std::vector<pollfd> results;
+    for (const job& each : running)
     {
-        text.append(some, static_cast<std::size_t>(bytes));
+        results.push_back({each.result.get(), POLLIN, 0});
     }
-    ::close(from);
+    while (::poll(results.data(), results.size(), -1) < 1)
+    {
+    }
+    const auto ready =
+        std::find_if(results.begin(), results.end(), [](const pollfd& each) { return each.revents != 0; });
+    const auto ended = running.begin() + (ready - results.begin());
+    std::string text = read_to_end(ended->result);
+    running.erase(ended);
     return text;
 }
 
@@ -101,54 +96,28 @@ std::string read_all(int from)
 std::optional<found_violation>
 run_in_jobs(std::uint64_t first, std::uint64_t last, std::size_t jobs, totals& all)
 {
-    std::fflush(stdout);
+    // Jobs that still run when this function returns or throws are killed.
     std::vector<job> running;
     for (std::size_t each = 0; each < jobs && first + each <= last; ++each)
     {
         running.push_back(start(first + each, last, jobs));
     }
-    std::optional<found_violation> found;
-    bool crashed = false;
     while (!running.empty())
     {
-        int status = 0;
-        const pid_t ended = ::wait(&status);
-        const auto which = std::find_if(
-            running.begin(), running.end(), [ended](const job& each) { return each.id == ended; });
-        if (which == running.end())
-        {
-            continue;
-        }
-        std::istringstream line{read_all(which->reads)};
-        running.erase(which);
+        std::istringstream line{next_result(running)};
         std::string kind;
         line >> kind;
-        const bool stops_all = kind != "fine" && !found && !crashed;
-        if (kind == "fine")
+        if (kind == "violation")
         {
-            add(all, line);
+            return read_violation(line);
         }
-        else if (stops_all && kind == "violation")
+        if (kind != "fine")
         {
-            found = read_violation(line);
+            throw std::runtime_error{"a job crashed"};
         }
-        else if (stops_all)
-        {
-            crashed = true;
-        }
-        for (const job& each : running)
-        {
-            if (stops_all)
-            {
-                ::kill(each.id, SIGKILL);
-            }
-        }
+        add(all, line);
     }
-    if (crashed)
-    {
-        throw std::runtime_error{"a job crashed"};
-    }
-    return found;
+    return std::nullopt;
 }
 
 } // namespace redlock::test

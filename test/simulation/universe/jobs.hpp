@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Many seeds in several processes at once.
+// Runs seeds in several processes.
 #pragma once
 
 #include "search.hpp"
@@ -11,8 +11,8 @@
 namespace redlock::test
 {
 
-/// Runs every `jobs`-th seed in each of `jobs` processes. The first violation stops all of them.
-/// Throws `std::runtime_error` if a process crashes.
+/// Runs every `jobs`-th seed in each of `jobs` processes. The first violation ends all of them. Throws
+/// `std::runtime_error` if a process crashes; its own message is on stderr.
 std::optional<found_violation>
 run_in_jobs(std::uint64_t first, std::uint64_t last, std::size_t jobs, totals& all);
 
