@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-// simulate: runs seeds, tells what happened in one, or looks for the shortest way to a violation.
+// simulate: runs seeds, prints the events of one, or reduces the faults of one to those that a violation needs.
 #include "faults.hpp"
 #include "jobs.hpp"
 #include "plan.hpp"
 #include "search.hpp"
 #include "universe.hpp"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <exception>
 #include <optional>
 #include <string>
@@ -23,17 +23,8 @@ namespace redlock::test
 namespace
 {
 
-constexpr const char* usage =
-    R"(usage: simulate --seeds A..B [--jobs N]
-                                   runs these seeds, in N processes, and stops with the first violation
-       simulate --seed X --trace   tells everything that happens in one seed
-       simulate --seed X --minimise
-                                   leaves out as many faults as possible, and tells what is left
-       simulate --faults           lists the kinds of faults
-Ends with 0, with 1 after a violation, with 2 if it fails itself, with 64 for arguments that can't be used.
-)";
-
-constexpr std::uint64_t most_jobs = 256;
+constexpr int usage_error = 64;
+constexpr std::size_t max_jobs = 256;
 
 struct request
 {
@@ -43,6 +34,7 @@ struct request
     bool many = false;
     bool traces = false;
     bool minimises = false;
+    bool lists_faults = false;
 };
 
 std::optional<std::uint64_t> number_in(std::string_view text)
@@ -52,94 +44,45 @@ std::optional<std::uint64_t> number_in(std::string_view text)
     return error == std::errc{} && end == text.data() + text.size() ? std::optional{value} : std::nullopt;
 }
 
-std::optional<request> read(int count, char** words)
+void read_range(const std::string& text, request& asked)
 {
-    request asked;
-    bool has_seed = false;
-    for (int at = 1; at < count; ++at)
+    const std::size_t dots = text.find("..");
+    const auto first = number_in(std::string_view{text}.substr(0, dots));
+    const auto last = dots == std::string::npos ? first : number_in(std::string_view{text}.substr(dots + 2));
+    if (!first || !last || *last < *first)
     {
-        const std::string_view word = words[at];
-        const std::string_view next = at + 1 < count ? words[at + 1] : "";
-        if (word == "--seeds")
-        {
-            const std::size_t dots = next.find("..");
-            const auto first = number_in(next.substr(0, dots));
-            const auto last = dots == std::string_view::npos ? first : number_in(next.substr(dots + 2));
-            if (!first || !last || *last < *first)
-            {
-                return {};
-            }
-            asked.first = *first;
-            asked.last = *last;
-            has_seed = asked.many = true;
-            ++at;
-        }
-        else if (word == "--jobs")
-        {
-            const auto jobs = number_in(next);
-            if (!jobs || *jobs < 1 || *jobs > most_jobs)
-            {
-                return {};
-            }
-            asked.jobs = *jobs;
-            ++at;
-        }
-        else if (word == "--seed")
-        {
-            const auto seed = number_in(next);
-            if (!seed)
-            {
-                return {};
-            }
-            asked.first = asked.last = *seed;
-            has_seed = true;
-            ++at;
-        }
-        else if (word == "--trace")
-        {
-            asked.traces = true;
-        }
-        else if (word == "--minimise")
-        {
-            asked.minimises = true;
-        }
-        else
-        {
-            return {};
-        }
+        throw CLI::ValidationError{
+            "--seeds", fmt::format("'{}' is not a range of seeds, such as 1..1000", text)};
     }
-    return has_seed ? std::optional{asked} : std::nullopt;
+    asked.first = *first;
+    asked.last = *last;
+    asked.many = true;
 }
 
-int tell(std::uint64_t seed, const violation& found)
+void add_options(CLI::App& app, request& asked)
+{
+    CLI::Option_group* const modes = app.add_option_group("Mode", "Exactly one of these is required");
+    modes->require_option(1);
+    modes
+        ->add_option_function<std::string>(
+            "--seeds", [&asked](const std::string& text) { read_range(text, asked); },
+            "Run these seeds until the first violation")
+        ->type_name("FIRST..LAST");
+    CLI::Option* const seed = modes->add_option("--seed", asked.first, "Run one seed")->type_name("SEED");
+    modes->add_flag("--faults", asked.lists_faults, "List the kinds of faults");
+    app.add_option("--jobs", asked.jobs, "The number of processes that run --seeds")
+        ->check(CLI::Range(std::size_t{1}, max_jobs));
+    app.add_flag("--trace", asked.traces, "Print every event of --seed")->needs(seed);
+    app.add_flag(
+           "--minimise", asked.minimises,
+           "Print the fewest faults with which --seed still violates the check")
+        ->needs(seed);
+}
+
+int report(std::uint64_t seed, const violation& found)
 {
     fmt::print("seed {} violates {}: {}\n", seed, found.check, found.words);
     return 1;
-}
-
-int run(const request& asked)
-{
-    if (asked.minimises)
-    {
-        return minimise(asked.first);
-    }
-    if (!asked.many)
-    {
-        const outcome_of_run one = run_seed(draw_plan(asked.first), asked.traces ? stdout : nullptr);
-        fmt::print("seed {}: trace {:016x}\n", asked.first, one.hash);
-        return one.found ? tell(asked.first, *one.found) : 0;
-    }
-    totals all;
-    const auto began = std::chrono::steady_clock::now();
-    const auto found = asked.jobs > 1 ? run_in_jobs(asked.first, asked.last, asked.jobs, all)
-                                      : run_seeds(asked.first, asked.last, 1, all);
-    if (found)
-    {
-        return tell(found->seed, found->what);
-    }
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    fmt::print("{}\n{:.0f} seeds a second\n", all.in_words(), static_cast<double>(all.seeds) / took.count());
-    return 0;
 }
 
 int list_faults()
@@ -153,6 +96,35 @@ int list_faults()
     return 0;
 }
 
+int run(const request& asked)
+{
+    if (asked.lists_faults)
+    {
+        return list_faults();
+    }
+    if (asked.minimises)
+    {
+        return minimise(asked.first);
+    }
+    if (!asked.many)
+    {
+        const outcome_of_run one = run_seed(draw_plan(asked.first), asked.traces ? stdout : nullptr);
+        fmt::print("seed {}: trace {:016x}\n", asked.first, one.hash);
+        return one.found ? report(asked.first, *one.found) : 0;
+    }
+    totals all;
+    const auto began = std::chrono::steady_clock::now();
+    const auto found = asked.jobs > 1 ? run_in_jobs(asked.first, asked.last, asked.jobs, all)
+                                      : run_seeds(asked.first, asked.last, 1, all);
+    if (found)
+    {
+        return report(found->seed, found->what);
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    fmt::print("{}\n{:.0f} seeds a second\n", all.in_words(), static_cast<double>(all.seeds) / took.count());
+    return 0;
+}
+
 } // namespace
 
 } // namespace redlock::test
@@ -160,19 +132,20 @@ int list_faults()
 int main(int count, char** words)
 {
     using namespace redlock::test;
-    if (count == 2 && std::strcmp(words[1], "--faults") == 0)
-    {
-        return list_faults();
-    }
-    const auto asked = read(count, words);
-    if (!asked)
-    {
-        std::fputs(usage, stderr);
-        return 64;
-    }
+    request asked;
+    CLI::App app{
+        "Runs lock managers against simulated masters in virtual time, with faults drawn from a seed.",
+        "simulate"};
+    app.footer("Exit codes: 0 success, 1 violation, 2 internal error, 64 usage error.");
+    add_options(app, asked);
     try
     {
-        return run(*asked);
+        app.parse(count, words);
+        return run(asked);
+    }
+    catch (const CLI::ParseError& error)
+    {
+        return app.exit(error) == 0 ? 0 : usage_error;
     }
     catch (const std::exception& failed)
     {
