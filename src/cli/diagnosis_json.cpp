@@ -4,10 +4,12 @@
 
 #include "cli/json.hpp"
 
-#include <fmt/format.h>
+#include <boost/json/array.hpp>
 
 #include <chrono>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace redlock::cli
 {
@@ -15,63 +17,75 @@ namespace redlock::cli
 namespace
 {
 
-std::string setting(const std::optional<std::string>& value)
+namespace json = boost::json;
+
+json::value setting(const std::optional<std::string>& value)
 {
-    return value ? json_string(*value) : std::string{"null"};
+    return value ? json_string(*value) : nullptr;
 }
 
-std::string microseconds(std::chrono::nanoseconds value)
+/// Whole numbers, because Boost.JSON writes all others with an exponent.
+json::value microseconds(std::chrono::nanoseconds value)
 {
-    return value.count() == 0
-               ? std::string{"null"}
-               : fmt::format("{:.1f}", std::chrono::duration<double, std::micro>{value}.count());
+    return value.count() == 0 ? json::value(nullptr)
+                              : std::chrono::ceil<std::chrono::microseconds>(value).count();
 }
 
-/// How long a step of the probe took; null if it wasn't tried or failed.
-std::string microseconds(const std::optional<probe>& made, probe_step step)
+/// The duration of a step of the probe; null if it wasn't tried or failed.
+json::value microseconds(const std::optional<probe>& made, probe_step step)
 {
-    return made && made->at(step).took ? microseconds(*made->at(step).took) : std::string{"null"};
+    return made && made->at(step).took ? microseconds(*made->at(step).took) : nullptr;
 }
 
-std::string json_of(const finding& one)
+json::object json_of(const finding& one)
 {
-    return fmt::format(
-        R"({{"level":{},"kind":{},"what":{},"meaning":{},"advice":{}}})", json_string(to_string(one.level)),
-        json_string(one.kind), json_string(one.seen()), json_string(one.meaning), json_string(one.advice));
+    return {
+        {"level", json_string(to_string(one.level))},
+        {"kind", json_string(one.kind)},
+        {"what", json_string(one.seen())},
+        {"meaning", json_string(one.meaning)},
+        {"advice", json_string(one.advice)}};
 }
 
-std::string json_of(const master_diagnosis& one)
+json::object json_of(const master_diagnosis& one)
 {
-    std::string findings;
+    json::array findings;
     for (const finding& each : one.findings)
     {
-        findings += (findings.empty() ? "" : ",") + json_of(each);
+        findings.push_back(json_of(each));
     }
     const master_examination& examined = one.facts.examined;
-    return fmt::format(
-        R"({{"master":{},"verdict":{},"server":{},"run_id":{},"fastest_round_trip_us":{},"median_round_trip_us":{},)"
-        R"("acquire_us":{},"extend_us":{},"release_us":{},)"
-        R"("appendonly":{},"appendfsync":{},"save":{},"findings":[{}]}})",
-        json_string(examined.name), json_string(to_string(one.result)), json_string_or_null(examined.server),
-        json_string_or_null(examined.run_id), microseconds(examined.fastest_round_trip),
-        microseconds(examined.median_round_trip), microseconds(one.facts.probed, probe_step::acquire),
-        microseconds(one.facts.probed, probe_step::extend),
-        microseconds(one.facts.probed, probe_step::release), setting(examined.appendonly),
-        setting(examined.appendfsync), setting(examined.save), findings);
+    return {
+        {"master", json_string(examined.name)},
+        {"verdict", json_string(to_string(one.result))},
+        {"server", json_string_or_null(examined.server)},
+        {"run_id", json_string_or_null(examined.run_id)},
+        {"fastest_round_trip_us", microseconds(examined.fastest_round_trip)},
+        {"median_round_trip_us", microseconds(examined.median_round_trip)},
+        {"acquire_us", microseconds(one.facts.probed, probe_step::acquire)},
+        {"extend_us", microseconds(one.facts.probed, probe_step::extend)},
+        {"release_us", microseconds(one.facts.probed, probe_step::release)},
+        {"appendonly", setting(examined.appendonly)},
+        {"appendfsync", setting(examined.appendfsync)},
+        {"save", setting(examined.save)},
+        {"findings", std::move(findings)}};
 }
 
 } // namespace
 
-std::string json_of(const diagnosis& all)
+json::object json_of(const diagnosis& all)
 {
-    std::string masters;
+    json::array masters;
     for (const master_diagnosis& each : all.masters)
     {
-        masters += (masters.empty() ? "" : ",") + json_of(each);
+        masters.push_back(json_of(each));
     }
-    return fmt::format(
-        R"({{"verdict":{},"usable":{},"quorum":{},"may_fail":{},"masters":[{}]}})",
-        json_string(to_string(all.result)), all.usable, all.quorum, all.may_fail(), masters);
+    return {
+        {"verdict", json_string(to_string(all.result))},
+        {"usable", all.usable},
+        {"quorum", all.quorum},
+        {"may_fail", all.may_fail()},
+        {"masters", std::move(masters)}};
 }
 
 } // namespace redlock::cli

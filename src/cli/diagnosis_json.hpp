@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
-// A diagnosis for a program.
+// A diagnosis as JSON.
 #pragma once
 
 #include "cli/diagnosis.hpp"
 
-#include <string>
+#include <boost/json/object.hpp>
 
 namespace redlock::cli
 {
 
-/// One object, without a line's end. Its keys are in docs/command.md, and stay.
-std::string json_of(const diagnosis& all);
+/// Returns the object that docs/command.md describes. Its keys are stable.
+boost::json::object json_of(const diagnosis& all);
 
 } // namespace redlock::cli

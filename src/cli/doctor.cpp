@@ -17,6 +17,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
+#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include <csignal>
@@ -122,7 +123,7 @@ void doctor(const doctor_arguments& asked)
     }
     io.run();
     const diagnosis all = diagnose(masters);
-    fmt::print("{}", asked.json ? json_of(all) + '\n' : text_of(all));
+    fmt::print("{}", asked.json ? boost::json::serialize(json_of(all)) + '\n' : text_of(all));
     leave_with_output(exit_code_of(all.result));
 }
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSL-1.0
-// Strings as JSON has them.
+// Strings as JSON values.
 #pragma once
 
-#include <string>
+#include <boost/json/value.hpp>
+
 #include <string_view>
 
 namespace redlock::cli
 {
 
-/// In double quotes and escaped. Valid JSON whatever the bytes are: what isn't UTF-8 becomes U+FFFD.
-std::string json_string(std::string_view bytes);
-/// The same, but null if it is empty.
-std::string json_string_or_null(std::string_view bytes);
+/// Returns a JSON string. Each byte that isn't UTF-8 is replaced by U+FFFD.
+boost::json::value json_string(std::string_view bytes);
+/// Returns a JSON string, or null if `bytes` is empty.
+boost::json::value json_string_or_null(std::string_view bytes);
 
 } // namespace redlock::cli

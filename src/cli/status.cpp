@@ -11,6 +11,9 @@
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/io_context.hpp>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,6 +32,7 @@ namespace
 {
 
 namespace asio = boost::asio;
+namespace json = boost::json;
 using std::chrono::milliseconds;
 
 /// Returns how long at least a quorum has this owner's key, by the masters' own clocks: the quorum-th longest time.
@@ -111,40 +115,42 @@ void write_text(const inspection& found, std::string_view resource)
     fmt::print("{}\n", verdict(found, resource));
 }
 
-std::string json_or_null(const std::optional<milliseconds>& value)
+json::value json_or_null(const std::optional<milliseconds>& value)
 {
-    return value ? std::to_string(value->count()) : std::string{"null"};
+    return value ? json::value(value->count()) : nullptr;
 }
 
-std::string json_of(const inspection& found, std::size_t index)
+json::object json_of(const inspection& found, std::size_t index)
 {
     const master_inspection& master = found.masters()[index];
-    return fmt::format(
-        R"({{"master":{},"answered":{},"has_key":{},"owner_id":{},"expires_in_ms":{},"error":{},"detail":{}}})",
-        json_string(found.name(index)), !master.reason, master.has_key,
-        json_string_or_null(master.owner_id.view()), json_or_null(master.expires_in),
-        master.reason ? json_string(in_plain_words(master.reason)) : "null",
-        json_string_or_null(master.detail.view()));
+    return {
+        {"master", json_string(found.name(index))},
+        {"answered", !master.reason},
+        {"has_key", master.has_key},
+        {"owner_id", json_string_or_null(master.owner_id.view())},
+        {"expires_in_ms", json_or_null(master.expires_in)},
+        {"error", master.reason ? json_string(in_plain_words(master.reason)) : nullptr},
+        {"detail", json_string_or_null(master.detail.view())}};
 }
 
 void write_json(const inspection& found, std::string_view resource)
 {
     const std::string_view owner = found.holder();
-    std::string masters;
+    json::array masters;
     for (std::size_t index = 0; index < found.masters().size(); ++index)
     {
-        masters += (index == 0 ? "" : ",") + json_of(found, index);
+        masters.push_back(json_of(found, index));
     }
-    fmt::print(
-        R"({{"resource":{},"held":{},"owner_id":{},"held_on":{},"held_for_ms":{},"answered":{},"quorum":{},"masters":[{}]}})"
-        "\n",
-        json_string(resource),
-        found.answered() < found.quorum() ? "null"
-        : owner.empty()                   ? "false"
-                                          : "true",
-        json_string_or_null(owner), owner.empty() ? 0 : found.count(owner),
-        json_or_null(owner.empty() ? std::nullopt : held_for(found, owner)), found.answered(), found.quorum(),
-        masters);
+    const json::object all{
+        {"resource", json_string(resource)},
+        {"held", found.answered() < found.quorum() ? nullptr : json::value(!owner.empty())},
+        {"owner_id", json_string_or_null(owner)},
+        {"held_on", owner.empty() ? 0 : found.count(owner)},
+        {"held_for_ms", json_or_null(owner.empty() ? std::nullopt : held_for(found, owner))},
+        {"answered", found.answered()},
+        {"quorum", found.quorum()},
+        {"masters", std::move(masters)}};
+    fmt::print("{}\n", json::serialize(all));
 }
 
 exit_code code_of(const inspection& found)

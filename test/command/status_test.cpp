@@ -69,7 +69,7 @@ TEST_CASE("status: --json is one valid object for any resource and owner", "[sce
     CHECK(shown.wait() == process_end{.exit_code = 1});
     const std::string text = shown.output();
     CHECK(text.starts_with(
-        "{\"resource\":\"a\\\"b\\\\c\\n\\ufffd\xc3\xa9\",\"held\":false,\"owner_id\":null,\"held_on\":0,"
+        "{\"resource\":\"a\\\"b\\\\c\\n\xef\xbf\xbd\xc3\xa9\",\"held\":false,\"owner_id\":null,\"held_on\":0,"
         "\"held_for_ms\":null,\"answered\":5,\"quorum\":3,\"masters\":[{\"master\":\"" +
         masters.any().url() +
         "\",\"answered\":true,\"has_key\":true,\"owner_id\":\"stranger\\\"\\\\\",\"expires_in_ms\":null,"
