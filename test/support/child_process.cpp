@@ -67,8 +67,8 @@ pid_t fork_child()
     ::_exit(written ? 0 : 1);
 }
 
-/// Makes exec close everything but the standard streams. A test's sockets must not live on in a server: a
-/// connection is only reset or closed when its last descriptor is.
+/// Makes exec close everything but the standard streams. A server must not inherit a test's sockets, because a
+/// connection is only closed with its last descriptor.
 void close_the_rest_at_exec()
 {
     if (::syscall(SYS_close_range, first_inherited, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
@@ -82,7 +82,7 @@ void close_the_rest_at_exec()
 }
 
 /// Executes a program in the child of a fork. Makes only calls that are async-signal-safe, because the parent may have
-/// several threads. `conversation` is -1 for none. An error number is written to the pipe, which a successful exec closes.
+/// several threads. `conversation` is -1 for none. An error number is written to the pipe; a successful exec closes it.
 [[noreturn]] void become(char* const* arguments, const char* output, int conversation, int error_pipe)
 {
     sigset_t none;
@@ -103,7 +103,7 @@ void close_the_rest_at_exec()
     ::_exit(written > 0 ? 1 : 2);
 }
 
-/// Waits on the process itself where the kernel can do that, else only for the time.
+/// Waits for the end of the process if the kernel supports that, otherwise only for the time.
 void wait_a_little(pid_t pid, std::chrono::milliseconds at_most)
 {
     const unique_fd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
@@ -231,7 +231,7 @@ bool child_process::running() const
         return false;
     }
     siginfo_t info{};
-    // WNOWAIT: the child stays to be reaped by kill(), so the answer changes nothing.
+    // WNOWAIT, because kill() reaps the child.
     return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == 0;
 }
@@ -242,10 +242,10 @@ void child_process::kill()
     {
         return;
     }
-    // Without SIGCONT before it: that would let a stopped child run what waits in its sockets.
+    // Not preceded by SIGCONT, after which a stopped child would process what its sockets have received.
     ::kill(pid_, SIGKILL);
     int status = 0;
-    // The kernel ends a killed process in bounded time, so this needs no deadline.
+    // Needs no deadline, because the kernel ends a killed process.
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR)
     {
     }
@@ -274,7 +274,7 @@ void child_process::signal_and_wait(int signal, int what_to_wait_for, const char
         }
         if (!running())
         {
-            // It may have gone on to its end before we looked.
+            // It may have continued and ended already.
             if (signal == SIGCONT)
             {
                 return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A child process that ends with the test, whatever happens to the test.
+// A child process that ends with the test, even if the test crashes.
 #pragma once
 
 #include "loopback.hpp"
@@ -14,47 +14,46 @@
 namespace redlock::test
 {
 
-/// Where `program` is found on PATH; empty when it isn't.
+/// Returns the path of `program`, searched for on PATH; empty if it isn't found.
 std::string find_program(const std::string& program);
 
 /// Reads a pipe until all its writers have closed it.
 std::string read_to_end(const unique_fd& from);
 
-/// Owns one child process. Only children that are not reaped yet are ever signalled, so no stranger that got
-/// the same process id can be hit.
+/// Owns one child process. Signals are only sent before the child is reaped, so they can't reach another process that
+/// reuses its id.
 class child_process
 {
   public:
     /// Owns no process.
     child_process() = default;
-    /// Starts `arguments[0]`, looked up on PATH, with its output appended to the file `output`. The child
-    /// inherits no descriptor but that. The kernel kills it when the thread that started it ends, so start
-    /// children from a thread that outlives them. Throws when the program can't be started.
+    /// Starts `arguments[0]`, searched for on PATH. Its output is appended to the file `output`, the only descriptor it
+    /// inherits. The kernel kills it when the thread that started it ends, so that thread must outlive it.
+    /// Throws if the program can't be started.
     child_process(const std::vector<std::string>& arguments, const std::string& output);
-    /// Likewise, but its standard input and output are the other end of `conversation`, a stream that is made here;
-    /// only what it says on standard error goes to the file.
+    /// Starts a program whose standard input and output are connected to `conversation`, a stream that is created here.
+    /// Only its standard error is written to the file.
     child_process(
         const std::vector<std::string>& arguments, const std::string& output, unique_fd& conversation);
-    /// Forks this process: the child calls `run`, writes the returned text to `result` and exits.
+    /// Forks this process: the child calls `run`, writes the returned text to the pipe `result` and exits.
     child_process(const std::function<std::string()>& run, unique_fd& result);
     child_process(child_process&& other) noexcept;
     child_process& operator=(child_process&& other) noexcept;
-    /// Kills the child, also when it is stopped, and reaps it.
+    /// Kills and reaps the child, even if it is stopped.
     ~child_process();
 
-    /// The process id, -1 when there is no child or it was reaped.
+    /// Returns the process id, or -1 if there is no child or it was reaped.
     pid_t pid() const { return pid_; }
-    /// Whether the child is there and has not ended. A stopped child is running.
+    /// True until the child has ended; a stopped child is running.
     bool running() const;
-    /// SIGKILL, and reaps the child. Nothing happens when there is none.
+    /// Sends SIGKILL and reaps the child, if there is one.
     void kill();
-    /// SIGSTOP, and waits until the child is stopped; nothing when it is already. Throws when there is no
+    /// Sends SIGSTOP and waits until the child is stopped; does nothing if it is stopped already. Throws if there is no
     /// child, or it doesn't stop in time.
     void stop();
-    /// SIGCONT, and waits until the child goes on, or has ended by then; nothing when it isn't stopped. Throws when
-    /// it doesn't go on in time.
+    /// Sends SIGCONT to a stopped child and waits until it continues or has ended. Throws if it doesn't in time.
     void resume();
-    /// Waits until the child has ended, at most this long. True when it has ended.
+    /// Waits for the end of the child. Returns false if it is still running after `at_most`.
     bool wait_for_end(std::chrono::milliseconds at_most) const;
 
   private:
