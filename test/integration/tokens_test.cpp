@@ -166,8 +166,8 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     const redlock::lease lease = own.win("r");
     redlock::report report;
     // Of the caller's own, filled as well.
-    std::future<redlock::lease> refused = own.locks().async_try_acquire(
-        "r", long_ttl, report, redlock::with_report(asio::use_future));
+    std::future<redlock::lease> refused =
+        own.locks().async_try_acquire("r", long_ttl, report, redlock::with_report(asio::use_future));
     std::string text;
     try
     {
