@@ -280,9 +280,8 @@ void oracle::expect_left(std::size_t master, const client_state& from, useless w
     link.behind_replies([this, why, weak = link.weak_from_this()] { useless_.emplace_back(weak, why); });
 }
 
-/// Whoever reads what makes no sense can't know any more which reply belongs to what. And a replica stays one for those
-/// who
-/// don't look for the master anew.
+/// After an invalid reply a client can't match replies to commands any more. A client that keeps its connection to a
+/// replica never finds the master.
 void oracle::check_left()
 {
     for (const auto& [weak, why] : useless_)
