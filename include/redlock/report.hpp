@@ -53,7 +53,7 @@ struct master_report
     redlock::vote vote = redlock::vote::pending;
     /// The time from the start of the round until the vote was known.
     std::chrono::nanoseconds elapsed{0};
-    /// The reason why there is no answer; empty for `vote::granted` and `vote::held`.
+    /// The reason why there is no answer; empty for `vote::granted` and `vote::denied`.
     error_code reason;
     /// The server's message, escaped; often empty. Never contains a password.
     short_text detail;

@@ -44,7 +44,7 @@ std::string vote_of(const report& round, const master_report& one)
     {
     case vote::granted:
         return what == operation::extend ? "extended" : "granted";
-    case vote::held:
+    case vote::denied:
         return what == operation::extend ? "the key is missing or has another owner"
                                          : "held by another client";
     case vote::pending:

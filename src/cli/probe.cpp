@@ -53,7 +53,7 @@ probe_outcome outcome_of(const report& round)
     const master_report& only = round.masters().front();
     result.reason = only.reason;
     result.detail = only.detail.view();
-    result.key_gone = !only.reason && (only.vote == vote::held || round.already_gone());
+    result.key_gone = !only.reason && (only.vote == vote::denied || round.already_gone());
     if (result.succeeded())
     {
         result.took = only.elapsed;

@@ -15,8 +15,8 @@ std::string_view to_string(vote value) noexcept
         return "pending";
     case vote::granted:
         return "granted";
-    case vote::held:
-        return "held";
+    case vote::denied:
+        return "denied";
     case vote::timed_out:
         return "timed out";
     case vote::failed:
@@ -72,7 +72,7 @@ verdict ballot::outcome() const noexcept
 
 refusal ballot::why_lost() const noexcept
 {
-    const std::size_t answered = count(vote::granted) + count(vote::held);
+    const std::size_t answered = count(vote::granted) + count(vote::denied);
     if (answered >= quorum())
     {
         return refusal::held;
@@ -82,7 +82,7 @@ refusal ballot::why_lost() const noexcept
 
 bool ballot::disowned() const noexcept
 {
-    return masters_ - count(vote::held) < quorum();
+    return masters_ - count(vote::denied) < quorum();
 }
 
 } // namespace redlock::core

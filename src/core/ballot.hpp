@@ -23,7 +23,7 @@ enum class refusal : std::uint8_t
 {
     unknown,  // The pending votes decide between the other two.
     held,     // A quorum answered, but too few granted: another client holds or acquires the resource.
-    no_quorum // Fewer than a quorum answer granted or held, whatever the pending votes are.
+    no_quorum // Fewer than a quorum answer granted or denied, whatever the pending votes are.
 };
 
 /// The votes of one round over N masters. The quorum is a majority of all N masters, including unreachable ones.

@@ -278,8 +278,8 @@ class acquisition
         }
         const std::optional<std::size_t> leader = service_.leader_of(*held_);
         const vote said = leader ? votes_->ballot().of(*leader) : vote::unsent;
-        const bool overruled = votes_->ballot().count(vote::held) >= votes_->ballot().quorum();
-        return !began_by_turn_ && (said == vote::held || (said == vote::granted && !overruled));
+        const bool overruled = votes_->ballot().count(vote::denied) >= votes_->ballot().quorum();
+        return !began_by_turn_ && (said == vote::denied || (said == vote::granted && !overruled));
     }
 
     /// Returns the time at which all masters are asked again even without a slot, because the queue master may be

@@ -41,15 +41,17 @@ std::string_view escape(unsigned char byte, std::array<char, 4>& room) noexcept
     return {room.data(), room.size()};
 }
 
-/// The words for granted and held, which depend on the operation.
+/// The words for granted and denied, which depend on the operation.
 std::string_view word_of(operation what, vote value) noexcept
 {
     switch (what)
     {
     case operation::extend:
-        return value == vote::granted ? "extended" : value == vote::held ? "not ours" : to_string(value);
+        return value == vote::granted ? "extended" : value == vote::denied ? "not ours" : to_string(value);
     case operation::release:
-        return value == vote::granted ? "released" : value == vote::held ? "already gone" : to_string(value);
+        return value == vote::granted  ? "released"
+               : value == vote::denied ? "already gone"
+                                       : to_string(value);
     case operation::acquire:
         break;
     }
@@ -189,7 +191,7 @@ std::size_t report::count(vote value) const noexcept
 
 bool report::already_gone() const noexcept
 {
-    return operation == redlock::operation::release && count(vote::held) >= quorum();
+    return operation == redlock::operation::release && count(vote::denied) >= quorum();
 }
 
 std::string report::to_string() const
@@ -202,7 +204,7 @@ std::string report::to_string() const
     auto out = std::back_inserter(text);
     fmt::format_to(
         out, ": {} {}, {} {} of {}; {} needed; node timeout {} ms; round {} took {}", count(vote::granted),
-        word_of(operation, vote::granted), count(vote::held), word_of(operation, vote::held), count_,
+        word_of(operation, vote::granted), count(vote::denied), word_of(operation, vote::denied), count_,
         quorum(), node_timeout.count(), rounds, in_ms(elapsed));
     if (validity > std::chrono::nanoseconds::zero())
     {

@@ -57,12 +57,12 @@ void round::await_turn(bool in_line)
 
 bool round::confirmed() const noexcept
 {
-    return ballot_.count(vote::granted) + ballot_.count(vote::held) >= ballot_.quorum();
+    return ballot_.count(vote::granted) + ballot_.count(vote::denied) >= ballot_.quorum();
 }
 
 bool round::settled() const noexcept
 {
-    const std::size_t answered = ballot_.count(vote::granted) + ballot_.count(vote::held);
+    const std::size_t answered = ballot_.count(vote::granted) + ballot_.count(vote::denied);
     return answered + ballot_.count(vote::pending) < ballot_.quorum();
 }
 

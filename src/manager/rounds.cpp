@@ -178,7 +178,7 @@ void lock_service::on_extension_vote(round& of, std::size_t master) noexcept
     {
         return;
     }
-    const bool refused = of.ballot().of(master) == vote::held;
+    const bool refused = of.ballot().of(master) == vote::denied;
     if (of.outcome() == core::verdict::won)
     {
         const bool just_won = of.ballot().of(master) == vote::granted &&
@@ -222,7 +222,7 @@ void lock_service::confirm_extension(round& of) noexcept
     }
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        if (of.ballot().of(master) == vote::held)
+        if (of.ballot().of(master) == vote::denied)
         {
             rejoin(of, master);
         }

@@ -80,7 +80,7 @@ answer not_compared(const resp::reply& reply) noexcept
     answer said = no_number(reply);
     if (said.error == core::server_error::wrong_type)
     {
-        said = answered(vote::held);
+        said = answered(vote::denied);
         said.error = core::server_error::wrong_type;
     }
     return said;
@@ -135,7 +135,7 @@ answer read_set(const resp::reply& reply) noexcept
     }
     if (reply.is_null())
     {
-        return answered(vote::held);
+        return answered(vote::denied);
     }
     const bool is_ok = reply.root().kind == resp::kind::simple_string && reply.text() == "OK";
     return is_ok ? answered(vote::granted) : unexpected();
@@ -144,7 +144,7 @@ answer read_set(const resp::reply& reply) noexcept
 answer read_extend(const resp::reply& reply) noexcept
 {
     const std::optional<std::int64_t> number = integer_between(0, 1, reply);
-    return number ? answered(*number == 1 ? vote::granted : vote::held) : not_compared(reply);
+    return number ? answered(*number == 1 ? vote::granted : vote::denied) : not_compared(reply);
 }
 
 answer read_release(const resp::reply& reply) noexcept
@@ -154,7 +154,7 @@ answer read_release(const resp::reply& reply) noexcept
     {
         return not_compared(reply);
     }
-    answer said = answered(*number % 2 == 1 ? vote::granted : vote::held);
+    answer said = answered(*number % 2 == 1 ? vote::granted : vote::denied);
     said.others_wait = *number > 1;
     return said;
 }
@@ -167,7 +167,7 @@ answer read_turn(const resp::reply& reply) noexcept
     {
         return no_number(reply);
     }
-    answer said = answered(*number <= 0 ? vote::granted : vote::held);
+    answer said = answered(*number <= 0 ? vote::granted : vote::denied);
     said.others_wait = *number != 0;
     if (*number > 0)
     {

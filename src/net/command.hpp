@@ -143,7 +143,7 @@ inline answer no_answer(vote value, error_code reason, std::string_view text = {
     return without;
 }
 
-/// Translates the reply to a SET NX: OK is granted, nil is held.
+/// Translates the reply to a SET NX: OK is granted, nil is denied.
 answer read_set(const resp::reply& reply) noexcept;
 /// Translates the reply to an extension: 1 is granted; 0 and a key of another type are held ("not ours").
 answer read_extend(const resp::reply& reply) noexcept;

@@ -194,7 +194,7 @@ void pipeline::book_turn(claim& of, const answer& said)
     {
         book_set(of, said);
     }
-    if (said.vote == vote::held && item.state == debt_state::incurred)
+    if (said.vote == vote::denied && item.state == debt_state::incurred)
     {
         owed_.settle(of);
     }

@@ -71,7 +71,7 @@ void acquire_extend_and_release(std::vector<server>& servers)
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
     CHECK_FALSE(refused.lease);
-    CHECK(refused.report.count(vote::held) + refused.report.quorum() > servers.size());
+    CHECK(refused.report.count(vote::denied) + refused.report.quorum() > servers.size());
 
     const redlock::clock::time_point before = mine.lease.valid_until();
     const finished extended = extend(mine.lease, 2 * long_ttl);

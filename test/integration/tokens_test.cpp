@@ -75,7 +75,7 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
     }
     found.expect(code == errc::held_by_other, "the error of a deferred operation, thrown");
     found.expect(text.starts_with("r: acquire: held_by_other"), "the result in: " + text);
-    for (const std::string_view part : {"redis://127.0.0.1:", "0 granted, 3 held of 3", "node timeout"})
+    for (const std::string_view part : {"redis://127.0.0.1:", "0 granted, 3 denied of 3", "node timeout"})
     {
         found.expect(text.find(part) != std::string::npos, std::string{part} + " in: " + text);
     }

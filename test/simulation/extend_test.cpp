@@ -127,7 +127,7 @@ TEST_CASE(
         REQUIRE(all.finish(extended));
         CHECK(extended->error == errc::no_quorum);
         CHECK(extended->at - began == 50ms);
-        CHECK(extended->report.count(vote::held) == 2);
+        CHECK(extended->report.count(vote::denied) == 2);
         CHECK(got->lease.valid_until() == until);
         CHECK(sets(all) == 5);
     }
@@ -255,7 +255,7 @@ TEST_CASE("a master that lost the key gets it again, once a quorum has confirmed
     REQUIRE(all.finish(extended));
     CHECK(!extended->error);
     CHECK(extended->at - sent == 3ms);
-    CHECK(extended->report.count(vote::held) == 1);
+    CHECK(extended->report.count(vote::denied) == 1);
     all.run_until_idle();
     REQUIRE(all.master(2).count("SET") == 2);
     const received& again = all.master(2).last("SET");

@@ -56,7 +56,7 @@ TEST_CASE("a refused lock throws the votes, the masters and the limits", "[with_
     {
         CHECK(contains(said, work->report.name(index)));
     }
-    CHECK(contains(said, "2 held of 3; 2 needed; node timeout 50 ms"));
+    CHECK(contains(said, "2 denied of 3; 2 needed; node timeout 50 ms"));
     CHECK(contains(said, "-OOM no memory") == contains(work->report.to_string(), "-OOM no memory"));
     CHECK(body.starts == 0);
 }

@@ -76,7 +76,7 @@ TEST_CASE("a lost round is reported once, as soon as its reason is known", "[obs
     {
         CHECK(rounds[at].report.result == errc::held_by_other);
         CHECK(rounds[at].report.rounds == at + 1);
-        CHECK(rounds[at].report.count(vote::held) == 3);
+        CHECK(rounds[at].report.count(vote::denied) == 3);
         CHECK(rounds[at].report.elapsed >= 30ms);
         CHECK(rounds[at].owner_id.size() == 32);
     }

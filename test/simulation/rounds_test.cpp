@@ -155,7 +155,7 @@ TEST_CASE("a round is decided against as soon as the quorum is impossible")
     REQUIRE(all.finish(got));
     CHECK(got->error == errc::held_by_other);
     CHECK(got->at - began == 4ms);
-    CHECK(got->report.count(vote::held) == 3);
+    CHECK(got->report.count(vote::denied) == 3);
     CHECK(got->report.count(vote::granted) == 1);
     all.run_until_idle();
     CHECK(all.keys() == 3);

@@ -23,7 +23,7 @@ using core::ballot;
 using core::refusal;
 using core::verdict;
 
-constexpr std::array all_votes{vote::pending,   vote::granted, vote::held,
+constexpr std::array all_votes{vote::pending,   vote::granted, vote::denied,
                                vote::timed_out, vote::failed,  vote::unsent};
 
 ballot with(std::span<const vote> votes)
@@ -55,14 +55,14 @@ void explore(std::vector<vote>& votes, std::size_t from, possible& found)
     if (next == votes.end())
     {
         const auto grants = std::count(votes.begin(), votes.end(), vote::granted);
-        const auto answers = grants + std::count(votes.begin(), votes.end(), vote::held);
+        const auto answers = grants + std::count(votes.begin(), votes.end(), vote::denied);
         const auto all = static_cast<std::ptrdiff_t>(votes.size());
         found.win = found.win || grants * 2 > all;
         found.loss_to_others = found.loss_to_others || (grants * 2 <= all && answers * 2 > all);
         found.loss_to_silence = found.loss_to_silence || answers * 2 <= all;
         return;
     }
-    for (const vote answer : {vote::granted, vote::held, vote::failed})
+    for (const vote answer : {vote::granted, vote::denied, vote::failed})
     {
         *next = answer;
         explore(votes, static_cast<std::size_t>(next - votes.begin()) + 1, found);
@@ -133,20 +133,20 @@ TEST_CASE(
 
 TEST_CASE("with two masters, one grant and one refusal lose the round at once", "[scenario-35]")
 {
-    const vote second = GENERATE(vote::held, vote::timed_out, vote::failed, vote::unsent);
+    const vote second = GENERATE(vote::denied, vote::timed_out, vote::failed, vote::unsent);
     ballot votes{2};
     REQUIRE(votes.quorum() == 2);
     votes.cast(0, vote::granted);
     REQUIRE(votes.outcome() == verdict::undecided);
     votes.cast(1, second);
     CHECK(votes.outcome() == verdict::lost);
-    CHECK(votes.why_lost() == (second == vote::held ? refusal::held : refusal::no_quorum));
+    CHECK(votes.why_lost() == (second == vote::denied ? refusal::held : refusal::no_quorum));
 }
 
 TEST_CASE("with two masters, the first refusal loses the round before the second answer", "[scenario-35]")
 {
     ballot votes{2};
-    votes.cast(1, vote::held);
+    votes.cast(1, vote::denied);
     CHECK(votes.outcome() == verdict::lost);
     CHECK(votes.why_lost() == refusal::unknown);
 }
@@ -212,10 +212,10 @@ TEST_CASE("a single call records a vote for all masters whose vote is pending")
 {
     ballot votes{5};
     votes.cast(0, vote::granted);
-    votes.cast(3, vote::held);
+    votes.cast(3, vote::denied);
     votes.cast_pending(vote::timed_out);
     CHECK(votes.of(0) == vote::granted);
-    CHECK(votes.of(3) == vote::held);
+    CHECK(votes.of(3) == vote::denied);
     CHECK(votes.count(vote::timed_out) == 3);
     CHECK(votes.count(vote::pending) == 0);
     CHECK(votes.outcome() == verdict::lost);
@@ -231,7 +231,7 @@ TEST_CASE("a lease is disowned as soon as too few masters remain for a quorum")
         CHECK(votes.disowned() == (2 * (masters - refusals) <= masters));
         if (refusals < masters)
         {
-            votes.cast(refusals, vote::held);
+            votes.cast(refusals, vote::denied);
         }
     }
 }
@@ -240,8 +240,8 @@ TEST_CASE("silence doesn't disown a lease")
 {
     const vote silence = GENERATE(vote::timed_out, vote::failed, vote::unsent);
     ballot votes{5};
-    votes.cast(0, vote::held);
-    votes.cast(1, vote::held);
+    votes.cast(0, vote::denied);
+    votes.cast(1, vote::denied);
     votes.cast_pending(silence);
     CHECK_FALSE(votes.disowned());
 }
@@ -255,7 +255,7 @@ TEST_CASE("every vote has its own text")
     }
     CHECK(
         words ==
-        std::vector<std::string_view>{"pending", "granted", "held", "timed out", "failed", "unsent"});
+        std::vector<std::string_view>{"pending", "granted", "denied", "timed out", "failed", "unsent"});
     CHECK(to_string(static_cast<vote>(99)) == "unknown");
 }
 

@@ -161,12 +161,12 @@ TEST_CASE("an empty report has no votes, and its text shows none")
 TEST_CASE("a report provides its votes, names and quorum")
 {
     const report five = over(
-        operation::acquire, {voted(vote::granted), voted(vote::held), voted(vote::granted),
+        operation::acquire, {voted(vote::granted), voted(vote::denied), voted(vote::granted),
                              voted(vote::unsent), voted(vote::timed_out)});
     CHECK(five.masters().size() == 5);
     CHECK(five.quorum() == 3);
     CHECK(five.count(vote::granted) == 2);
-    CHECK(five.count(vote::held) == 1);
+    CHECK(five.count(vote::denied) == 1);
     CHECK(five.count(vote::failed) == 0);
     CHECK(five.name(3) == "redis://10.0.0.4:6379");
     CHECK(five.masters()[4].vote == vote::timed_out);
@@ -178,7 +178,7 @@ TEST_CASE("a report can be assigned again, and keeps no previous vote")
         over(operation::acquire, {voted(vote::granted), voted(vote::granted), voted(vote::granted)});
     value.assign(
         std::make_shared<report::master_names>(report::master_names{"redis://b:1"}),
-        std::vector<master_report>{voted(vote::held)});
+        std::vector<master_report>{voted(vote::denied)});
     CHECK(value.masters().size() == 1);
     CHECK(value.count(vote::granted) == 0);
     CHECK(value.name(0) == "redis://b:1");
@@ -205,7 +205,7 @@ TEST_CASE("a report has room for the maximum number of masters")
 
 TEST_CASE("already_gone() is true only for a release, if a quorum of masters no longer had the key")
 {
-    const auto gone = voted(vote::held);
+    const auto gone = voted(vote::denied);
     CHECK(over(operation::release, {gone, gone, voted(vote::granted)}).already_gone());
     CHECK(over(operation::release, {gone, gone, voted(vote::timed_out)}).already_gone());
     CHECK_FALSE(over(operation::release, {gone, voted(vote::granted), voted(vote::granted)}).already_gone());
@@ -220,13 +220,13 @@ TEST_CASE("the text of a failed acquire has the reason of each master")
         {voted(vote::granted, 200us), voted(vote::timed_out, 50ms, master_errc::timed_out),
          voted(vote::unsent, 0ms, boost::asio::error::connection_refused),
          voted(vote::failed, 1234us, master_errc::out_of_memory, "OOM command not allowed"),
-         voted(vote::held, 12'345us), voted(vote::pending)});
+         voted(vote::denied, 12'345us), voted(vote::pending)});
     value.result = errc::no_quorum;
     value.rounds = 3;
     const std::string no_quorum = error_code{errc::no_quorum}.message();
     const std::string expected =
         "acquire: no quorum (" + no_quorum +
-        "): 1 granted, 1 held of 6; 4 needed; node timeout 50 ms; round 3 took 50.1 ms\n"
+        "): 1 granted, 1 denied of 6; 4 needed; node timeout 50 ms; round 3 took 50.1 ms\n"
         "  redis://10.0.0.1:6379: granted after 0.20 ms\n"
         "  redis://10.0.0.2:6379: timed out after 50.0 ms: " +
         error_code{master_errc::timed_out}.message() +
@@ -235,7 +235,7 @@ TEST_CASE("the text of a failed acquire has the reason of each master")
         "  redis://10.0.0.4:6379: failed after 1.2 ms: " +
         error_code{master_errc::out_of_memory}.message() +
         " (\"OOM command not allowed\")\n"
-        "  redis://10.0.0.5:6379: held after 12.3 ms\n"
+        "  redis://10.0.0.5:6379: denied after 12.3 ms\n"
         "  redis://10.0.0.6:6379: pending";
     CHECK(value.to_string() == expected);
     std::ostringstream out;
@@ -248,15 +248,16 @@ TEST_CASE("the text of a success has the validity")
     report value = over(operation::acquire, {voted(vote::granted, 200us)});
     value.validity = 9'897'900us;
     CHECK(
-        value.to_string() == "acquire: success: 1 granted, 0 held of 1; 1 needed; node timeout 50 ms; round "
-                             "1 took 50.1 ms; valid for "
-                             "9897.9 ms\n  redis://10.0.0.1:6379: granted after 0.20 ms");
+        value.to_string() ==
+        "acquire: success: 1 granted, 0 denied of 1; 1 needed; node timeout 50 ms; round "
+        "1 took 50.1 ms; valid for "
+        "9897.9 ms\n  redis://10.0.0.1:6379: granted after 0.20 ms");
 }
 
 TEST_CASE("a release has its own wording")
 {
-    report value =
-        over(operation::release, {voted(vote::granted, 1ms), voted(vote::held, 2ms), voted(vote::held, 3ms)});
+    report value = over(
+        operation::release, {voted(vote::granted, 1ms), voted(vote::denied, 2ms), voted(vote::denied, 3ms)});
     const std::string text = value.to_string();
     INFO(text);
     CHECK(text.starts_with(
@@ -264,12 +265,12 @@ TEST_CASE("a release has its own wording")
     CHECK(text.find("10.0.0.1:6379: released after 1.0 ms") != std::string::npos);
     CHECK(text.find("10.0.0.3:6379: already gone after 3.0 ms") != std::string::npos);
     CHECK(text.find("granted") == std::string::npos);
-    CHECK(text.find("held") == std::string::npos);
+    CHECK(text.find("denied") == std::string::npos);
 }
 
 TEST_CASE("an extension has its own wording")
 {
-    report value = over(operation::extend, {voted(vote::granted, 1ms), voted(vote::held, 2ms)});
+    report value = over(operation::extend, {voted(vote::granted, 1ms), voted(vote::denied, 2ms)});
     value.result = errc::lease_lost;
     const std::string text = value.to_string();
     INFO(text);

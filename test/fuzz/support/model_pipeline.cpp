@@ -54,22 +54,22 @@ vote meaning(asked what, const resp::reply& reply)
     if (what == asked::set)
     {
         const bool ok = kind == resp::kind::simple_string && reply.text() == "OK";
-        return ok ? vote::granted : reply.is_null() ? vote::held : vote::failed;
+        return ok ? vote::granted : reply.is_null() ? vote::denied : vote::failed;
     }
     if (kind != resp::kind::integer)
     {
         const bool other_type = what != asked::turn && reply.is_error() &&
                                 core::classify(reply.text()) == core::server_error::wrong_type;
-        return other_type ? vote::held : vote::failed;
+        return other_type ? vote::denied : vote::failed;
     }
     const std::int64_t number = reply.integer();
     if (what == asked::turn)
     {
         constexpr std::int64_t hour = 3'600'000;
-        return number < -1 || number > hour ? vote::failed : number > 0 ? vote::held : vote::granted;
+        return number < -1 || number > hour ? vote::failed : number > 0 ? vote::denied : vote::granted;
     }
     const bool known = number >= 0 && number <= (what == asked::release ? 3 : 1);
-    return !known ? vote::failed : number % 2 == 1 ? vote::granted : vote::held;
+    return !known ? vote::failed : number % 2 == 1 ? vote::granted : vote::denied;
 }
 
 resp::parser& shared_parser()
@@ -228,7 +228,7 @@ void model_pipeline::take(const resp::reply& reply)
     }
     else if (first.what == asked::turn && !unknown && !ruled_out)
     {
-        first.of->maybe_there = meaning(asked::turn, reply) != vote::held;
+        first.of->maybe_there = meaning(asked::turn, reply) != vote::denied;
     }
     else if (first.what == asked::release && !unknown)
     {

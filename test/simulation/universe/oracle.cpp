@@ -332,7 +332,7 @@ void oracle::before_time_passes()
 
 void oracle::check_verdict(const process& by, const report& told, error_code error)
 {
-    const std::size_t answered = told.count(vote::granted) + told.count(vote::held);
+    const std::size_t answered = told.count(vote::granted) + told.count(vote::denied);
     const std::size_t pending = told.count(vote::pending);
     check(
         error != errc::held_by_other || answered >= told.quorum(), "verdict",
