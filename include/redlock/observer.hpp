@@ -42,7 +42,7 @@ enum class risk : std::uint8_t
     /// reported if TIME is forbidden.
     clock,
     no_identity, ///< INFO is forbidden: duplicate servers and restarts aren't detected.
-    no_fence, ///< CLIENT KILL or CLIENT ID is forbidden: a SET on a broken connection may leave a key for a ttl.
+    cannot_kill_stale_connections, ///< CLIENT KILL or CLIENT ID is forbidden: a SET on a broken connection may leave a key for a ttl.
     outdated, ///< The version no longer receives fixes, and isn't tested with this library.
     /// A release was refused permanently, so that the key stays until its ttl ends; or the key isn't a lock's, but has
     /// another type.

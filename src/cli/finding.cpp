@@ -42,8 +42,8 @@ finding of_risk(const found_risk& found)
             "It can't be detected if it is given twice and has two votes, was restarted, or evicts keys";
         result.advice = "Allow INFO: ACL SETUSER ... +info";
         break;
-    case risk::no_fence:
-        result.kind = "no_fence";
+    case risk::cannot_kill_stale_connections:
+        result.kind = "cannot_kill_stale_connections";
         result.meaning = "A SET on a broken connection can leave a key without an owner, until its ttl ends";
         result.advice = "Allow both: ACL SETUSER ... +client|id +client|kill";
         break;

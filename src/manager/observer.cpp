@@ -15,8 +15,8 @@ std::string_view to_string(risk value) noexcept
         return "clock";
     case risk::no_identity:
         return "no identity";
-    case risk::no_fence:
-        return "no fence";
+    case risk::cannot_kill_stale_connections:
+        return "cannot kill stale connections";
     case risk::outdated:
         return "outdated";
     case risk::release_refused:

@@ -402,7 +402,7 @@ std::vector<found_risk> connection::risks() const
     }
     if (!facts_.may_fence)
     {
-        found.push_back({risk::no_fence, "it forbids CLIENT ID or CLIENT KILL"});
+        found.push_back({risk::cannot_kill_stale_connections, "it forbids CLIENT ID or CLIENT KILL"});
     }
     if (!facts_.maxmemory_policy.empty() && facts_.maxmemory_policy != "noeviction")
     {

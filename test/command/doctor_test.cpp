@@ -182,7 +182,7 @@ TEST_CASE("doctor: reports what its ACL keeps it from checking", "[scenario-51]"
     CHECK(forbids("-config") == "good: note persistence_unknown");
     CHECK(forbids("-time") == "usable: warning unanswered");
     CHECK(forbids("-info") == "usable: warning no_identity");
-    CHECK(forbids("-client|kill") == "usable: warning no_fence");
+    CHECK(forbids("-client|kill") == "usable: warning cannot_kill_stale_connections");
     CHECK(forbids("+@all") == "good: ");
 }
 

@@ -185,7 +185,7 @@ TEST_CASE("a forbidden command that locks don't need is reported once per connec
         std::string detail;
     };
     const auto [rule, what, detail] = GENERATE(
-        forbidden{"-client|kill", risk::no_fence, "it forbids CLIENT ID or CLIENT KILL"},
+        forbidden{"-client|kill", risk::cannot_kill_stale_connections, "it forbids CLIENT ID or CLIENT KILL"},
         forbidden{"-info", risk::no_identity, "it doesn't answer INFO"});
     CAPTURE(rule);
     std::vector<server> servers = start_servers(3, least_allowed());

@@ -102,7 +102,7 @@ TEST_CASE("what is forbidden costs its protection only, and is reported")
     lock_manager locks = all.make_connected_manager(told.options(all));
     all.run_for(10s);
     CHECK(told.all.size() == 3);
-    CHECK(told.count(0, risk::no_fence) == 1);
+    CHECK(told.count(0, risk::cannot_kill_stale_connections) == 1);
     CHECK(told.count(2, risk::clock) == 1);
     CHECK(told.count(1, risk::no_identity) == 1);
     // A refusal is a sign of life, too.
