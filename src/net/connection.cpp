@@ -316,7 +316,7 @@ void connection::break_off(const failure& why)
     }
     if (commands_.break_off(why.reason, strand_.now()))
     {
-        fence_.leave_ghosts();
+        stale_connections_.mark_stale();
     }
     last_failure_ = why;
     owner_.on_down(index_, why);

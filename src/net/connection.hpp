@@ -10,10 +10,10 @@
 #include "core/clock_watch.hpp"
 #include "env/environment.hpp"
 #include "env/flow.hpp"
-#include "net/fence.hpp"
 #include "net/ledger.hpp"
 #include "net/pipeline.hpp"
 #include "net/pushes.hpp"
+#include "net/stale_connection_guard.hpp"
 #include "resp/parser.hpp"
 
 #include <chrono>
@@ -42,11 +42,11 @@ struct failure
 /// The facts about a server that the handshake found. Empty if the server doesn't reveal them.
 struct server_facts
 {
-    std::string server;           // "redis" or "valkey".
-    std::string version;          // "7.0.15".
-    std::string maxmemory_policy; // "noeviction".
-    bool tells = false;           // The server answered INFO with its run id.
-    bool may_fence = false;       // Our client id is known, and CLIENT KILL is permitted.
+    std::string server;                // "redis" or "valkey".
+    std::string version;               // "7.0.15".
+    std::string maxmemory_policy;      // "noeviction".
+    bool tells = false;                // The server answered INFO with its run id.
+    bool may_kill_connections = false; // Our client id is known, and CLIENT KILL is permitted.
 };
 
 /// The callbacks of a connection to its manager. Called on the strand.
@@ -124,7 +124,7 @@ class connection final : private env::end_of_turn, private env::deadline
     void stop();
 
     bool ready() const noexcept { return state_ == state::ready; }
-    const std::string& run_id() const noexcept { return fence_.run_id(); }
+    const std::string& run_id() const noexcept { return stale_connections_.run_id(); }
     /// Returns the reason why the connection isn't ready.
     const failure& last_failure() const noexcept { return last_failure_; }
     /// Returns the facts about the server. Meaningful only when ready, as are the risks.
@@ -166,7 +166,7 @@ class connection final : private env::end_of_turn, private env::deadline
     env::task<failure> say_hello();
     env::task<failure> log_in_with_resp2();
     env::task<failure> look_around(std::int64_t client_id);
-    env::task<failure> put_up_fence();
+    env::task<failure> kill_stale_connections();
     env::task<const resp::reply*> next_reply();
     failure broken_handshake() const;
 
@@ -215,7 +215,7 @@ class connection final : private env::end_of_turn, private env::deadline
     resp::parser parser_;
     ledger owed_;
     pipeline commands_;
-    fence fence_;
+    stale_connection_guard stale_connections_;
     server_facts facts_;
 };
 

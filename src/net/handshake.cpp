@@ -169,7 +169,7 @@ env::task<failure> connection::shake_hands()
     failure why = co_await say_hello();
     if (!why.reason)
     {
-        why = co_await put_up_fence();
+        why = co_await kill_stale_connections();
     }
     co_return why;
 }
@@ -348,28 +348,28 @@ env::task<failure> connection::look_around(std::int64_t client_id)
     {
         co_return broken_handshake();
     }
-    facts_.may_fence = client_id != 0 && !reply->is_error();
+    facts_.may_kill_connections = client_id != 0 && !reply->is_error();
     if (!why.reason)
     {
-        if (run_id.empty() || run_id != fence_.run_id())
+        if (run_id.empty() || run_id != stale_connections_.run_id())
         {
             clock_watch_.forget();
         }
-        fence_.arrive(client_id, std::move(run_id));
+        stale_connections_.identify(client_id, std::move(run_id));
     }
     co_return why;
 }
 
 /// Kills the stale connections, on which a SET of ours may still run.
-env::task<failure> connection::put_up_fence()
+env::task<failure> connection::kill_stale_connections()
 {
     std::string& out = commands_.text();
-    for (const std::int64_t id : fence_.to_kill())
+    for (const std::int64_t id : stale_connections_.to_kill())
     {
         const std::string text = std::to_string(id);
         resp::append_command(out, {"CLIENT", "KILL", "ID", text});
     }
-    for (std::size_t left = fence_.to_kill().size(); left > 0; --left)
+    for (std::size_t left = stale_connections_.to_kill().size(); left > 0; --left)
     {
         const resp::reply* reply = co_await next_reply();
         if (reply == nullptr)
@@ -389,7 +389,7 @@ env::task<failure> connection::put_up_fence()
             co_return failure{master_errc::protocol_error, {}};
         }
     }
-    fence_.confirm();
+    stale_connections_.confirm();
     co_return failure{};
 }
 
@@ -400,7 +400,7 @@ std::vector<found_risk> connection::risks() const
     {
         found.push_back({risk::no_identity, "it doesn't answer INFO"});
     }
-    if (!facts_.may_fence)
+    if (!facts_.may_kill_connections)
     {
         found.push_back({risk::cannot_kill_stale_connections, "it forbids CLIENT ID or CLIENT KILL"});
     }

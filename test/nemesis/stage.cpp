@@ -67,7 +67,7 @@ const std::vector<stage::fault>& stage::faults()
         {"single bytes", &stage::split, &stage::pass_on},
         {"connections reset", &stage::reset, &stage::nothing},
         {"connections closed", &stage::close, &stage::nothing},
-        {"ghosts", &stage::leave_ghosts, &stage::let_go},
+        {"ghosts", &stage::mark_stale, &stage::let_go},
         {"connections refused", &stage::refuse, &stage::pass_on},
         {"scripts forgotten", &stage::forget_scripts, &stage::nothing},
         {"keys flushed", &stage::flush, &stage::nothing, true},
@@ -350,7 +350,7 @@ void stage::pass_on(one_master& one)
 }
 
 /// What is under way arrives after its connection is long gone for the client.
-void stage::leave_ghosts(one_master& one)
+void stage::mark_stale(one_master& one)
 {
     one.proxy->hold_to_server();
     std::this_thread::sleep_for(chance_.between(1ms, 30ms));

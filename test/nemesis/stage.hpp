@@ -130,7 +130,7 @@ class stage
     void split(one_master& one);
     void reset(one_master& one);
     void close(one_master& one);
-    void leave_ghosts(one_master& one);
+    void mark_stale(one_master& one);
     void refuse(one_master& one);
     void flush(one_master& one);
     void clock_ahead(one_master& one);

@@ -16,7 +16,7 @@ namespace redlock::net
 ///
 /// A restarted server assigns the same client ids again. Under another run id, or an unknown one, the ids may be those
 /// of other clients, so nothing is killed. That is safe after a restart, because the stale connections ended with it.
-class fence
+class stale_connection_guard
 {
   public:
     /// The maximum number of stale connections. There should be one at most, since no SET is sent before the earlier
@@ -24,7 +24,7 @@ class fence
     static constexpr std::size_t most = 64;
 
     /// Records the client id and the run id of a new connection; 0 and "" if the server doesn't reveal them.
-    void arrive(std::int64_t client_id, std::string run_id)
+    void identify(std::int64_t client_id, std::string run_id)
     {
         if (run_id.empty() || run_id != run_id_)
         {
@@ -35,7 +35,7 @@ class fence
     }
 
     /// Records that the connection broke with a SET unanswered, so that it has become stale.
-    void leave_ghosts()
+    void mark_stale()
     {
         if (client_id_ != 0 && !run_id_.empty() && to_kill_.size() < most)
         {
