@@ -59,7 +59,7 @@ struct config
     std::chrono::milliseconds reconnect_delay_max{500}; ///< The maximum of that bound.
     /// The interval at which each connected master is sent TIME, with or without other traffic. The reply shows that
     /// the connection is alive, and whether the server's clock was set.
-    std::chrono::milliseconds ping_interval{1000};
+    std::chrono::milliseconds probe_interval{1000};
     /// The time without any reply after which a connection with a pending command is closed.
     std::chrono::milliseconds dead_after{1000};
 

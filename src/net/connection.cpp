@@ -335,7 +335,7 @@ void connection::watch(clock::time_point now)
     clock::time_point next = commands_.empty() ? now + options_.dead_after : dead_at();
     if (!commands_.probing())
     {
-        next = std::min(next, last_probe_ + options_.ping_interval);
+        next = std::min(next, last_probe_ + options_.probe_interval);
     }
     if (owed_.has_due() && commands_.pace().not_before() > now)
     {
@@ -368,7 +368,7 @@ void connection::on_deadline()
     {
         strand_.at_end_of_turn(*this);
     }
-    if (now - last_probe_ >= options_.ping_interval && !commands_.probing())
+    if (now - last_probe_ >= options_.probe_interval && !commands_.probing())
     {
         last_probe_ = now;
         commands_.push_probe(now);

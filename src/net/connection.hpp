@@ -75,7 +75,7 @@ struct connection_options
 {
     std::chrono::milliseconds connect_timeout;
     core::backoff_policy reconnect;
-    std::chrono::milliseconds ping_interval;
+    std::chrono::milliseconds probe_interval;
     std::chrono::milliseconds dead_after;
     std::size_t max_owed;
     std::size_t max_waiting_bytes;

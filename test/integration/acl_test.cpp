@@ -67,7 +67,7 @@ void do_everything(server& at)
 {
     {
         config options = unhurried({address_of(at, 3)});
-        options.ping_interval = 10ms;
+        options.probe_interval = 10ms;
         const auto looks = [&] { return times(at, "time", "calls") + times(at, "time", "rejected_calls"); };
         const long long before = looks();
         client one{options};
@@ -212,7 +212,7 @@ TEST_CASE("a master that forbids TIME isn't considered dead, and locks work")
     server at{least_allowed()};
     change_user(at, {"-time"});
     config options = unhurried({address_of(at)});
-    options.ping_interval = 10ms;
+    options.probe_interval = 10ms;
     client one{options};
     one.wait_for_masters();
     check_locking(one, at);

@@ -43,7 +43,7 @@ struct held_up_servers
             masters.push_back(address_behind(proxies.back()->port(), each));
         }
         options = unhurried(masters);
-        options.ping_interval = 1h;
+        options.probe_interval = 1h;
     }
 
     void hold()

@@ -47,7 +47,7 @@ TEST_CASE(
     with_clock.program = clock_of_third.program();
     servers.emplace_back(with_clock);
     config options = unhurried(servers);
-    options.ping_interval = 50ms;
+    options.probe_interval = 50ms;
     client one{options};
     one.wait_for_masters();
     const lease held = one.win("r", 600s);

@@ -76,7 +76,7 @@ TEST_CASE(
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
     options.dead_after = 500ms;
-    options.ping_interval = 100ms;
+    options.probe_interval = 100ms;
     client own{options};
     own.wait_for_masters();
     servers[1].stop();
@@ -103,7 +103,7 @@ TEST_CASE(
     redlock::config options = unhurried(servers);
     options.node_timeout = 200ms;
     options.dead_after = dead_after;
-    options.ping_interval = dead_after;
+    options.probe_interval = dead_after;
     client own{options};
     own.wait_for_masters();
     std::vector<std::size_t> ups;
@@ -152,7 +152,7 @@ TEST_CASE(
     redlock::config options = unhurried(servers);
     options.node_timeout = 500ms;
     options.dead_after = 500ms;
-    options.ping_interval = 200ms;
+    options.probe_interval = 200ms;
     client own{options};
     own.wait_for_masters();
     servers[2].stop();

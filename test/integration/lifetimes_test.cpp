@@ -300,7 +300,7 @@ TEST_CASE("a shutdown ends even if masters are down or hang, and reports an unco
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
     options.dead_after = 500ms;
-    options.ping_interval = 100ms;
+    options.probe_interval = 100ms;
     client own{options};
     own.wait_for_masters();
     acquired held = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});

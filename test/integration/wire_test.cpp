@@ -45,7 +45,7 @@ struct distant_servers
         }
         redlock::config result = unhurried(masters);
         // No periodic traffic: a proxy sees only the commands of the test.
-        result.ping_interval = 1h;
+        result.probe_interval = 1h;
         return result;
     }
 
@@ -173,7 +173,7 @@ TEST_CASE("connections that broke while idle are detected, and the next acquire 
 {
     distant_servers distant{3};
     redlock::config options = distant.options();
-    options.ping_interval = 200ms;
+    options.probe_interval = 200ms;
     options.dead_after = 500ms;
     options.connect_timeout = 1s;
     client own{options};

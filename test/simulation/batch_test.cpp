@@ -77,7 +77,7 @@ TEST_CASE("the extensions that fall on one beat are one write for each master")
     simulation all{5};
     const auto seen = std::make_shared<writing>(writing{all.environment()});
     config options = all.options();
-    options.ping_interval = 1h;
+    options.probe_interval = 1h;
     lock_manager locks = all.make_manager(options, std::make_shared<counting_environment>(seen));
     all.run_until_idle();
     std::vector<outcome_ptr> held;

@@ -70,7 +70,7 @@ struct duration_option
 const std::vector<duration_option> durations{
     {"node_timeout", [](config& options, milliseconds value) { options.node_timeout = value; }},
     {"connect_timeout", [](config& options, milliseconds value) { options.connect_timeout = value; }},
-    {"ping_interval", [](config& options, milliseconds value) { options.ping_interval = value; }},
+    {"probe_interval", [](config& options, milliseconds value) { options.probe_interval = value; }},
     {"dead_after", [](config& options, milliseconds value) { options.dead_after = value; }},
     {"reconnect_delay_min", [](config& options, milliseconds value) { options.reconnect_delay_min = value; }},
     {"reconnect_delay_max", [](config& options, milliseconds value) { options.reconnect_delay_max = value; }},

@@ -58,7 +58,7 @@ struct plan
     std::chrono::milliseconds connect_timeout{};
     std::chrono::milliseconds reconnect_delay_max{};
     std::chrono::milliseconds retry_delay_max{};
-    std::chrono::milliseconds ping_interval{};
+    std::chrono::milliseconds probe_interval{};
     std::chrono::milliseconds dead_after{};
     double drift_factor = 0.01;
 

@@ -123,7 +123,7 @@ config universe::options() const
     all.reconnect_delay_max = plan_.reconnect_delay_max;
     all.retry_delay_min = std::min(all.retry_delay_min, plan_.retry_delay_max);
     all.retry_delay_max = plan_.retry_delay_max;
-    all.ping_interval = plan_.ping_interval;
+    all.probe_interval = plan_.probe_interval;
     all.dead_after = plan_.dead_after;
     return all;
 }

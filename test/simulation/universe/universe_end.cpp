@@ -74,9 +74,9 @@ clock::duration universe::longest_body() const
 /// Waits until outstanding keys are released: dead connections are detected and replaced, refused releases repeated.
 void universe::settle()
 {
-    const clock::duration notices = plan_.ping_interval + plan_.dead_after + 1ms;
+    const clock::duration notices = plan_.probe_interval + plan_.dead_after + 1ms;
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
-    run_until(world_->now() + longest_body() + plan_.ping_interval + notices + 2 * reconnects + 100ms);
+    run_until(world_->now() + longest_body() + plan_.probe_interval + notices + 2 * reconnects + 100ms);
     if (!oracle_.found() && !plan_.breaks_assumptions && !leftovers_)
     {
         oracle_.check_released();
