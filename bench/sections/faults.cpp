@@ -20,7 +20,7 @@ namespace redlock::bench
 namespace
 {
 
-// Less than dead_after, so that the connections to stopped masters remain open during the run.
+// Less than response_timeout, so that the connections to stopped masters remain open during the run.
 constexpr std::chrono::milliseconds connected_time{800};
 constexpr std::size_t max_faulty = 2;
 constexpr std::chrono::milliseconds slow_delay{5};

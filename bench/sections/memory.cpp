@@ -36,7 +36,7 @@ namespace
 
 constexpr double mebibyte = 1 << 20;
 constexpr std::size_t workers = 100;
-// Longer than dead_after, when the client closes the connections to hung masters.
+// Longer than response_timeout, when the client closes the connections to hung masters.
 constexpr std::chrono::milliseconds hung_for{2500};
 constexpr std::chrono::milliseconds given_up_after{1500};
 // Long enough to reconnect and to receive the outstanding replies.
@@ -149,7 +149,7 @@ heap_growth run(std::span<test::server> masters, std::size_t hung)
     const auto last_before = [&](std::chrono::duration<double> end)
     { return *std::prev(std::ranges::upper_bound(samples, end.count(), {}, &heap_sample::seconds)); };
     const double highest = std::ranges::max_element(samples, {}, &heap_sample::growth)->growth;
-    const auto unanswered = static_cast<double>(last_before(config{}.dead_after).pairs);
+    const auto unanswered = static_cast<double>(last_before(config{}.response_timeout).pairs);
     heap_growth growth_of_hung{
         highest,
         last_before(hung_for).growth - last_before(given_up_after).growth,
@@ -201,9 +201,9 @@ figure_group measure_memory(std::span<test::server> masters, const options&, pro
     group.plots.push_back(std::move(growth));
     group.notes.push_back(fmt::format(
         "The client keeps a record of each command that a master has not answered. After "
-        "dead_after ({}) it closes the connection, and the records stop growing. At most "
+        "response_timeout ({}) it closes the connection, and the records stop growing. At most "
         "max_owed ({}) releases per master are outstanding.",
-        config{}.dead_after, config{}.max_owed));
+        config{}.response_timeout, config{}.max_owed));
     return group;
 }
 

@@ -61,7 +61,7 @@ struct config
     /// the connection is alive, and whether the server's clock was set.
     std::chrono::milliseconds probe_interval{1000};
     /// The time without any reply after which a connection with a pending command is closed.
-    std::chrono::milliseconds dead_after{1000};
+    std::chrono::milliseconds response_timeout{1000};
 
     /// The upper bound of the first delay between two rounds of an acquire. The delay is random; its bound doubles with
     /// each lost round, up to `retry_delay_max`. If the resource's queue can be reached, the acquire waits for its slot

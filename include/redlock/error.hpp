@@ -50,7 +50,7 @@ enum class master_errc
 {
     not_connected = 1,      ///< The first connection attempt hasn't finished.
     timed_out,              ///< The master didn't answer within the node timeout.
-    unresponsive,           ///< A command had no reply for `dead_after`; the connection was closed.
+    unresponsive,           ///< A command had no reply for `response_timeout`; the connection was closed.
     connect_timed_out,      ///< Connecting and the handshake took longer than `connect_timeout`.
     connection_lost,        ///< The master closed the connection.
     too_many_waiting,       ///< The master's write queue has reached `max_waiting_bytes`.

@@ -356,7 +356,7 @@ class REDLOCK_API lock_manager
     /// - Lifetimes: if the manager is destroyed during the operation, it ends with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
     ///
-    /// Completes when each master has answered or failed, after `config::dead_after` at the latest. A new manager
+    /// Completes when each master has answered or failed, after `config::response_timeout` at the latest. A new manager
     /// first waits until each master is connected or has failed, for `config::connect_timeout` at most.
     template <boost::asio::completion_token_for<void(error_code, inspection)> Token = boost::asio::deferred_t>
     auto async_inspect(resource_name resource, Token&& token = Token{})
@@ -400,7 +400,7 @@ class REDLOCK_API lock_manager
     /// - Thread safety: may be called on any thread.
     ///
     /// Kept leases are lost first, and the shutdown waits for their release until their validity ends. Then it waits
-    /// at most ten times `config::dead_after` for the masters.
+    /// at most ten times `config::response_timeout` for the masters.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_shutdown(Token&& token = Token{})
     {

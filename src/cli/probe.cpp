@@ -36,7 +36,7 @@ std::string random_resource()
 config patient(config options)
 {
     options.node_timeout = probe_timeout;
-    options.dead_after = probe_timeout;
+    options.response_timeout = probe_timeout;
     return options;
 }
 

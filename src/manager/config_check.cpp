@@ -126,7 +126,7 @@ void check_times(const config& options)
     }
     check_duration("connect_timeout", options.connect_timeout);
     check_duration("probe_interval", options.probe_interval);
-    check_duration("dead_after", options.dead_after);
+    check_duration("response_timeout", options.response_timeout);
     check_delays("reconnect_delay", options.reconnect_delay_min, options.reconnect_delay_max);
     check_delays("retry_delay", options.retry_delay_min, options.retry_delay_max);
 }

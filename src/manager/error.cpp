@@ -83,7 +83,8 @@ const char* text_of(master_errc value) noexcept
     case master_errc::timed_out:
         return "no answer within the node timeout: check its load and the network, or raise node_timeout";
     case master_errc::unresponsive:
-        return "a command went unanswered for dead_after, so it was disconnected: check that it isn't hung";
+        return "a command went unanswered for response_timeout, so it was disconnected: check that it isn't "
+               "hung";
     case master_errc::connect_timed_out:
         return "connecting took longer than connect_timeout: check address, network and firewall";
     case master_errc::connection_lost:

@@ -164,7 +164,7 @@ env::flow examine(lock_service& service, examine_call call)
         command.clear();
         resp::append_command(command, {"CONFIG", "GET", pattern});
         service.ask(command, *asked);
-        const clock::time_point ends = service.strand().now() + service.options().dead_after;
+        const clock::time_point ends = service.strand().now() + service.options().response_timeout;
         const alarm_clock enough{service.strand(), self.wake, ends};
         while (!asked->complete() && service.strand().now() < ends && !self.stopped())
         {
@@ -187,7 +187,7 @@ env::flow examine(lock_service& service, examine_call call)
         }
     }
     // A master answers in order, so the reply to the last sample is the last one.
-    const clock::time_point last = service.strand().now() + service.options().dead_after;
+    const clock::time_point last = service.strand().now() + service.options().response_timeout;
     const alarm_clock enough{service.strand(), self.wake, last};
     while (!seen.empty() && !seen.back()->complete() && service.strand().now() < last && !self.stopped())
     {

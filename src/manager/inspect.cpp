@@ -79,7 +79,7 @@ env::flow inspect(lock_service& service, inspect_call call)
     net::append_inspect(command, service.options().key_prefix + call.resource);
     service.ask(command, *asked);
     // No validity is at stake, so a master may take as long as an unresponsive connection is tolerated.
-    const clock::time_point ends = service.strand().now() + service.options().dead_after;
+    const clock::time_point ends = service.strand().now() + service.options().response_timeout;
     const alarm_clock enough{service.strand(), self.wake, ends};
     while (!asked->complete() && service.strand().now() < ends && !self.stopped())
     {

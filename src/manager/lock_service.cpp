@@ -54,7 +54,7 @@ lock_service::lock_service(
       outside_{std::move(outside)},
       connection_options_{
           options_.connect_timeout, {options_.reconnect_delay_min, options_.reconnect_delay_max},
-          options_.probe_interval,  options_.dead_after,
+          options_.probe_interval,  options_.response_timeout,
           options_.max_owed,        options_.max_waiting_bytes,
           options_.client_name,     options_.drift_factor},
       strand_{executor},

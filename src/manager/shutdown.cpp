@@ -15,7 +15,7 @@ namespace
 // The number of leases that are released concurrently: each needs memory for its votes.
 constexpr std::size_t most_releases = 512;
 
-// The maximum wait for the masters, in multiples of dead_after.
+// The maximum wait for the masters, in multiples of response_timeout.
 constexpr int most_patience = 10;
 
 /// Completes a cancelled shutdown at once. The shutdown itself continues.
@@ -65,7 +65,7 @@ env::flow shut_down(lock_service& service, shutdown_call call)
             co_await self.wake;
         }
     }
-    const auto patience = service.options().dead_after * most_patience;
+    const auto patience = service.options().response_timeout * most_patience;
     const clock::time_point at_latest = core::later(service.strand().now(), patience);
     {
         const alarm_clock enough{service.strand(), self.wake, at_latest};

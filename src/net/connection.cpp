@@ -324,15 +324,15 @@ void connection::break_off(const failure& why)
 
 /// Returns the end of the response timeout. Each reply restarts it, because a server that works through a long queue
 /// answers one command after the other. Meaningful only while a command is in flight.
-clock::time_point connection::dead_at() const noexcept
+clock::time_point connection::response_deadline() const noexcept
 {
-    return std::max(commands_.busy_since(), last_reply_) + options_.dead_after;
+    return std::max(commands_.busy_since(), last_reply_) + options_.response_timeout;
 }
 
 /// Arms the deadline for the earliest of the response timeout, the next probe, and the releases that were put off.
 void connection::watch(clock::time_point now)
 {
-    clock::time_point next = commands_.empty() ? now + options_.dead_after : dead_at();
+    clock::time_point next = commands_.empty() ? now + options_.response_timeout : response_deadline();
     if (!commands_.probing())
     {
         next = std::min(next, last_probe_ + options_.probe_interval);
@@ -352,7 +352,7 @@ void connection::on_deadline()
         wake_.notify();
         return;
     }
-    if (!commands_.empty() && dead_at() <= now)
+    if (!commands_.empty() && response_deadline() <= now)
     {
         // If this process was suspended, replies may be waiting in the kernel. Read once more before giving up.
         if (!std::exchange(overdue_, true))

@@ -76,7 +76,7 @@ struct connection_options
     std::chrono::milliseconds connect_timeout;
     core::backoff_policy reconnect;
     std::chrono::milliseconds probe_interval;
-    std::chrono::milliseconds dead_after;
+    std::chrono::milliseconds response_timeout;
     std::size_t max_owed;
     std::size_t max_waiting_bytes;
     std::string client_name;
@@ -91,7 +91,7 @@ struct connection_options
 /// - *connecting*: the stream connects and the handshake runs (handshake.cpp), both within `connect_timeout`. If that
 ///   succeeds, the connection is ready and `on_up` is called.
 /// - *ready*: commands are accepted. Left if the stream ends, the server sends invalid data or is no longer a usable
-///   master, or no reply is received for `dead_after` while a command is in flight.
+///   master, or no reply is received for `response_timeout` while a command is in flight.
 /// - *broken*: entered from both other states. Each command in flight receives its vote, and `on_down` is called. Once
 ///   pending I/O has ended and a random delay has passed, the connection connects again.
 /// - *stopped*: permanent; follows *broken* after `stop`. `on_stopped` is called once, as the last callback.
@@ -181,7 +181,7 @@ class connection final : private env::end_of_turn, private env::deadline
     bool may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now);
     void start_io();
     void watch(clock::time_point now);
-    clock::time_point dead_at() const noexcept;
+    clock::time_point response_deadline() const noexcept;
 
     void on_end_of_turn() override { start_io(); }
     void on_deadline() override;

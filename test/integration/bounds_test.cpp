@@ -69,7 +69,7 @@ TEST_CASE(
     options.max_owed = static_cast<std::size_t>(most_owed);
     // With 1000 clients, the two other masters may reach their limits for a moment, too: the round is then repeated.
     options.retry_delay_max = 50ms;
-    options.dead_after = 1h;
+    options.response_timeout = 1h;
     client own{options, 1, log_of::masters};
     own.wait_for_masters();
     servers[2].stop();
@@ -97,7 +97,7 @@ TEST_CASE("at most max_waiting_bytes wait for a master that reads nothing, and w
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
     options.max_waiting_bytes = 65'536;
-    options.dead_after = 1h;
+    options.response_timeout = 1h;
     client own{options, 1, log_of::masters};
     own.wait_for_masters();
     servers[2].stop();
@@ -131,7 +131,7 @@ TEST_CASE("a master that never answers is sent at most max_owed SETs", "[scenari
     redlock::config options = unhurried(masters);
     options.max_owed = static_cast<std::size_t>(most_owed);
     options.retry_delay_max = 50ms;
-    options.dead_after = 1h;
+    options.response_timeout = 1h;
     client own{options, 1, log_of::masters};
     own.wait_for_masters();
     CHECK(go_on_with_1000_clients(own, 5) > 0);

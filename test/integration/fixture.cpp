@@ -230,7 +230,7 @@ redlock::config unhurried(std::vector<redlock::master> masters)
     redlock::config options = reaching(std::move(masters));
     options.node_timeout = 20s;
     options.connect_timeout = 20s;
-    options.dead_after = 30s;
+    options.response_timeout = 30s;
     options.reconnect_delay_max = 50ms;
     return options;
 }

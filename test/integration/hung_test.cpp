@@ -75,7 +75,7 @@ TEST_CASE(
 {
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
-    options.dead_after = 500ms;
+    options.response_timeout = 500ms;
     options.probe_interval = 100ms;
     client own{options};
     own.wait_for_masters();
@@ -97,13 +97,13 @@ TEST_CASE(
     "[scenario-23][scenario-36]")
 {
     // Short: the connection is closed meanwhile. Long: it stays.
-    const std::chrono::milliseconds dead_after = GENERATE(300ms, 30'000ms);
-    CAPTURE(dead_after.count());
+    const std::chrono::milliseconds response_timeout = GENERATE(300ms, 30'000ms);
+    CAPTURE(response_timeout.count());
     std::vector<server> servers = start_servers(5);
     redlock::config options = unhurried(servers);
     options.node_timeout = 200ms;
-    options.dead_after = dead_after;
-    options.probe_interval = dead_after;
+    options.response_timeout = response_timeout;
+    options.probe_interval = response_timeout;
     client own{options};
     own.wait_for_masters();
     std::vector<std::size_t> ups;
@@ -120,7 +120,7 @@ TEST_CASE(
     for (std::size_t index = 0; index < 3; ++index)
     {
         CHECK(lost.report.masters()[index].vote == vote::timed_out);
-        if (dead_after < 1s)
+        if (response_timeout < 1s)
         {
             own.events().wait_for_down(index);
         }
@@ -130,7 +130,7 @@ TEST_CASE(
     {
         // From here on the SET can't run any more. If the connection was closed, it may not have run: a server that was
         // stopped with a reply to write fails to write it, and closes the connection without reading further.
-        if (dead_after < 1s)
+        if (response_timeout < 1s)
         {
             own.events().wait_for_up(index, ups[index] + 1);
             CHECK(sets_run_on(servers[index]) <= 1);
@@ -151,7 +151,7 @@ TEST_CASE(
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
     options.node_timeout = 500ms;
-    options.dead_after = 500ms;
+    options.response_timeout = 500ms;
     options.probe_interval = 200ms;
     client own{options};
     own.wait_for_masters();

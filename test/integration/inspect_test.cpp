@@ -173,7 +173,7 @@ TEST_CASE(
 {
     std::vector<server> servers = start_servers(3);
     config options = unhurried(servers);
-    options.dead_after = std::chrono::seconds{1};
+    options.response_timeout = std::chrono::seconds{1};
     client one{options};
     one.wait_for_masters();
     const lease held = one.win("r");

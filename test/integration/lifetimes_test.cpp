@@ -299,7 +299,7 @@ TEST_CASE("a shutdown ends even if masters are down or hang, and reports an unco
     CAPTURE(hang, missing);
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
-    options.dead_after = 500ms;
+    options.response_timeout = 500ms;
     options.probe_interval = 100ms;
     client own{options};
     own.wait_for_masters();

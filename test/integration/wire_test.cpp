@@ -174,7 +174,7 @@ TEST_CASE("connections that broke while idle are detected, and the next acquire 
     distant_servers distant{3};
     redlock::config options = distant.options();
     options.probe_interval = 200ms;
-    options.dead_after = 500ms;
+    options.response_timeout = 500ms;
     options.connect_timeout = 1s;
     client own{options};
     own.wait_for_masters();

@@ -30,7 +30,7 @@ namespace
 config patient(const simulation& all)
 {
     config with = all.options();
-    with.dead_after = 1min;
+    with.response_timeout = 1min;
     return with;
 }
 

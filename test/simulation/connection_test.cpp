@@ -96,7 +96,7 @@ TEST_CASE("a connection whose oldest command is unanswered is closed after its t
 {
     simulation all{3};
     config options = all.options();
-    options.dead_after = 300ms;
+    options.response_timeout = 300ms;
     lock_manager locks = all.make_connected_manager(options);
     scripted_master& master = all.master(0);
     all.run_for(170ms);

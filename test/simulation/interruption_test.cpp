@@ -103,7 +103,7 @@ class life
         with.retry_delay_min = 1ms;
         with.retry_delay_max = 2ms;
         with.connect_timeout = 30ms;
-        with.dead_after = 100ms;
+        with.response_timeout = 100ms;
         return with;
     }
 

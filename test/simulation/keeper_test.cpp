@@ -101,7 +101,7 @@ TEST_CASE(
     const bool cut = GENERATE(false, true);
     simulation all{5, static_cast<std::uint64_t>(seed)};
     config options = all.options();
-    options.dead_after = 1min;
+    options.response_timeout = 1min;
     lock_manager locks = all.make_connected_manager(options);
     const outcome_ptr got = kept(all, locks);
     const clock::time_point lost_at = got->lease.valid_until() - 1s;
@@ -138,7 +138,7 @@ TEST_CASE("a quorum that comes back before the loss is found in time")
     const int seed = GENERATE(range(1, 21));
     simulation all{5, static_cast<std::uint64_t>(seed)};
     config options = all.options();
-    options.dead_after = 1min;
+    options.response_timeout = 1min;
     options.retry_delay_min = GENERATE(10ms, 60s);
     options.retry_delay_max = 60s;
     lock_manager locks = all.make_connected_manager(options);
@@ -261,7 +261,7 @@ TEST_CASE("the late answers to an older extension don't put off the next one")
 {
     simulation all{3};
     config options = all.options();
-    options.dead_after = 1min;
+    options.response_timeout = 1min;
     lock_manager locks = all.make_connected_manager(options);
     const outcome_ptr got =
         kept(all, locks, {.ttl = 10s, .max_hold = no_limit, .extend_every = 6s, .stop_margin = 3s});

@@ -178,7 +178,7 @@ TEST_CASE(
         config options = all.options();
         options.retry_delay_max = 20ms;
         options.reconnect_delay_max = 50ms;
-        options.dead_after = 50ms;
+        options.response_timeout = 50ms;
         options.node_timeout = 10ms;
         for (const auto& each : all.masters())
         {

@@ -104,7 +104,7 @@ TEST_CASE(
 
         config with = all.options();
         for (auto option :
-             {&config::connect_timeout, &config::probe_interval, &config::dead_after,
+             {&config::connect_timeout, &config::probe_interval, &config::response_timeout,
               &config::reconnect_delay_min, &config::retry_delay_max})
         {
             config wrong = with;

@@ -38,7 +38,7 @@ struct watched_job
 config patient(const simulation& all)
 {
     config with = all.options();
-    with.dead_after = 1min;
+    with.response_timeout = 1min;
     return with;
 }
 

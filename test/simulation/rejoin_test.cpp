@@ -184,7 +184,7 @@ TEST_CASE("a master that reports after the loss or the release that it has no ke
     const bool is_released = GENERATE(false, true);
     simulation all{3};
     config options = all.options();
-    options.dead_after = 1min;
+    options.response_timeout = 1min;
     lock_manager locks = all.make_connected_manager(options);
     const outcome_ptr got = all.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = 5s});
     REQUIRE(all.finish(got));

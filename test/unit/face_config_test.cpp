@@ -71,7 +71,7 @@ const std::vector<duration_option> durations{
     {"node_timeout", [](config& options, milliseconds value) { options.node_timeout = value; }},
     {"connect_timeout", [](config& options, milliseconds value) { options.connect_timeout = value; }},
     {"probe_interval", [](config& options, milliseconds value) { options.probe_interval = value; }},
-    {"dead_after", [](config& options, milliseconds value) { options.dead_after = value; }},
+    {"response_timeout", [](config& options, milliseconds value) { options.response_timeout = value; }},
     {"reconnect_delay_min", [](config& options, milliseconds value) { options.reconnect_delay_min = value; }},
     {"reconnect_delay_max", [](config& options, milliseconds value) { options.reconnect_delay_max = value; }},
     {"retry_delay_min", [](config& options, milliseconds value) { options.retry_delay_min = value; }},

@@ -76,7 +76,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     };
     config options;
     options.node_timeout = input.one_of(std::array{50ms, 5ms, 20ms});
-    options.dead_after = dead_after_ = input.one_of(std::array{300ms, 100ms});
+    options.response_timeout = response_timeout_ = input.one_of(std::array{300ms, 100ms});
     // Short ones: whatever takes long to get over costs runs.
     options.connect_timeout = 200ms;
     options.reconnect_delay_max = 100ms;
@@ -145,7 +145,7 @@ void hostile_scene::run_for(clock::duration length)
     world_.jump(std::max(limit - world_.now(), clock::duration::zero()));
     for (const auto& each : masters_)
     {
-        each->check_patience(dead_after_ + second_look);
+        each->check_patience(response_timeout_ + second_look);
     }
     look();
 }

@@ -100,7 +100,7 @@ class hostile_scene
     std::optional<boost::asio::io_context> io_{std::in_place};
     std::optional<lock_manager> locks_;
     clock::time_point warm_at_latest_;
-    std::chrono::milliseconds dead_after_;
+    std::chrono::milliseconds response_timeout_;
     std::vector<begun_ptr> operations_;
     std::vector<lease> leases_;
     std::set<std::string, std::less<>> lapsed_; // The owner ids of those that were seen not to be valid.

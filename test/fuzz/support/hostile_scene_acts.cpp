@@ -26,7 +26,7 @@ constexpr auto longest_ttl = 10s;
 constexpr std::array ttls{10'000ms, 100ms, 1000ms, 30ms};
 constexpr std::array<std::chrono::milliseconds, 4> waits{0ms, 100ms, 1000ms, 20ms};
 constexpr std::array<clock::duration, 8> lengths{100us, 1ms, 0ns, 10ms, 50ms, 200ms, 1s, 3s};
-constexpr int longest_patience = 10; // Of a shutdown, in dead_after.
+constexpr int longest_patience = 10; // Of a shutdown, in response_timeout.
 
 } // namespace
 
@@ -279,7 +279,7 @@ void hostile_scene::wait_lost(lease& held)
 
 void hostile_scene::inspect()
 {
-    const begun_ptr what = begin("inspect", until_warm() + dead_after_);
+    const begun_ptr what = begin("inspect", until_warm() + response_timeout_);
     auto done = [this, what](error_code, const inspection& found)
     {
         require(!std::exchange(what->done, true), "an operation ends twice");
@@ -295,7 +295,7 @@ void hostile_scene::inspect()
 
 void hostile_scene::examine()
 {
-    const begun_ptr what = begin("examine", until_warm() + 2 * dead_after_ + 2s);
+    const begun_ptr what = begin("examine", until_warm() + 2 * response_timeout_ + 2s);
     auto done = [this, what](error_code, const std::vector<master_examination>& found)
     {
         require(!std::exchange(what->done, true), "an operation ends twice");
@@ -312,7 +312,8 @@ void hostile_scene::examine()
 
 begun_ptr hostile_scene::shut_down()
 {
-    begun_ptr what = begin("shutdown", longest_ttl + longest_patience * dead_after_ + longest_node_timeout);
+    begun_ptr what =
+        begin("shutdown", longest_ttl + longest_patience * response_timeout_ + longest_node_timeout);
     locks_->async_shutdown(status_into(what));
     return what;
 }

@@ -97,7 +97,7 @@ void universe::check_availability()
         each->resume();
     }
     run_until(
-        world_->now() + plan_.probe_interval + plan_.dead_after + plan_.connect_timeout +
+        world_->now() + plan_.probe_interval + plan_.response_timeout + plan_.connect_timeout +
         plan_.reconnect_delay_max + 100ms);
 }
 

@@ -41,7 +41,7 @@ void draw_times(plan& drawn, chance& draws)
     drawn.reconnect_delay_max = one_of(draws, std::array{10ms, 50ms, 200ms});
     drawn.retry_delay_max = one_of(draws, std::array{10ms, 20ms, 100ms});
     drawn.probe_interval = one_of(draws, std::array{100ms, 300ms, 1000ms});
-    drawn.dead_after = one_of(draws, std::array{30ms, 100ms, 300ms});
+    drawn.response_timeout = one_of(draws, std::array{30ms, 100ms, 300ms});
     drawn.drift_factor = one_of(draws, std::array{0.01, 0.01, 0.05, 0.1});
     drawn.latency = one_of(draws, std::array<clock::duration, 3>{50us, 100us, 500us});
     drawn.jitter = one_of(draws, std::array<clock::duration, 3>{0us, 100us, 1ms});

@@ -59,7 +59,7 @@ struct plan
     std::chrono::milliseconds reconnect_delay_max{};
     std::chrono::milliseconds retry_delay_max{};
     std::chrono::milliseconds probe_interval{};
-    std::chrono::milliseconds dead_after{};
+    std::chrono::milliseconds response_timeout{};
     double drift_factor = 0.01;
 
     clock::duration latency{};

@@ -124,7 +124,7 @@ config universe::options() const
     all.retry_delay_min = std::min(all.retry_delay_min, plan_.retry_delay_max);
     all.retry_delay_max = plan_.retry_delay_max;
     all.probe_interval = plan_.probe_interval;
-    all.dead_after = plan_.dead_after;
+    all.response_timeout = plan_.response_timeout;
     return all;
 }
 

@@ -74,7 +74,7 @@ clock::duration universe::longest_body() const
 /// Waits until outstanding keys are released: dead connections are detected and replaced, refused releases repeated.
 void universe::settle()
 {
-    const clock::duration notices = plan_.probe_interval + plan_.dead_after + 1ms;
+    const clock::duration notices = plan_.probe_interval + plan_.response_timeout + 1ms;
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
     run_until(world_->now() + longest_body() + plan_.probe_interval + notices + 2 * reconnects + 100ms);
     if (!oracle_.found() && !plan_.breaks_assumptions && !leftovers_)
@@ -95,7 +95,7 @@ void universe::close(std::vector<std::shared_ptr<process>> these)
         }
     }
     run_until(
-        world_->now() + plan_.longest_ttl() + 12 * plan_.dead_after + 1s,
+        world_->now() + plan_.longest_ttl() + 12 * plan_.response_timeout + 1s,
         [&] {
             return std::none_of(these.begin(), these.end(), [](const auto& each) { return each->closing(); });
         });
