@@ -202,8 +202,8 @@ figure_group measure_memory(std::span<test::server> masters, const options&, pro
     group.notes.push_back(fmt::format(
         "The client keeps a record of each command that a master has not answered. After "
         "response_timeout ({}) it closes the connection, and the records stop growing. At most "
-        "max_owed ({}) releases per master are outstanding.",
-        config{}.response_timeout, config{}.max_owed));
+        "max_outstanding_keys ({}) releases per master are outstanding.",
+        config{}.response_timeout, config{}.max_outstanding_keys));
     return group;
 }
 

@@ -71,8 +71,8 @@ struct config
 
     /// The maximum number of outstanding keys per master, 1 or more: owner ids whose SET was sent and whose release
     /// isn't confirmed, held leases included. It bounds all queues of a connection. At the limit no SET is sent: the
-    /// master's vote is `unsent`, with `master_errc::too_many_owed`.
-    std::size_t max_owed = 131'072;
+    /// master's vote is `unsent`, with `master_errc::too_many_outstanding_keys`.
+    std::size_t max_outstanding_keys = 131'072;
     /// The maximum size of the write queue per master, 64 KiB or more. At the limit commands aren't sent: the
     /// master's vote is `unsent`, with `master_errc::too_many_waiting`, and releases are deferred.
     std::size_t max_waiting_bytes = std::size_t{16} << 20;

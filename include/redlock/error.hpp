@@ -48,30 +48,30 @@ enum class errc
 /// as they are.
 enum class master_errc
 {
-    not_connected = 1,      ///< The first connection attempt hasn't finished.
-    timed_out,              ///< The master didn't answer within the node timeout.
-    unresponsive,           ///< A command had no reply for `response_timeout`; the connection was closed.
-    connect_timed_out,      ///< Connecting and the handshake took longer than `connect_timeout`.
-    connection_lost,        ///< The master closed the connection.
-    too_many_waiting,       ///< The master's write queue has reached `max_waiting_bytes`.
-    too_many_owed,          ///< The master's outstanding keys have reached `max_owed`.
-    tls_failed,             ///< TLS couldn't be established, or failed later.
-    certificate_untrusted,  ///< No trusted authority has signed the master's certificate.
-    certificate_expired,    ///< The master's certificate has expired or isn't valid yet.
-    certificate_wrong_name, ///< The master's certificate is for another host.
-    protocol_error,         ///< The reply isn't RESP, or isn't one that a server gives to that command.
-    authentication_failed,  ///< The master refused the user name or password, or requires one.
-    no_permission,          ///< The user's ACL forbids a command or key that locking needs.
-    loading,                ///< The master is loading its data.
-    busy,                   ///< The master is running a slow script.
-    read_only,              ///< The server is a replica, or a replica without its master.
-    no_replicas,            ///< The master refuses writes: too few replicas are connected.
-    misconfigured,          ///< The master refuses writes: it can't persist its data.
-    out_of_memory,          ///< The master refuses writes: its memory is full.
-    too_many_clients,       ///< The master has reached its limit of clients.
-    cluster_node,           ///< The server is a node of a Redis Cluster, not an independent master.
-    same_server,            ///< The server is already connected as another master of this manager.
-    command_failed          ///< The master replied with an error that has no code here.
+    not_connected = 1,         ///< The first connection attempt hasn't finished.
+    timed_out,                 ///< The master didn't answer within the node timeout.
+    unresponsive,              ///< A command had no reply for `response_timeout`; the connection was closed.
+    connect_timed_out,         ///< Connecting and the handshake took longer than `connect_timeout`.
+    connection_lost,           ///< The master closed the connection.
+    too_many_waiting,          ///< The master's write queue has reached `max_waiting_bytes`.
+    too_many_outstanding_keys, ///< The master's outstanding keys have reached `max_outstanding_keys`.
+    tls_failed,                ///< TLS couldn't be established, or failed later.
+    certificate_untrusted,     ///< No trusted authority has signed the master's certificate.
+    certificate_expired,       ///< The master's certificate has expired or isn't valid yet.
+    certificate_wrong_name,    ///< The master's certificate is for another host.
+    protocol_error,            ///< The reply isn't RESP, or isn't one that a server gives to that command.
+    authentication_failed,     ///< The master refused the user name or password, or requires one.
+    no_permission,             ///< The user's ACL forbids a command or key that locking needs.
+    loading,                   ///< The master is loading its data.
+    busy,                      ///< The master is running a slow script.
+    read_only,                 ///< The server is a replica, or a replica without its master.
+    no_replicas,               ///< The master refuses writes: too few replicas are connected.
+    misconfigured,             ///< The master refuses writes: it can't persist its data.
+    out_of_memory,             ///< The master refuses writes: its memory is full.
+    too_many_clients,          ///< The master has reached its limit of clients.
+    cluster_node,              ///< The server is a node of a Redis Cluster, not an independent master.
+    same_server,               ///< The server is already connected as another master of this manager.
+    command_failed             ///< The master replied with an error that has no code here.
 };
 
 /// A class of errors that are handled in the same way: `if (error == redlock::condition::retryable)`.

@@ -151,7 +151,7 @@ std::string in_plain_words(const error_code& error)
         return "no connection to it in time";
     case master_errc::too_many_waiting:
         return "it doesn't read what is sent to it";
-    case master_errc::too_many_owed:
+    case master_errc::too_many_outstanding_keys:
         return "too many releases to it are unconfirmed";
     case master_errc::same_server:
         return "it is the same server as another master, so it has no vote";

@@ -179,7 +179,7 @@ void check_limits(const config& options)
             refuse(fmt::format("a {} of 0", option), "it must be 1 or more");
         }
     };
-    check_count("max_owed", options.max_owed);
+    check_count("max_outstanding_keys", options.max_outstanding_keys);
     check_count("max_operations", options.max_operations);
     check_count("max_waiting_acquires", options.max_waiting_acquires);
     if (options.max_waiting_bytes < least_waiting_bytes)

@@ -91,8 +91,8 @@ const char* text_of(master_errc value) noexcept
         return "it closed the connection: check its log";
     case master_errc::too_many_waiting:
         return "its write queue has reached max_waiting_bytes: check why it reads so slowly";
-    case master_errc::too_many_owed:
-        return "its outstanding keys have reached max_owed: check why it doesn't answer releases";
+    case master_errc::too_many_outstanding_keys:
+        return "its outstanding keys have reached max_outstanding_keys: check why it doesn't answer releases";
     case master_errc::tls_failed:
         return "the TLS connection couldn't be established or failed: check that the port speaks TLS, and "
                "whether a client certificate is required";
@@ -171,7 +171,7 @@ error_condition condition_of(master_errc value, const boost::system::error_categ
     case master_errc::authentication_failed:
     case master_errc::no_permission:
         return make_error_condition(generic::permission_denied);
-    case master_errc::too_many_owed:
+    case master_errc::too_many_outstanding_keys:
     case master_errc::too_many_waiting:
     case master_errc::loading:
     case master_errc::busy:

@@ -81,7 +81,7 @@ classes classes_of(master_errc value) noexcept
     case master_errc::connect_timed_out:
     case master_errc::connection_lost:
     case master_errc::too_many_waiting:
-    case master_errc::too_many_owed:
+    case master_errc::too_many_outstanding_keys:
     case master_errc::tls_failed:
     case master_errc::loading:
     case master_errc::busy:
@@ -210,7 +210,7 @@ std::string_view to_string(master_errc value) noexcept
         REDLOCK_NAME(master_errc, connect_timed_out);
         REDLOCK_NAME(master_errc, connection_lost);
         REDLOCK_NAME(master_errc, too_many_waiting);
-        REDLOCK_NAME(master_errc, too_many_owed);
+        REDLOCK_NAME(master_errc, too_many_outstanding_keys);
         REDLOCK_NAME(master_errc, tls_failed);
         REDLOCK_NAME(master_errc, certificate_untrusted);
         REDLOCK_NAME(master_errc, certificate_expired);

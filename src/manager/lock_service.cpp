@@ -53,10 +53,10 @@ lock_service::lock_service(
       redactor_{options_.masters},
       outside_{std::move(outside)},
       connection_options_{
-          options_.connect_timeout, {options_.reconnect_delay_min, options_.reconnect_delay_max},
-          options_.probe_interval,  options_.response_timeout,
-          options_.max_owed,        options_.max_waiting_bytes,
-          options_.client_name,     options_.drift_factor},
+          options_.connect_timeout,      {options_.reconnect_delay_min, options_.reconnect_delay_max},
+          options_.probe_interval,       options_.response_timeout,
+          options_.max_outstanding_keys, options_.max_waiting_bytes,
+          options_.client_name,          options_.drift_factor},
       strand_{executor},
       run_ids_{options_.masters.size()}
 {

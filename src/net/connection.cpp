@@ -30,9 +30,9 @@ connection::connection(
       owner_{owner},
       clock_watch_{options.drift_factor},
       wake_{strand},
-      owed_{index, options.max_owed},
+      owed_{index, options.max_outstanding_keys},
       commands_{
-          index, owed_, options.max_owed * optional_for_each_debt, options.max_waiting_bytes,
+          index, owed_, options.max_outstanding_keys * optional_for_each_debt, options.max_waiting_bytes,
           options.reconnect}
 {
 }

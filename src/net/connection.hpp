@@ -77,7 +77,7 @@ struct connection_options
     core::backoff_policy reconnect;
     std::chrono::milliseconds probe_interval;
     std::chrono::milliseconds response_timeout;
-    std::size_t max_owed;
+    std::size_t max_outstanding_keys;
     std::size_t max_waiting_bytes;
     std::string client_name;
     double drift_factor;

@@ -29,7 +29,7 @@ bool connection::may_claim(claim& of, std::string_view command, voter& votes, cl
     const bool fits = commands_.has_room(command.size());
     if (!fits || !owed_.has_room(of))
     {
-        const error_code why = fits ? master_errc::too_many_owed : master_errc::too_many_waiting;
+        const error_code why = fits ? master_errc::too_many_outstanding_keys : master_errc::too_many_waiting;
         votes.on_vote(index_, no_answer(vote::unsent, why), now);
         return false;
     }
@@ -62,7 +62,7 @@ void connection::send_extend(claim& of, std::string_view command, voter& votes, 
     }
     if (!commands_.push_extend(of, command, votes, now))
     {
-        votes.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)), now);
+        votes.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
         return;
     }
     strand_.at_end_of_turn(*this);
@@ -76,7 +76,7 @@ void connection::send_question(std::string_view command, voter& asker, clock::ti
     }
     else if (!commands_.push_question(command, asker, now))
     {
-        asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_owed)), now);
+        asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
     }
     else
     {
@@ -94,7 +94,7 @@ void connection::send_release(claim& of, std::string_view command, voter* votes,
     owed_.demand(of);
     if (votes != nullptr)
     {
-        const error_code why = ready() ? full(master_errc::too_many_owed) : last_failure_.reason;
+        const error_code why = ready() ? full(master_errc::too_many_outstanding_keys) : last_failure_.reason;
         votes->on_vote(index_, no_answer(vote::unsent, why, last_failure_.detail), now);
     }
 }

@@ -35,7 +35,8 @@ go_on(redlock::lock_manager& locks, std::string resource, int times, std::atomic
         const redlock::acquire_options patient{.ttl = long_ttl, .wait = redlock::no_limit};
         redlock::lease lease = co_await locks.async_acquire(resource, patient, report);
         const redlock::master_report& third = report.masters()[2];
-        refused.fetch_add(third.vote == vote::unsent && third.reason == master_errc::too_many_owed ? 1 : 0);
+        refused.fetch_add(
+            third.vote == vote::unsent && third.reason == master_errc::too_many_outstanding_keys ? 1 : 0);
         co_await lease.async_release();
     }
 }
@@ -61,12 +62,13 @@ int go_on_with_1000_clients(client& own, int times)
 } // namespace
 
 TEST_CASE(
-    "a master that hangs has at most max_owed outstanding keys, and is used again once it has answered",
+    "a master that hangs has at most max_outstanding_keys outstanding keys, and is used again once it has "
+    "answered",
     "[scenario-61]")
 {
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
-    options.max_owed = static_cast<std::size_t>(most_owed);
+    options.max_outstanding_keys = static_cast<std::size_t>(most_owed);
     // With 1000 clients, the two other masters may reach their limits for a moment, too: the round is then repeated.
     options.retry_delay_max = 50ms;
     options.response_timeout = 1h;
@@ -122,22 +124,22 @@ TEST_CASE("at most max_waiting_bytes wait for a master that reads nothing, and w
     CHECK(own.events().downs_of(2).empty());
 }
 
-TEST_CASE("a master that never answers is sent at most max_owed SETs", "[scenario-61]")
+TEST_CASE("a master that never answers is sent at most max_outstanding_keys SETs", "[scenario-61]")
 {
     std::vector<server> servers = start_servers(2);
     scripted_server silent_one{silent(applies::to_locks)};
     std::vector<redlock::master> masters = addresses_of(servers);
     masters.emplace_back(silent_one.url());
     redlock::config options = unhurried(masters);
-    options.max_owed = static_cast<std::size_t>(most_owed);
+    options.max_outstanding_keys = static_cast<std::size_t>(most_owed);
     options.retry_delay_max = 50ms;
     options.response_timeout = 1h;
     client own{options, 1, log_of::masters};
     own.wait_for_masters();
     CHECK(go_on_with_1000_clients(own, 5) > 0);
-    REQUIRE(silent_one.wait_for_command("EVALSHA", options.max_owed, patience));
-    CHECK(silent_one.count("SET") == options.max_owed);
-    CHECK(silent_one.count("SET") + silent_one.count("EVALSHA") <= 4 * options.max_owed);
+    REQUIRE(silent_one.wait_for_command("EVALSHA", options.max_outstanding_keys, patience));
+    CHECK(silent_one.count("SET") == options.max_outstanding_keys);
+    CHECK(silent_one.count("SET") + silent_one.count("EVALSHA") <= 4 * options.max_outstanding_keys);
     CHECK(silent_one.accepted() == 1);
 
     // A release always has room, an extension only if the queue isn't full.
@@ -150,7 +152,7 @@ TEST_CASE("a master that never answers is sent at most max_owed SETs", "[scenari
     INFO(extended.report);
     CHECK_FALSE(extended.error);
     CHECK(extended.report.masters()[2].vote == vote::unsent);
-    CHECK(extended.report.masters()[2].reason == master_errc::too_many_owed);
+    CHECK(extended.report.masters()[2].reason == master_errc::too_many_outstanding_keys);
     CHECK_FALSE(release(lease).error);
     for (server& each : servers)
     {
@@ -162,7 +164,7 @@ TEST_CASE("an acquire that finds a majority at the limit of outstanding keys rep
 {
     std::vector<server> servers = start_servers(1);
     redlock::config options = unhurried(servers);
-    options.max_owed = 3;
+    options.max_outstanding_keys = 3;
     client own{options};
     own.wait_for_masters();
     std::vector<redlock::lease> leases;
@@ -174,7 +176,7 @@ TEST_CASE("an acquire that finds a majority at the limit of outstanding keys rep
     INFO(refused.report);
     CHECK(refused.error == redlock::errc::no_quorum);
     CHECK(refused.report.masters()[0].vote == vote::unsent);
-    CHECK(refused.report.masters()[0].reason == master_errc::too_many_owed);
+    CHECK(refused.report.masters()[0].reason == master_errc::too_many_outstanding_keys);
     CHECK_FALSE(release(leases[1]).error);
     CHECK_FALSE(own.try_acquire("one more", {.ttl = long_ttl}).error);
 }

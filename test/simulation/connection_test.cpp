@@ -313,11 +313,11 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
     }
 }
 
-TEST_CASE("above max_owed a SET is refused as unsent, and a release never is", "[scenario-61]")
+TEST_CASE("above max_outstanding_keys a SET is refused as unsent, and a release never is", "[scenario-61]")
 {
     simulation all{3};
     config options = all.options();
-    options.max_owed = 2;
+    options.max_outstanding_keys = 2;
     lock_manager locks = all.make_connected_manager(options);
     all.master(0).hang();
     const outcome_ptr first = acquired(all, locks, "first");
@@ -327,7 +327,7 @@ TEST_CASE("above max_owed a SET is refused as unsent, and a release never is", "
     for (const master_report& each : third->report.masters())
     {
         CHECK(each.vote == vote::unsent);
-        CHECK(each.reason == master_errc::too_many_owed);
+        CHECK(each.reason == master_errc::too_many_outstanding_keys);
     }
     for (const outcome_ptr& each : {first, second})
     {
@@ -338,7 +338,7 @@ TEST_CASE("above max_owed a SET is refused as unsent, and a release never is", "
     // The answers of the hanging master are still outstanding; the others have room again.
     const outcome_ptr fourth = acquired(all, locks, "fourth");
     CHECK(!fourth->error);
-    CHECK(fourth->report.masters()[0].reason == master_errc::too_many_owed);
+    CHECK(fourth->report.masters()[0].reason == master_errc::too_many_outstanding_keys);
     const outcome_ptr released = all.release(fourth->lease);
     REQUIRE(all.finish(released));
     CHECK(!released->error);

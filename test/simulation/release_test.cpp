@@ -158,7 +158,7 @@ TEST_CASE("a master that never answers is sent no more than it may owe", "[scena
 {
     simulation all{3};
     config options = all.options();
-    options.max_owed = 50;
+    options.max_outstanding_keys = 50;
     lock_manager locks = all.make_connected_manager(options);
     scripted_master& master = all.master(0);
     master.hang();
@@ -166,7 +166,7 @@ TEST_CASE("a master that never answers is sent no more than it may owe", "[scena
     for (int count = 0; count < 500; ++count)
     {
         const outcome_ptr got = acquired(all, locks, "r");
-        refused += got->report.masters()[0].reason == master_errc::too_many_owed ? 1U : 0U;
+        refused += got->report.masters()[0].reason == master_errc::too_many_outstanding_keys ? 1U : 0U;
         const outcome_ptr released = all.release(got->lease);
         REQUIRE(all.finish(released));
         REQUIRE(!released->error);

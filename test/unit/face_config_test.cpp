@@ -236,8 +236,8 @@ TEST_CASE("a client name is refused unless it is short, printable and without sp
 TEST_CASE("limits of 0 are refused")
 {
     config options = one_master();
-    options.max_owed = 0;
-    check_refused(options, "a max_owed of 0 can't be used", "1 or more");
+    options.max_outstanding_keys = 0;
+    check_refused(options, "a max_outstanding_keys of 0 can't be used", "1 or more");
     options = one_master();
     options.observer.max_waiting = 0;
     check_refused(options, "an observer.max_waiting of 0 can't be used", "1 or more");

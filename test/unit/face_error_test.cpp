@@ -109,7 +109,7 @@ TEST_CASE("errors compare equal to the system's conditions where one exists")
     CHECK(error_code{master_errc::no_permission} == generic::permission_denied);
     CHECK(error_code{master_errc::loading} == generic::resource_unavailable_try_again);
     CHECK(error_code{master_errc::busy} == generic::resource_unavailable_try_again);
-    CHECK(error_code{master_errc::too_many_owed} == generic::resource_unavailable_try_again);
+    CHECK(error_code{master_errc::too_many_outstanding_keys} == generic::resource_unavailable_try_again);
     CHECK(error_code{master_errc::same_server} != generic::resource_unavailable_try_again);
     for (int value = static_cast<int>(errc::invalid_resource); value <= last_errc; ++value)
     {

@@ -80,7 +80,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     // Short ones: whatever takes long to get over costs runs.
     options.connect_timeout = 200ms;
     options.reconnect_delay_max = 100ms;
-    options.max_owed = most_owed_;
+    options.max_outstanding_keys = most_owed_;
     options.observer.on_event = [this](const event& what) { check_event(what); };
     const std::uint8_t hostile = input.byte();
     with_password_ = (hostile & 0x40U) != 0;

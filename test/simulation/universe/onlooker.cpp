@@ -91,7 +91,7 @@ const std::vector<std::function<void(config&)>>& wrong_changes()
             it.masters.emplace_back("rediss://elsewhere");
             it.tls.certificate_file = "client.pem";
         },
-        [](config& it) { it.max_owed = 0; },
+        [](config& it) { it.max_outstanding_keys = 0; },
         [](config& it) { it.max_waiting_bytes = 1; },
         [](config& it) { it.observer.max_waiting = 0; },
     };
