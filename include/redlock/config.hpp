@@ -74,8 +74,8 @@ struct config
     /// master's vote is `unsent`, with `master_errc::too_many_outstanding_keys`.
     std::size_t max_outstanding_keys = 131'072;
     /// The maximum size of the write queue per master, 64 KiB or more. At the limit commands aren't sent: the
-    /// master's vote is `unsent`, with `master_errc::too_many_waiting`, and releases are deferred.
-    std::size_t max_waiting_bytes = std::size_t{16} << 20;
+    /// master's vote is `unsent`, with `master_errc::write_queue_full`, and releases are deferred.
+    std::size_t max_write_queue_bytes = std::size_t{16} << 20;
     /// The maximum number of concurrent operations, 1 or more. At the limit `async_acquire` and its variants,
     /// `async_extend`, `async_inspect` and `async_examine` fail with `errc::too_many_operations` and send nothing.
     /// Releases and waits for a loss are always accepted.

@@ -53,7 +53,7 @@ enum class master_errc
     unresponsive,              ///< A command had no reply for `response_timeout`; the connection was closed.
     connect_timed_out,         ///< Connecting and the handshake took longer than `connect_timeout`.
     connection_lost,           ///< The master closed the connection.
-    too_many_waiting,          ///< The master's write queue has reached `max_waiting_bytes`.
+    write_queue_full,          ///< The master's write queue has reached `max_write_queue_bytes`.
     too_many_outstanding_keys, ///< The master's outstanding keys have reached `max_outstanding_keys`.
     tls_failed,                ///< TLS couldn't be established, or failed later.
     certificate_untrusted,     ///< No trusted authority has signed the master's certificate.

@@ -149,7 +149,7 @@ std::string in_plain_words(const error_code& error)
         return "it stopped answering and was disconnected";
     case master_errc::connect_timed_out:
         return "no connection to it in time";
-    case master_errc::too_many_waiting:
+    case master_errc::write_queue_full:
         return "it doesn't read what is sent to it";
     case master_errc::too_many_outstanding_keys:
         return "too many releases to it are unconfirmed";

@@ -182,10 +182,10 @@ void check_limits(const config& options)
     check_count("max_outstanding_keys", options.max_outstanding_keys);
     check_count("max_operations", options.max_operations);
     check_count("max_waiting_acquires", options.max_waiting_acquires);
-    if (options.max_waiting_bytes < least_waiting_bytes)
+    if (options.max_write_queue_bytes < least_waiting_bytes)
     {
         refuse(
-            fmt::format("a max_waiting_bytes of {}", options.max_waiting_bytes),
+            fmt::format("a max_write_queue_bytes of {}", options.max_write_queue_bytes),
             fmt::format("it must be {} or more", least_waiting_bytes));
     }
 }

@@ -89,8 +89,8 @@ const char* text_of(master_errc value) noexcept
         return "connecting took longer than connect_timeout: check address, network and firewall";
     case master_errc::connection_lost:
         return "it closed the connection: check its log";
-    case master_errc::too_many_waiting:
-        return "its write queue has reached max_waiting_bytes: check why it reads so slowly";
+    case master_errc::write_queue_full:
+        return "its write queue has reached max_write_queue_bytes: check why it reads so slowly";
     case master_errc::too_many_outstanding_keys:
         return "its outstanding keys have reached max_outstanding_keys: check why it doesn't answer releases";
     case master_errc::tls_failed:
@@ -172,7 +172,7 @@ error_condition condition_of(master_errc value, const boost::system::error_categ
     case master_errc::no_permission:
         return make_error_condition(generic::permission_denied);
     case master_errc::too_many_outstanding_keys:
-    case master_errc::too_many_waiting:
+    case master_errc::write_queue_full:
     case master_errc::loading:
     case master_errc::busy:
         return make_error_condition(generic::resource_unavailable_try_again);

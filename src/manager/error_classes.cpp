@@ -80,7 +80,7 @@ classes classes_of(master_errc value) noexcept
     case master_errc::unresponsive:
     case master_errc::connect_timed_out:
     case master_errc::connection_lost:
-    case master_errc::too_many_waiting:
+    case master_errc::write_queue_full:
     case master_errc::too_many_outstanding_keys:
     case master_errc::tls_failed:
     case master_errc::loading:
@@ -209,7 +209,7 @@ std::string_view to_string(master_errc value) noexcept
         REDLOCK_NAME(master_errc, unresponsive);
         REDLOCK_NAME(master_errc, connect_timed_out);
         REDLOCK_NAME(master_errc, connection_lost);
-        REDLOCK_NAME(master_errc, too_many_waiting);
+        REDLOCK_NAME(master_errc, write_queue_full);
         REDLOCK_NAME(master_errc, too_many_outstanding_keys);
         REDLOCK_NAME(master_errc, tls_failed);
         REDLOCK_NAME(master_errc, certificate_untrusted);

@@ -55,7 +55,7 @@ lock_service::lock_service(
       connection_options_{
           options_.connect_timeout,      {options_.reconnect_delay_min, options_.reconnect_delay_max},
           options_.probe_interval,       options_.response_timeout,
-          options_.max_outstanding_keys, options_.max_waiting_bytes,
+          options_.max_outstanding_keys, options_.max_write_queue_bytes,
           options_.client_name,          options_.drift_factor},
       strand_{executor},
       run_ids_{options_.masters.size()}

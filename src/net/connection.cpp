@@ -32,7 +32,7 @@ connection::connection(
       wake_{strand},
       owed_{index, options.max_outstanding_keys},
       commands_{
-          index, owed_, options.max_outstanding_keys * optional_for_each_debt, options.max_waiting_bytes,
+          index, owed_, options.max_outstanding_keys * optional_for_each_debt, options.max_write_queue_bytes,
           options.reconnect}
 {
 }

@@ -78,7 +78,7 @@ struct connection_options
     std::chrono::milliseconds probe_interval;
     std::chrono::milliseconds response_timeout;
     std::size_t max_outstanding_keys;
-    std::size_t max_waiting_bytes;
+    std::size_t max_write_queue_bytes;
     std::string client_name;
     double drift_factor;
 };

@@ -15,7 +15,7 @@ constexpr std::size_t longest_command = 4096;
 /// Returns the reason why the pipeline refused a command: its output is full, or else `otherwise`.
 error_code connection::full(const error_code& otherwise) const noexcept
 {
-    return commands_.has_room(longest_command) ? otherwise : error_code{master_errc::too_many_waiting};
+    return commands_.has_room(longest_command) ? otherwise : error_code{master_errc::write_queue_full};
 }
 
 /// Returns whether a command that may create a key can be sent. If not, delivers the vote.
@@ -29,7 +29,7 @@ bool connection::may_claim(claim& of, std::string_view command, voter& votes, cl
     const bool fits = commands_.has_room(command.size());
     if (!fits || !owed_.has_room(of))
     {
-        const error_code why = fits ? master_errc::too_many_outstanding_keys : master_errc::too_many_waiting;
+        const error_code why = fits ? master_errc::too_many_outstanding_keys : master_errc::write_queue_full;
         votes.on_vote(index_, no_answer(vote::unsent, why), now);
         return false;
     }

@@ -94,11 +94,12 @@ TEST_CASE(
     CHECK(own.events().downs_of(2).empty());
 }
 
-TEST_CASE("at most max_waiting_bytes wait for a master that reads nothing, and what it received is released")
+TEST_CASE(
+    "at most max_write_queue_bytes wait for a master that reads nothing, and what it received is released")
 {
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
-    options.max_waiting_bytes = 65'536;
+    options.max_write_queue_bytes = 65'536;
     options.response_timeout = 1h;
     client own{options, 1, log_of::masters};
     own.wait_for_masters();
@@ -110,7 +111,7 @@ TEST_CASE("at most max_waiting_bytes wait for a master that reads nothing, and w
         acquired got = own.try_acquire(std::string(1000, 'x') + std::to_string(count), {.ttl = long_ttl});
         REQUIRE_FALSE(got.error);
         const redlock::master_report& third = got.report.masters()[2];
-        refused = third.reason == master_errc::too_many_waiting;
+        refused = third.reason == master_errc::write_queue_full;
         CHECK((!refused || third.vote == vote::unsent));
         // The two others grant the lock; the third's releases wait in the ledger, not in the buffer.
         REQUIRE_FALSE(release(got.lease).error);

@@ -88,7 +88,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     {
         options.max_operations = 3;
         options.max_waiting_acquires = 1;
-        options.max_waiting_bytes = 65'536;
+        options.max_write_queue_bytes = 65'536;
     }
     for (std::size_t index = 0; index < seen_.masters(); ++index)
     {

@@ -92,7 +92,7 @@ const std::vector<std::function<void(config&)>>& wrong_changes()
             it.tls.certificate_file = "client.pem";
         },
         [](config& it) { it.max_outstanding_keys = 0; },
-        [](config& it) { it.max_waiting_bytes = 1; },
+        [](config& it) { it.max_write_queue_bytes = 1; },
         [](config& it) { it.observer.max_waiting = 0; },
     };
     return all;
