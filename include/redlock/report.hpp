@@ -78,7 +78,7 @@ class REDLOCK_API report
     std::chrono::nanoseconds validity{0};
     /// The invalid argument, with its value and the allowed range; empty unless `result` is one of the
     /// `errc::invalid_...` errors.
-    std::string complaint;
+    std::string argument_error;
 
     /// Returns the votes in the order of `config::masters`. Empty if there was no round.
     std::span<const master_report> masters() const noexcept { return {masters_.data(), count_}; }

@@ -259,9 +259,9 @@ void attempt::announce()
 ending attempt::fail(error_code why)
 {
     const std::string name = in_quotes(asked_.common.resource);
-    if (!report_.complaint.empty())
+    if (!report_.argument_error.empty())
     {
-        say(report_.complaint);
+        say(report_.argument_error);
         return {.exit_code = number_of(exit_code_of(why)), .signal = 0};
     }
     if (refused_)

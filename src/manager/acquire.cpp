@@ -199,7 +199,7 @@ class acquisition
         if (call_.out != nullptr)
         {
             *call_.out = report{};
-            call_.out->complaint = complaint;
+            call_.out->argument_error = complaint;
         }
         finish(why, {}, std::move(complaint));
     }
@@ -335,7 +335,7 @@ class acquisition
         if (result)
         {
             const auto said = std::make_unique<report>();
-            said->complaint = std::move(complaint);
+            said->argument_error = std::move(complaint);
             describe(*said, result, validity);
             thrown = std::make_exception_ptr(lock_error{result, call_.resource, said->to_string()});
         }

@@ -71,7 +71,7 @@ env::flow extend(lock_service& service, extend_call call)
     {
         if (call.out != nullptr)
         {
-            call.out->complaint = std::move(complaint);
+            call.out->argument_error = std::move(complaint);
         }
         finish(service, call, errc::invalid_ttl, nullptr);
         co_return;

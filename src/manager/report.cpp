@@ -108,7 +108,7 @@ std::string result_line(const report& value)
     {
         return value.already_gone() ? "success (the key was already missing on a quorum)" : "success";
     }
-    const std::string text = value.complaint.empty() ? value.result.message() : value.complaint;
+    const std::string text = value.argument_error.empty() ? value.result.message() : value.argument_error;
     const bool ours = value.result.category() == error_category();
     const std::string_view word =
         ours ? word_of(static_cast<errc>(value.result.value())) : std::string_view{};

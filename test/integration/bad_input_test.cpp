@@ -41,7 +41,7 @@ void check(const refusal& given, const acquired& result)
     CHECK(result.report.masters().empty());
     for (const std::string& word : given.words)
     {
-        CHECK_THAT(result.report.complaint, ContainsSubstring(word));
+        CHECK_THAT(result.report.argument_error, ContainsSubstring(word));
         CHECK_THAT(result.report.to_string(), ContainsSubstring(word));
     }
 }
@@ -132,8 +132,9 @@ TEST_CASE("an extension to an invalid ttl is refused, and leaves the lease uncha
     const auto before = held.lease.valid_until();
     const finished refused = extend(held.lease, ttl);
     CHECK(refused.error == errc::invalid_ttl);
-    CHECK_THAT(refused.report.complaint, ContainsSubstring("ttl of " + std::to_string(ttl.count()) + " ms"));
-    CHECK_THAT(refused.report.complaint, ContainsSubstring("from 105 ms to 3153600000000 ms"));
+    CHECK_THAT(
+        refused.report.argument_error, ContainsSubstring("ttl of " + std::to_string(ttl.count()) + " ms"));
+    CHECK_THAT(refused.report.argument_error, ContainsSubstring("from 105 ms to 3153600000000 ms"));
     CHECK(held.lease.valid_until() == before);
     CHECK(held.lease.valid());
 }

@@ -224,7 +224,7 @@ TEST_CASE(
         const outcome_ptr got = all.acquire_kept(locks, "r", with);
         REQUIRE(all.finish(got, 0ms));
         CHECK(!got->lease);
-        CHECK(!got->report.complaint.empty());
+        CHECK(!got->report.argument_error.empty());
         return got->error;
     };
     CHECK(refused_with({.ttl = 10s, .max_hold = 0ms}) == errc::invalid_max_hold);

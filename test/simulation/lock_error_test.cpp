@@ -71,7 +71,7 @@ TEST_CASE("a refused argument throws its value and its range", "[with_lock]")
     CHECK(work->error == errc::invalid_ttl);
     CHECK(work->error == condition::misuse);
     CHECK(contains(words_of(work->thrown), "3 ms"));
-    CHECK(contains(words_of(work->thrown), work->report.complaint));
+    CHECK(contains(words_of(work->thrown), work->report.argument_error));
 }
 
 TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]")

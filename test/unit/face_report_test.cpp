@@ -285,7 +285,7 @@ TEST_CASE("the text of a refused argument is the complaint, without votes")
 {
     report value;
     value.result = errc::invalid_ttl;
-    value.complaint = "a ttl of 0 ms can't be used: it must be from 5 ms";
+    value.argument_error = "a ttl of 0 ms can't be used: it must be from 5 ms";
     CHECK(value.to_string() == "acquire: refused (a ttl of 0 ms can't be used: it must be from 5 ms)");
 }
 

@@ -242,7 +242,7 @@ void onlooker::ask_wrongly()
     auto done = [this, asking, told, why = one.why](error_code error, const lease& none)
     {
         const bool as_it_should =
-            error == why && !none && !told->complaint.empty() && told->masters().empty();
+            error == why && !none && !told->argument_error.empty() && told->masters().empty();
         home_.all().watch().check(
             as_it_should || error == errc::closed || error == asio::error::operation_aborted, "refusal",
             "what can't be done isn't refused as it should: " + told->to_string());

@@ -69,7 +69,7 @@ void add_report(trace& to, const report& from)
     to.add(
         {static_cast<std::uint64_t>(from.operation), from.rounds,
          static_cast<std::uint64_t>(from.elapsed.count()), static_cast<std::uint64_t>(from.validity.count()),
-         from.complaint.empty() ? 0U : 1U, from.masters().size()});
+         from.argument_error.empty() ? 0U : 1U, from.masters().size()});
     add_error(to, from.result);
     for (const master_report& each : from.masters())
     {
