@@ -30,7 +30,7 @@ void log(const redlock::event& what)
         { std::cerr << up.name << " is up, its run id is " << up.server << '\n'; },
         [](const redlock::master_down& down)
         { std::cerr << down.name << " is down: " << down.reason.message() << ' ' << down.detail << '\n'; },
-        [](const redlock::master_at_risk& risk)
+        [](const redlock::master_warning& risk)
         { std::cerr << risk.name << " is at risk: " << to_string(risk.what) << ", " << risk.detail << '\n'; },
         [](const redlock::round_decided& round)
         { std::cerr << round.resource << ": " << round.report << '\n'; },
@@ -66,7 +66,7 @@ void count(counters& metrics, const redlock::event& what)
     const overloaded counter{
         [&](const redlock::master_up&) { ++metrics.masters_up; },
         [&](const redlock::master_down&) { ++metrics.masters_down; },
-        [&](const redlock::master_at_risk&) { ++metrics.risks; },
+        [&](const redlock::master_warning&) { ++metrics.risks; },
         [&](const redlock::round_decided& round)
         {
             const bool failed = round.report.result.failed();

@@ -54,7 +54,7 @@ REDLOCK_API std::string_view to_string(risk value) noexcept;
 
 /// A master has a configuration or clock problem that weakens locking. Reported once per connection and risk. A clock
 /// that was set is reported each time, a refused release once per kind of error.
-struct master_at_risk
+struct master_warning
 {
     std::size_t index;  ///< Its index in `config::masters`.
     std::string name;   ///< Its address, without credentials.
@@ -107,7 +107,7 @@ struct events_dropped
 };
 
 using event = std::variant<
-    master_up, master_down, master_at_risk, round_decided, lease_extended, lease_lost, lease_released,
+    master_up, master_down, master_warning, round_decided, lease_extended, lease_lost, lease_released,
     events_dropped>;
 
 /// The receiver of a manager's events. If `on_event` is empty, no events are created.

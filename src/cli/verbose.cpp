@@ -32,7 +32,7 @@ struct line_of
         const std::string detail = what.detail.empty() ? "" : fmt::format(" (\"{}\")", what.detail);
         return fmt::format("{} is down: {}{}", what.name, in_plain_words(what.reason), detail);
     }
-    std::string operator()(const master_at_risk& what) const
+    std::string operator()(const master_warning& what) const
     {
         return fmt::format("{}: warning: {}, {}", what.name, to_string(what.what), what.detail);
     }

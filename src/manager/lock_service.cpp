@@ -315,7 +315,7 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
     if (observed())
     {
         const short_text shown = redactor_.show(detail);
-        notify(master_at_risk{master, names_->at(master), what, std::string{shown.view()}});
+        notify(master_warning{master, names_->at(master), what, std::string{shown.view()}});
     }
 }
 

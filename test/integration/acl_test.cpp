@@ -82,12 +82,12 @@ void do_everything(server& at)
     expect_ok(at.command({"FLUSHALL"}));
 }
 
-std::vector<redlock::master_at_risk> risks_of(const std::vector<redlock::event>& events)
+std::vector<redlock::master_warning> risks_of(const std::vector<redlock::event>& events)
 {
-    std::vector<redlock::master_at_risk> found;
+    std::vector<redlock::master_warning> found;
     for (const redlock::event& each : events)
     {
-        if (const auto* risk = std::get_if<redlock::master_at_risk>(&each))
+        if (const auto* risk = std::get_if<redlock::master_warning>(&each))
         {
             found.push_back(*risk);
         }
@@ -196,9 +196,9 @@ TEST_CASE("a forbidden command that locks don't need is reported once per connec
     break_connection(one, servers[1], 1);
     check_locking(one, servers[1]);
     // The risks of a connection are reported before the first lease on it.
-    const std::vector<redlock::master_at_risk> told = risks_of(one.events().events());
+    const std::vector<redlock::master_warning> told = risks_of(one.events().events());
     REQUIRE(told.size() == 2);
-    for (const redlock::master_at_risk& each : told)
+    for (const redlock::master_warning& each : told)
     {
         CHECK(each.index == 1);
         CHECK(each.name == address_of(servers[1]).name());

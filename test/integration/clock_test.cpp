@@ -20,12 +20,12 @@ namespace
 using namespace std::chrono_literals;
 using Catch::Matchers::StartsWith;
 
-std::vector<master_at_risk> clock_risks(const std::vector<event>& events)
+std::vector<master_warning> clock_risks(const std::vector<event>& events)
 {
-    std::vector<master_at_risk> found;
+    std::vector<master_warning> found;
     for (const event& each : events)
     {
-        const auto* one = std::get_if<master_at_risk>(&each);
+        const auto* one = std::get_if<master_warning>(&each);
         if (one != nullptr && one->what == redlock::risk::clock)
         {
             found.push_back(*one);

@@ -18,7 +18,7 @@ std::string describe(const redlock::event& what)
         {
             return "down " + one.name + ": " + one.reason.message() + " " + one.detail;
         }
-        std::string operator()(const master_at_risk& one) const
+        std::string operator()(const master_warning& one) const
         {
             return "at risk " + one.name + ": " + std::string{to_string(one.what)} + " " + one.detail;
         }
@@ -53,7 +53,7 @@ redlock::observer event_log::observer()
         overhear(describe(what), "an event");
         const bool of_masters = std::holds_alternative<master_up>(what) ||
                                 std::holds_alternative<master_down>(what) ||
-                                std::holds_alternative<master_at_risk>(what);
+                                std::holds_alternative<master_warning>(what);
         if (what_ == log_of::masters && !of_masters)
         {
             return;

@@ -39,7 +39,7 @@ std::string line(const redlock::event& what)
         {
             return "down " + std::to_string(one.index);
         }
-        std::string operator()(const redlock::master_at_risk& one) const
+        std::string operator()(const redlock::master_warning& one) const
         {
             return "at risk " + std::to_string(one.index);
         }

@@ -20,12 +20,12 @@ namespace
 
 using namespace std::chrono_literals;
 
-std::vector<master_at_risk> refusals_in(const std::vector<event>& events)
+std::vector<master_warning> refusals_in(const std::vector<event>& events)
 {
-    std::vector<master_at_risk> found;
+    std::vector<master_warning> found;
     for (const event& each : events)
     {
-        const auto* one = std::get_if<master_at_risk>(&each);
+        const auto* one = std::get_if<master_warning>(&each);
         if (one != nullptr && one->what == risk::release_refused)
         {
             found.push_back(*one);
@@ -72,7 +72,7 @@ TEST_CASE(
     own.events().wait_until(
         [](const std::vector<event>& events) { return !refusals_in(events).empty(); }, "a refusal");
     CHECK_FALSE(shut_down(own.locks()));
-    const std::vector<master_at_risk> told = refusals_in(own.events().events());
+    const std::vector<master_warning> told = refusals_in(own.events().events());
     REQUIRE(told.size() == 1);
     CHECK(told[0].index == 0);
     CHECK(told[0].detail.starts_with("the ttl frees the key: ERR unknown command"));
@@ -93,7 +93,7 @@ TEST_CASE("a hash in the place of a lock is another client's key", "[release][sc
     }
     CHECK_FALSE(shut_down(own.locks()));
     CHECK(masters[2].command({"EXISTS", "lock:r"}) == 0);
-    const std::vector<master_at_risk> told = refusals_in(own.events().events());
+    const std::vector<master_warning> told = refusals_in(own.events().events());
     REQUIRE(told.size() == 2);
     CHECK(told[0].detail.starts_with("a key is not a lock: WRONGTYPE"));
 }

@@ -161,7 +161,7 @@ TEST_CASE("an eviction policy that can remove locks is reported to the observer"
             events.begin(), events.end(),
             [](const event& each)
             {
-                const auto* risk = std::get_if<master_at_risk>(&each);
+                const auto* risk = std::get_if<master_warning>(&each);
                 return risk != nullptr && risk->index == 1 && risk->what == redlock::risk::eviction &&
                        risk->detail == "maxmemory-policy is volatile-lru";
             });
@@ -171,7 +171,7 @@ TEST_CASE("an eviction policy that can remove locks is reported to the observer"
     CHECK(
         std::count_if(
             events.begin(), events.end(),
-            [](const event& each) { return std::holds_alternative<master_at_risk>(each); }) == 1);
+            [](const event& each) { return std::holds_alternative<master_warning>(each); }) == 1);
 }
 
 } // namespace redlock::test

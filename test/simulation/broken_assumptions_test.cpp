@@ -139,13 +139,13 @@ TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is rep
     CHECK(both.forgetful().value("lock:r") == std::nullopt);
     both.second_acquires();
     CHECK(both.both_hold());
-    CHECK(both.told.count<master_at_risk>() == 0);
+    CHECK(both.told.count<master_warning>() == 0);
 
     // The next TIME shows it: too late for this lease, but it is reported.
-    REQUIRE(both.all.run_until([&] { return both.told.count<master_at_risk>() > 0; }, 3s));
+    REQUIRE(both.all.run_until([&] { return both.told.count<master_warning>() > 0; }, 3s));
     CHECK(both.both_hold());
-    CHECK(both.told.last<master_at_risk>().index == 1);
-    CHECK(both.told.last<master_at_risk>().what == risk::clock);
+    CHECK(both.told.last<master_warning>().index == 1);
+    CHECK(both.told.last<master_warning>().what == risk::clock);
 }
 
 TEST_CASE(
@@ -159,7 +159,7 @@ TEST_CASE(
     both.all_masters_are_back();
     both.second_acquires();
     CHECK(both.both_hold());
-    CHECK(both.told.count<master_at_risk>() == 0);
+    CHECK(both.told.count<master_warning>() == 0);
     CHECK(both.told_of("run after the restart"));
 }
 
@@ -179,7 +179,7 @@ TEST_CASE(
     both.all_masters_are_back();
     both.second_acquires();
     CHECK(both.both_hold());
-    CHECK(both.told.count<master_at_risk>() == 0);
+    CHECK(both.told.count<master_warning>() == 0);
 }
 
 TEST_CASE("FLUSHALL lets a second holder in unseen, until an extension finds out", "[scenario-8]")
@@ -267,7 +267,7 @@ TEST_CASE("SWAPDB lets a second holder in unseen, and a second SWAPDB hides it",
     CHECK(both.both_hold());
     both.all.run_for(1ms);
     CHECK(both.told.count<lease_lost>() == 0);
-    CHECK(both.told.count<master_at_risk>() == 0);
+    CHECK(both.told.count<master_warning>() == 0);
     CHECK(both.told.all.size() == told_before + 2); // The extension and its round.
 }
 
@@ -278,9 +278,9 @@ TEST_CASE(
     two_rivals both;
     both.forgetful().maxmemory_policy = "volatile-lru";
     both.first_acquires();
-    REQUIRE(both.told.count<master_at_risk>() == 1);
-    CHECK(both.told.last<master_at_risk>().index == 1);
-    CHECK(both.told.last<master_at_risk>().what == risk::eviction);
+    REQUIRE(both.told.count<master_warning>() == 1);
+    CHECK(both.told.last<master_warning>().index == 1);
+    CHECK(both.told.last<master_warning>().what == risk::eviction);
     both.all_masters_are_back();
     check_that_the_second_is_kept_out(both);
     const std::size_t told_before = both.told.all.size();
@@ -303,7 +303,7 @@ TEST_CASE(
     both.all_masters_are_back();
     both.second_acquires();
     CHECK(both.both_hold());
-    CHECK(both.told.count<master_at_risk>() == 0);
+    CHECK(both.told.count<master_warning>() == 0);
     CHECK(both.told_of("run of the replica"));
 }
 
@@ -329,7 +329,7 @@ TEST_CASE("one master of five that lies lets a second holder in unseen", "[scena
     all.run_until_idle();
 
     // Master 2 has the first one's key all the while, and says that it has set the second one's.
-    const std::size_t told_before = told.count<master_at_risk>() + told.count<master_down>();
+    const std::size_t told_before = told.count<master_warning>() + told.count<master_down>();
     all.master(2).answer("SET", {.bytes = "+OK\r\n"});
     const outcome_ptr held_by_second = all.try_acquire(of_second, "r", {.ttl = 30s});
     REQUIRE(all.finish(held_by_second));
@@ -338,7 +338,7 @@ TEST_CASE("one master of five that lies lets a second holder in unseen", "[scena
     CHECK(all.master(2).value("lock:r") == held_by_first->lease.owner_id());
     CHECK(held_by_first->lease.valid());
     CHECK(held_by_second->lease.valid());
-    CHECK(told.count<master_at_risk>() + told.count<master_down>() == told_before);
+    CHECK(told.count<master_warning>() + told.count<master_down>() == told_before);
 }
 
 } // namespace redlock::test

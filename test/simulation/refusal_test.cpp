@@ -19,14 +19,14 @@ namespace
 /// The observer's events about masters at risk.
 struct told_risks
 {
-    std::vector<master_at_risk> all;
+    std::vector<master_warning> all;
 
     config options(const simulation& in)
     {
         config with = in.options();
         with.observer.on_event = [this](const event& what)
         {
-            if (const auto* one = std::get_if<master_at_risk>(&what))
+            if (const auto* one = std::get_if<master_warning>(&what))
             {
                 all.push_back(*one);
             }

@@ -18,14 +18,14 @@ using namespace std::chrono_literals;
 /// The risks that were reported to the observer.
 struct told_risks
 {
-    std::vector<master_at_risk> all;
+    std::vector<master_warning> all;
 
     config options(simulation& in)
     {
         config with = in.options();
         with.observer.on_event = [this](const event& what)
         {
-            if (const auto* one = std::get_if<master_at_risk>(&what))
+            if (const auto* one = std::get_if<master_warning>(&what))
             {
                 all.push_back(*one);
             }
@@ -36,7 +36,7 @@ struct told_risks
     {
         return static_cast<std::size_t>(std::count_if(
             all.begin(), all.end(),
-            [&](const master_at_risk& each) { return each.index == master && each.what == what; }));
+            [&](const master_warning& each) { return each.index == master && each.what == what; }));
     }
 };
 

@@ -36,7 +36,7 @@ std::vector<std::string> texts_of(const std::vector<event>& events)
         {
             texts.push_back(down->detail);
         }
-        else if (const auto* at_risk = std::get_if<master_at_risk>(&each))
+        else if (const auto* at_risk = std::get_if<master_warning>(&each))
         {
             texts.push_back(at_risk->detail);
         }

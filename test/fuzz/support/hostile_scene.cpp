@@ -232,7 +232,7 @@ void hostile_scene::check_event(const event& what) const
     {
         check_words(down->detail);
     }
-    else if (const auto* risky = std::get_if<master_at_risk>(&what))
+    else if (const auto* risky = std::get_if<master_warning>(&what))
     {
         check_words(risky->detail);
     }

@@ -312,9 +312,9 @@ void onlooker::on_event(const event& what)
                 read(down.reason.message());
                 read(down.detail);
             },
-            [this](const master_at_risk& at_risk)
+            [this](const master_warning& at_risk)
             {
-                note(observed::master_at_risk);
+                note(observed::master_warning);
                 read(at_risk.name);
                 read(to_string(at_risk.what));
                 read(at_risk.detail);

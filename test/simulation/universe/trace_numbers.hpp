@@ -111,7 +111,7 @@ enum class observed : std::uint8_t
 {
     master_up = 1,
     master_down = 2,
-    master_at_risk = 3,
+    master_warning = 3,
     round_decided = 4,
     lease_extended = 5,
     lease_lost = 6,
