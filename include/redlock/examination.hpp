@@ -14,7 +14,7 @@ namespace redlock
 {
 
 /// A configuration or clock problem of a master that weakens locking.
-struct found_risk
+struct master_issue
 {
     risk what;
     std::string detail; ///< What was observed, escaped.
@@ -36,7 +36,7 @@ struct master_examination
     std::string server;
     /// The run id; empty if INFO is forbidden.
     std::string run_id;
-    std::vector<found_risk> risks;
+    std::vector<master_issue> risks;
     /// The minimum and the median round trip time, as measured by this process; 0 if there was no reply.
     std::chrono::nanoseconds fastest_round_trip{0};
     std::chrono::nanoseconds median_round_trip{0};

@@ -19,7 +19,7 @@ namespace redlock::cli
 namespace
 {
 
-finding of_risk(const found_risk& found)
+finding of_risk(const master_issue& found)
 {
     finding result{severity::warning, "risk", found.detail, {}, {}};
     switch (found.what)
@@ -142,7 +142,7 @@ std::vector<finding> findings_of(const master_facts& one, const std::vector<mast
         found.push_back(failure_of(one, all));
         return found;
     }
-    for (const found_risk& each : one.examined.risks)
+    for (const master_issue& each : one.examined.risks)
     {
         found.push_back(of_risk(each));
     }

@@ -272,7 +272,7 @@ std::vector<master_examination> lock_service::describe_masters() const
             entry.server = redactor_.show(one.facts().server + ' ' + one.facts().version).view();
             entry.run_id = redactor_.show(one.run_id()).view();
         }
-        for (const found_risk& each : one.risks())
+        for (const master_issue& each : one.risks())
         {
             entry.risks.push_back({each.what, std::string{redactor_.show(each.detail).view()}});
         }

@@ -300,7 +300,7 @@ void connection::become_ready()
     commands_.push_probe(now);
     watch(now);
     owner_.on_up(index_, run_id());
-    for (found_risk& each : risks())
+    for (master_issue& each : risks())
     {
         owner_.on_risk(index_, each.what, std::move(each.detail));
     }

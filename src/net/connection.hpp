@@ -130,7 +130,7 @@ class connection final : private env::end_of_turn, private env::deadline
     /// Returns the facts about the server. Meaningful only when ready, as are the risks.
     const server_facts& facts() const noexcept { return facts_; }
     /// Returns the problems that follow from the facts.
-    std::vector<found_risk> risks() const;
+    std::vector<master_issue> risks() const;
     /// Returns whether the first attempt to connect has ended, with or without success.
     bool tried() const noexcept { return ready() || last_failure_.reason != master_errc::not_connected; }
     /// Returns the outstanding keys.

@@ -393,9 +393,9 @@ env::task<failure> connection::kill_stale_connections()
     co_return failure{};
 }
 
-std::vector<found_risk> connection::risks() const
+std::vector<master_issue> connection::risks() const
 {
-    std::vector<found_risk> found;
+    std::vector<master_issue> found;
     if (!facts_.tells)
     {
         found.push_back({risk::no_identity, "it doesn't answer INFO"});

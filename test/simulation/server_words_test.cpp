@@ -101,7 +101,7 @@ TEST_CASE(
             {
                 texts.push_back(each.server);
                 texts.push_back(each.run_id);
-                for (const found_risk& one : each.risks)
+                for (const master_issue& one : each.risks)
                 {
                     texts.push_back(one.detail);
                 }

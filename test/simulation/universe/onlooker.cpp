@@ -219,7 +219,7 @@ void onlooker::examine()
             read(each.name);
             read(each.reason.message());
             read(each.detail);
-            for (const found_risk& one : each.risks)
+            for (const master_issue& one : each.risks)
             {
                 home_.all().told().add({static_cast<std::uint64_t>(one.what)});
                 read(to_string(one.what));
