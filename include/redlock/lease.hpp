@@ -4,7 +4,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/completion.hpp>
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 #include <redlock/error.hpp>
 #include <redlock/report.hpp>
 

@@ -4,7 +4,7 @@
 
 #include <redlock/config.hpp>
 #include <redlock/detail/completion.hpp>
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 #include <redlock/detail/with_lock.hpp>
 #include <redlock/error.hpp>
 #include <redlock/examination.hpp>
@@ -41,12 +41,15 @@ using inspection_completion = completion<void(error_code, inspection)>;
 using examination_completion = completion<void(error_code, std::vector<master_examination>)>;
 
 REDLOCK_API void start_acquire(
-    const gate_ptr& gate, std::string resource, acquire_options options, report* out, lease_completion done);
+    const manager_handle_ptr& handle, std::string resource, acquire_options options, report* out,
+    lease_completion done);
 REDLOCK_API void start_try_acquire(
-    const gate_ptr& gate, std::string resource, try_options options, report* out, lease_completion done);
-REDLOCK_API void start_inspect(const gate_ptr& gate, std::string resource, inspection_completion done);
-REDLOCK_API void start_examine(const gate_ptr& gate, examination_completion done);
-REDLOCK_API void start_shutdown(const gate_ptr& gate, status_completion done);
+    const manager_handle_ptr& handle, std::string resource, try_options options, report* out,
+    lease_completion done);
+REDLOCK_API void
+start_inspect(const manager_handle_ptr& handle, std::string resource, inspection_completion done);
+REDLOCK_API void start_examine(const manager_handle_ptr& handle, examination_completion done);
+REDLOCK_API void start_shutdown(const manager_handle_ptr& handle, status_completion done);
 
 /// An executor, given directly or by its execution context.
 class executor_source
@@ -74,36 +77,36 @@ struct manager_initiation
 {
     using executor_type = asio::any_io_executor;
 
-    gate_ptr gate;
+    manager_handle_ptr handle;
 
-    executor_type get_executor() const noexcept { return executor_of(gate); }
+    executor_type get_executor() const noexcept { return executor_of(handle); }
 };
 
 /// `Failure` is an `error_code` or a `std::exception_ptr`.
 template <class Failure>
 struct acquire_initiation : manager_initiation
 {
-    acquire_initiation<std::exception_ptr> throwing() const { return {{gate}}; }
+    acquire_initiation<std::exception_ptr> throwing() const { return {{handle}}; }
 
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, acquire_options options, report* out)
     {
         auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
-        start_acquire(gate, std::move(resource), options, out, std::move(done));
+        start_acquire(handle, std::move(resource), options, out, std::move(done));
     }
 
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, try_options options, report* out)
     {
         auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
-        start_try_acquire(gate, std::move(resource), options, out, std::move(done));
+        start_try_acquire(handle, std::move(resource), options, out, std::move(done));
     }
 
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, keep_options options, report* out)
     {
         auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
-        start_acquire_kept(gate, std::move(resource), options, out, std::move(done));
+        start_acquire_kept(handle, std::move(resource), options, out, std::move(done));
     }
 };
 
@@ -113,7 +116,7 @@ struct inspect_initiation : manager_initiation
     void operator()(Handler&& handler, std::string resource)
     {
         auto done = erase<void(error_code, inspection)>(std::forward<Handler>(handler), get_executor());
-        start_inspect(gate, std::move(resource), std::move(done));
+        start_inspect(handle, std::move(resource), std::move(done));
     }
 };
 
@@ -123,7 +126,7 @@ struct examine_initiation : manager_initiation
     void operator()(Handler&& handler)
     {
         using result = void(error_code, std::vector<master_examination>);
-        start_examine(gate, erase<result>(std::forward<Handler>(handler), get_executor()));
+        start_examine(handle, erase<result>(std::forward<Handler>(handler), get_executor()));
     }
 };
 
@@ -133,7 +136,7 @@ struct shutdown_initiation : manager_initiation
     void operator()(Handler&& handler)
     {
         auto done = erase<void(error_code)>(std::forward<Handler>(handler), get_executor());
-        start_shutdown(gate, std::move(done));
+        start_shutdown(handle, std::move(done));
     }
 };
 
@@ -187,7 +190,7 @@ class REDLOCK_API lock_manager
     /// closed, and held leases are left to their ttl. Use `async_shutdown` to release them.
     ~lock_manager();
 
-    executor_type get_executor() const noexcept { return detail::executor_of(gate_); }
+    executor_type get_executor() const noexcept { return detail::executor_of(handle_); }
 
     /// Acquires a lease. Rounds are repeated until one succeeds or a limit in `options` is reached.
     ///
@@ -362,7 +365,7 @@ class REDLOCK_API lock_manager
     auto async_inspect(resource_name resource, Token&& token = Token{})
     {
         return boost::asio::async_initiate<Token, void(error_code, inspection)>(
-            detail::inspect_initiation{{gate_}}, token, std::move(resource).value());
+            detail::inspect_initiation{{handle_}}, token, std::move(resource).value());
     }
 
     /// Examines for about a second whether the masters are suited to keep locks: their settings, clocks and round trip
@@ -383,7 +386,7 @@ class REDLOCK_API lock_manager
     auto async_examine(Token&& token = Token{})
     {
         return boost::asio::async_initiate<Token, void(error_code, std::vector<master_examination>)>(
-            detail::examine_initiation{{gate_}}, token);
+            detail::examine_initiation{{handle_}}, token);
     }
 
     /// Shuts the manager down: ends all operations but releases with `closed`, releases all leases, waits for
@@ -405,11 +408,11 @@ class REDLOCK_API lock_manager
     auto async_shutdown(Token&& token = Token{})
     {
         return boost::asio::async_initiate<Token, void(error_code)>(
-            detail::shutdown_initiation{{gate_}}, token);
+            detail::shutdown_initiation{{handle_}}, token);
     }
 
     /// Constructs a manager from an existing implementation. For internal use and tests.
-    explicit lock_manager(detail::gate_ptr gate) noexcept : gate_{std::move(gate)} {}
+    explicit lock_manager(detail::manager_handle_ptr handle) noexcept : handle_{std::move(handle)} {}
 
   private:
     template <class Body, class Token>
@@ -432,7 +435,7 @@ class REDLOCK_API lock_manager
             const auto begin = [&]
             {
                 return boost::asio::async_initiate<Token, signature>(
-                    detail::with_lock_initiation{gate_}, token, std::move(resource).value(), options, out,
+                    detail::with_lock_initiation{handle_}, token, std::move(resource).value(), options, out,
                     kept_body(std::forward<Body>(body)));
             };
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
@@ -451,11 +454,11 @@ class REDLOCK_API lock_manager
     auto acquire_into(resource_name resource, Options options, report* out, Token&& token)
     {
         return boost::asio::async_initiate<Token, void(error_code, lease)>(
-            detail::acquire_initiation<error_code>{{gate_}}, token, std::move(resource).value(), options,
+            detail::acquire_initiation<error_code>{{handle_}}, token, std::move(resource).value(), options,
             out);
     }
 
-    detail::gate_ptr gate_;
+    detail::manager_handle_ptr handle_;
 };
 
 } // namespace redlock

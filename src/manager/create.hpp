@@ -3,7 +3,7 @@
 #pragma once
 
 #include <redlock/config.hpp>
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 
 #include "env/environment.hpp"
 
@@ -15,7 +15,7 @@ namespace redlock::manager
 {
 
 /// Throws `system_error` if an option can't be used.
-detail::gate_ptr create(
+detail::manager_handle_ptr create(
     boost::asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside);
 
 } // namespace redlock::manager

@@ -2,10 +2,10 @@
 // The state of a lease.
 #include "manager/holding.hpp"
 
-#include "manager/gate.hpp"
 #include "manager/keeper.hpp"
+#include "manager/manager_handle.hpp"
 
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 
 #include <algorithm>
 #include <array>
@@ -20,11 +20,11 @@ holding::holding() = default;
 holding::~holding() = default;
 
 void holding::assign(
-    std::shared_ptr<gate> way, const env::environment& outside, std::string_view prefix,
+    std::shared_ptr<manager_handle> handle, const env::environment& outside, std::string_view prefix,
     std::string_view resource)
 {
     assert(is_settled());
-    way_ = std::move(way);
+    handle_ = std::move(handle);
     key_.assign(prefix).append(resource);
     prefix_length_ = prefix.size();
 
@@ -106,11 +106,11 @@ void holding::recycle() noexcept
 {
     assert(extending.empty() && watching.empty());
     assert(!kept && !expiry && unreported.empty());
-    const std::shared_ptr<gate> way = std::exchange(way_, nullptr);
+    const std::shared_ptr<manager_handle> handle = std::exchange(handle_, nullptr);
     state_.store(holding_state::asked, std::memory_order_relaxed);
     release_asked_.store(false, std::memory_order_relaxed);
     valid_until_.store(0, std::memory_order_relaxed);
-    way->recycle(*this);
+    handle->recycle(*this);
 }
 
 } // namespace redlock::manager
@@ -136,9 +136,9 @@ holding_ptr::~holding_ptr()
     }
 }
 
-boost::asio::any_io_executor executor_of(const gate_ptr& gate) noexcept
+boost::asio::any_io_executor executor_of(const manager_handle_ptr& handle) noexcept
 {
-    return gate ? gate->executor() : boost::asio::any_io_executor{boost::asio::system_executor{}};
+    return handle ? handle->executor() : boost::asio::any_io_executor{boost::asio::system_executor{}};
 }
 
 boost::asio::any_io_executor executor_of(const holding_ptr& held) noexcept
@@ -147,7 +147,7 @@ boost::asio::any_io_executor executor_of(const holding_ptr& held) noexcept
     {
         return boost::asio::system_executor{};
     }
-    return held->way()->executor();
+    return held->handle()->executor();
 }
 
 } // namespace redlock::detail

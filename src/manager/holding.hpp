@@ -18,7 +18,7 @@ namespace redlock::manager
 {
 
 class expiry_watch;
-class gate;
+class manager_handle;
 class keeper;
 class round;
 
@@ -45,20 +45,20 @@ struct unreported_extension : env::unlinking_hook
     round& of;
 };
 
-/// The hook for the gate's lists: handed back, or unused.
-using gate_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<struct gate_lists>>;
+/// The hook for the manager handle's lists: handed back, or unused.
+using handle_hook = boost::intrusive::list_base_hook<boost::intrusive::tag<struct handle_lists>>;
 /// The hook for the manager's list of leases.
 using lease_hook = boost::intrusive::list_base_hook<
     boost::intrusive::tag<struct lease_list>, boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
 
 /// The state that a `lease` refers to, and a claim on the masters from the first SET to the last confirmed release.
 ///
-/// An acquire takes one from the gate's pool for each attempt and calls `assign`, which draws the owner id. If the
+/// An acquire takes one from the manager handle's pool for each attempt and calls `assign`, which draws the owner id. If the
 /// round is won, `hold` starts the validity, and `extend`, `lose`, `disown` and `begin_release` follow. It returns to
 /// the pool when the lease, all operations and all outstanding commands have dropped it.
 ///
 /// Key, owner id, state and validity may be read on any thread; everything else belongs to the strand.
-class holding final : public net::claim, public gate_hook, public lease_hook
+class holding final : public net::claim, public handle_hook, public lease_hook
 {
     // First, because every access needs them: they share a cache line.
     std::atomic<holding_state> state_{holding_state::asked};
@@ -72,11 +72,11 @@ class holding final : public net::claim, public gate_hook, public lease_hook
 
     /// Resets the holding for a resource, with a new owner id.
     void assign(
-        std::shared_ptr<manager::gate> way, const env::environment& outside, std::string_view prefix,
-        std::string_view resource);
+        std::shared_ptr<manager::manager_handle> handle, const env::environment& outside,
+        std::string_view prefix, std::string_view resource);
 
     std::string_view resource() const noexcept { return std::string_view{key_}.substr(prefix_length_); }
-    const std::shared_ptr<manager::gate>& way() const noexcept { return way_; }
+    const std::shared_ptr<manager::manager_handle>& handle() const noexcept { return handle_; }
 
     holding_state state() const noexcept { return state_.load(std::memory_order_acquire); }
     clock::time_point valid_until() const noexcept
@@ -116,7 +116,7 @@ class holding final : public net::claim, public gate_hook, public lease_hook
   private:
     void recycle() noexcept override;
 
-    std::shared_ptr<manager::gate> way_;
+    std::shared_ptr<manager::manager_handle> handle_;
     std::size_t prefix_length_ = 0;
     error_code lost_because_;
 };

@@ -3,8 +3,8 @@
 #include <redlock/lease.hpp>
 
 #include "core/validity.hpp"
-#include "manager/gate.hpp"
 #include "manager/holding.hpp"
+#include "manager/manager_handle.hpp"
 
 #include <utility>
 
@@ -17,7 +17,7 @@ lease::~lease()
 {
     if (*this && !held_->release_asked())
     {
-        held_->way()->hand_back(*held_);
+        held_->handle()->hand_back(*held_);
     }
 }
 
@@ -55,7 +55,7 @@ std::chrono::nanoseconds lease::remaining() const noexcept
     {
         return clock::duration::zero();
     }
-    return core::remaining(held_->valid_until(), held_->way()->now());
+    return core::remaining(held_->valid_until(), held_->handle()->now());
 }
 
 bool lease::valid() const noexcept

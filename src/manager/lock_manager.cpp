@@ -26,14 +26,15 @@ namespace
 {
 
 namespace asio = boost::asio;
-using manager::gate;
 using manager::lock_service;
+using manager::manager_handle;
 
 /// Forwards cancellation to the strand. A signal may be emitted on any thread, also after the operation has completed
 /// or the manager was destroyed, which has no effect.
 template <class Signature>
 void watch_cancellation(
-    const std::shared_ptr<gate>& way, detail::completion<Signature>& done, std::uint64_t operation)
+    const std::shared_ptr<manager_handle>& handle, detail::completion<Signature>& done,
+    std::uint64_t operation)
 {
     asio::cancellation_slot slot = done.handler.get_cancellation_slot();
     if (!slot.is_connected())
@@ -41,9 +42,9 @@ void watch_cancellation(
         return;
     }
     slot.assign(
-        [weak = std::weak_ptr<gate>{way}, operation](asio::cancellation_type type)
+        [weak = std::weak_ptr<manager_handle>{handle}, operation](asio::cancellation_type type)
         {
-            const std::shared_ptr<gate> strong = weak.lock();
+            const std::shared_ptr<manager_handle> strong = weak.lock();
             const std::shared_ptr<lock_service> service = strong ? strong->service() : nullptr;
             if (service && type != asio::cancellation_type::none)
             {
@@ -55,7 +56,7 @@ void watch_cancellation(
 /// Completes an operation that found no manager.
 template <class Failure, class... Arguments>
 void complete_closed(
-    const std::shared_ptr<gate>& way, report* out, operation what,
+    const std::shared_ptr<manager_handle>& handle, report* out, operation what,
     detail::completion<void(Failure, Arguments...)> done, error_code why,
     std::type_identity_t<Arguments>... arguments)
 {
@@ -75,25 +76,25 @@ void complete_closed(
         failure = why;
     }
     const asio::any_io_executor executor =
-        way ? way->executor() : asio::any_io_executor{asio::system_executor{}};
+        handle ? handle->executor() : asio::any_io_executor{asio::system_executor{}};
     asio::post(
         executor,
         [done = std::move(done), failure = std::move(failure), ... arguments = std::move(arguments)]() mutable
         { manager::deliver(std::move(done), std::move(failure), std::move(arguments)...); });
 }
 
-void begin_acquire(const std::shared_ptr<gate>& way, manager::acquire_call call)
+void begin_acquire(const std::shared_ptr<manager_handle>& handle, manager::acquire_call call)
 {
-    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
     if (!service)
     {
         const auto complete = [&](auto& done)
-        { complete_closed(way, call.out, operation::acquire, std::move(done), errc::closed, lease{}); };
+        { complete_closed(handle, call.out, operation::acquire, std::move(done), errc::closed, lease{}); };
         std::visit(complete, call.done);
         return;
     }
-    call.id = way->next_operation();
-    std::visit([&](auto& done) { watch_cancellation(way, done, call.id); }, call.done);
+    call.id = handle->next_operation();
+    std::visit([&](auto& done) { watch_cancellation(handle, done, call.id); }, call.done);
     service->enter(manager::acquire, std::move(call));
 }
 
@@ -103,139 +104,142 @@ namespace detail
 {
 
 void start_acquire(
-    const gate_ptr& way, std::string resource, acquire_options options, report* out, lease_completion done)
+    const manager_handle_ptr& handle, std::string resource, acquire_options options, report* out,
+    lease_completion done)
 {
-    begin_acquire(way, {std::move(resource), options, false, {}, out, std::move(done), 0});
+    begin_acquire(handle, {std::move(resource), options, false, {}, out, std::move(done), 0});
 }
 
 void start_try_acquire(
-    const gate_ptr& way, std::string resource, try_options options, report* out, lease_completion done)
+    const manager_handle_ptr& handle, std::string resource, try_options options, report* out,
+    lease_completion done)
 {
     const acquire_options one_round{.ttl = options.ttl, .min_validity = options.min_validity};
-    begin_acquire(way, {std::move(resource), one_round, true, {}, out, std::move(done), 0});
+    begin_acquire(handle, {std::move(resource), one_round, true, {}, out, std::move(done), 0});
 }
 
 void start_acquire_kept(
-    const gate_ptr& way, std::string resource, keep_options options, report* out, lease_completion done)
+    const manager_handle_ptr& handle, std::string resource, keep_options options, report* out,
+    lease_completion done)
 {
     const acquire_options plain{options.ttl, options.wait, options.min_validity, options.max_rounds};
-    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
     std::optional<manager::keep_order> keep;
     if (service)
     {
         keep = manager::keep_order{
             options.max_hold, service->schedule(options.ttl, options.extend_every, options.stop_margin)};
     }
-    begin_acquire(way, {std::move(resource), plain, false, keep, out, std::move(done), 0});
+    begin_acquire(handle, {std::move(resource), plain, false, keep, out, std::move(done), 0});
 }
 
 void start_wait_lost(holding_ptr held, loss_completion done)
 {
-    const gate_ptr way = held->way();
-    const std::shared_ptr<lock_service> service = way->service();
+    const manager_handle_ptr handle = held->handle();
+    const std::shared_ptr<lock_service> service = handle->service();
     if (!service)
     {
         const bool released = held->state() == manager::holding_state::released;
         const error_code why = released ? errc::not_held : errc::closed;
-        complete_closed(way, nullptr, operation::release, std::move(done), why, error_code{});
+        complete_closed(handle, nullptr, operation::release, std::move(done), why, error_code{});
         return;
     }
-    const std::uint64_t id = way->next_operation();
-    watch_cancellation(way, done, id);
+    const std::uint64_t id = handle->next_operation();
+    watch_cancellation(handle, done, id);
     manager::wait_lost_call call{std::move(held), std::move(done), id};
     service->enter(manager::wait_lost, std::move(call));
 }
 
 void start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done)
 {
-    const gate_ptr way = held->way();
-    const std::shared_ptr<lock_service> service = way->service();
+    const manager_handle_ptr handle = held->handle();
+    const std::shared_ptr<lock_service> service = handle->service();
     if (!service)
     {
         const bool released = held->state() == manager::holding_state::released;
         complete_closed(
-            way, out, operation::extend, std::move(done), released ? errc::not_held : errc::closed);
+            handle, out, operation::extend, std::move(done), released ? errc::not_held : errc::closed);
         return;
     }
-    const std::uint64_t id = way->next_operation();
-    watch_cancellation(way, done, id);
+    const std::uint64_t id = handle->next_operation();
+    watch_cancellation(handle, done, id);
     manager::extend_call call{std::move(held), ttl, out, std::move(done), id};
     service->enter(manager::extend, std::move(call));
 }
 
 void start_release(holding_ptr held, report* out, status_completion done)
 {
-    const gate_ptr way = held->way();
-    const std::shared_ptr<lock_service> service = way->service();
+    const manager_handle_ptr handle = held->handle();
+    const std::shared_ptr<lock_service> service = handle->service();
     if (!service)
     {
         const bool released = held->state() == manager::holding_state::released;
         complete_closed(
-            way, out, operation::release, std::move(done), released ? errc::not_held : errc::closed);
+            handle, out, operation::release, std::move(done), released ? errc::not_held : errc::closed);
         return;
     }
     held->ask_release();
-    const std::uint64_t id = way->next_operation();
-    watch_cancellation(way, done, id);
+    const std::uint64_t id = handle->next_operation();
+    watch_cancellation(handle, done, id);
     manager::release_call call{std::move(held), out, std::move(done), id};
     service->enter(manager::release, std::move(call));
 }
 
-void start_inspect(const gate_ptr& way, std::string resource, inspection_completion done)
+void start_inspect(const manager_handle_ptr& handle, std::string resource, inspection_completion done)
 {
-    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
     if (!service)
     {
-        complete_closed(way, nullptr, operation::acquire, std::move(done), errc::closed, inspection{});
+        complete_closed(handle, nullptr, operation::acquire, std::move(done), errc::closed, inspection{});
         return;
     }
-    const std::uint64_t id = way->next_operation();
-    watch_cancellation(way, done, id);
+    const std::uint64_t id = handle->next_operation();
+    watch_cancellation(handle, done, id);
     manager::inspect_call call{std::move(resource), std::move(done), id};
     service->enter(manager::inspect, std::move(call));
 }
 
-void start_examine(const gate_ptr& way, examination_completion done)
+void start_examine(const manager_handle_ptr& handle, examination_completion done)
 {
-    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
     if (!service)
     {
         complete_closed(
-            way, nullptr, operation::acquire, std::move(done), errc::closed,
+            handle, nullptr, operation::acquire, std::move(done), errc::closed,
             std::vector<master_examination>{});
         return;
     }
-    const std::uint64_t id = way->next_operation();
-    watch_cancellation(way, done, id);
+    const std::uint64_t id = handle->next_operation();
+    watch_cancellation(handle, done, id);
     service->enter(manager::examine, manager::examine_call{std::move(done), id});
 }
 
-void start_shutdown(const gate_ptr& way, status_completion done)
+void start_shutdown(const manager_handle_ptr& handle, status_completion done)
 {
-    const std::shared_ptr<lock_service> service = way ? way->service() : nullptr;
+    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
     if (!service)
     {
-        complete_closed(way, nullptr, operation::release, std::move(done), errc::closed);
+        complete_closed(handle, nullptr, operation::release, std::move(done), errc::closed);
         return;
     }
-    const std::uint64_t id = way->next_operation();
-    watch_cancellation(way, done, id);
+    const std::uint64_t id = handle->next_operation();
+    watch_cancellation(handle, done, id);
     manager::shutdown_call call{std::move(done), id};
     service->enter(manager::shut_down, std::move(call));
 }
 
 } // namespace detail
 
-detail::gate_ptr manager::create(
+detail::manager_handle_ptr manager::create(
     asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside)
 {
     check(options);
-    auto way = std::make_shared<gate>(executor, outside);
+    auto handle = std::make_shared<manager_handle>(executor, outside);
     auto service =
-        std::make_shared<lock_service>(way, std::move(executor), std::move(options), std::move(outside));
+        std::make_shared<lock_service>(handle, std::move(executor), std::move(options), std::move(outside));
     service->open();
-    way->open(std::move(service));
-    return way;
+    handle->open(std::move(service));
+    return handle;
 }
 
 namespace
@@ -254,20 +258,20 @@ std::shared_ptr<const env::environment> real_environment(const config& options)
 lock_manager::lock_manager(detail::executor_source on, config options)
 {
     auto outside = real_environment(options);
-    gate_ = manager::create(on.get(), std::move(options), std::move(outside));
+    handle_ = manager::create(on.get(), std::move(options), std::move(outside));
 }
 
 lock_manager& lock_manager::operator=(lock_manager&& other) noexcept
 {
     // Self-move leaves it unchanged.
     lock_manager given{std::move(other)};
-    std::swap(gate_, given.gate_);
+    std::swap(handle_, given.handle_);
     return *this;
 }
 
 lock_manager::~lock_manager()
 {
-    const std::shared_ptr<lock_service> service = gate_ ? gate_->close() : nullptr;
+    const std::shared_ptr<lock_service> service = handle_ ? handle_->close() : nullptr;
     if (service)
     {
         service->strand().post([&service = *service] { service.abort(); });

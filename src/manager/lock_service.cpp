@@ -46,9 +46,9 @@ void running::stop(error_code why) noexcept
 }
 
 lock_service::lock_service(
-    std::shared_ptr<gate> way, asio::any_io_executor executor, config options,
+    std::shared_ptr<manager_handle> handle, asio::any_io_executor executor, config options,
     std::shared_ptr<const env::environment> outside)
-    : way_{std::move(way)},
+    : handle_{std::move(handle)},
       options_{std::move(options)},
       redactor_{options_.masters},
       outside_{std::move(outside)},
@@ -210,7 +210,7 @@ std::size_t lock_service::owed() const noexcept
 
 void lock_service::release_in_background(holding& about)
 {
-    release(*this, release_call{detail::holding_ptr{&about}, nullptr, {}, way_->next_operation()});
+    release(*this, release_call{detail::holding_ptr{&about}, nullptr, {}, handle_->next_operation()});
 }
 
 void lock_service::recycle(round& unused) noexcept

@@ -14,9 +14,9 @@
 #include "env/flow.hpp"
 #include "manager/crowds.hpp"
 #include "manager/deliver.hpp"
-#include "manager/gate.hpp"
 #include "manager/holding.hpp"
 #include "manager/keeper.hpp"
+#include "manager/manager_handle.hpp"
 #include "manager/notifier.hpp"
 #include "manager/redactor.hpp"
 #include "manager/round.hpp"
@@ -94,7 +94,7 @@ class alarm_clock final : private env::deadline
 ///
 /// It is driven by three kinds of events, each of which is one step of its strand (env/scheduler.hpp):
 ///
-/// - A call of the public API. `lock_manager.cpp` reaches this object through the `gate` and calls `enter`, which
+/// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` and calls `enter`, which
 ///   starts the operation's coroutine (operations.hpp). The coroutine registers itself as `running`, begins rounds by
 ///   the `send_` functions, and waits for its `running::wake`.
 /// - An event of a connection. A reply becomes a vote of its `round`, which wakes the coroutine once the vote decides
@@ -104,15 +104,15 @@ class alarm_clock final : private env::deadline
 ///
 /// The commands of a step are written at its end, and `complete` delivers results after it. No user code runs inside.
 ///
-/// The gate owns this object. It ends in one of three ways: by `abort` when the `lock_manager` is destroyed, by the
+/// The manager handle owns this object. It ends in one of three ways: by `abort` when the `lock_manager` is destroyed, by the
 /// `shut_down` operation, or without either when the execution context is destroyed. Handlers in flight keep it alive.
-/// Leases refer to the gate only, and may outlive it.
+/// Leases refer to the manager handle only, and may outlive it.
 class lock_service final : public std::enable_shared_from_this<lock_service>, private net::connection_owner
 {
   public:
     /// Requires valid `options`.
     lock_service(
-        std::shared_ptr<gate> way, asio::any_io_executor executor, config options,
+        std::shared_ptr<manager_handle> handle, asio::any_io_executor executor, config options,
         std::shared_ptr<const env::environment> outside);
     lock_service(const lock_service&) = delete;
     lock_service& operator=(const lock_service&) = delete;
@@ -157,7 +157,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Stops all operations except those that a shutdown waits for.
     void stop_for_shutdown(error_code why) noexcept;
     /// Closes the manager's handle, through which leases and new calls reach this object.
-    void leave() noexcept { way_->close(); }
+    void leave() noexcept { handle_->close(); }
     /// The error with which a new operation is refused; empty if it is accepted. The caller is counted already.
     error_code refusal() const noexcept
     {
@@ -293,7 +293,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void on_nothing_owed() override;
     void on_stopped(std::size_t master) override;
 
-    std::shared_ptr<gate> way_;
+    std::shared_ptr<manager_handle> handle_;
     config options_;
     redactor redactor_;
     std::shared_ptr<const env::environment> outside_;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <redlock/detail/completion.hpp>
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/lock_manager.hpp>
 #include <redlock/options.hpp>

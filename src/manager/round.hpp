@@ -2,7 +2,7 @@
 // A request to all masters: their votes, and the deadline of those that haven't voted.
 #pragma once
 
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 #include <redlock/report.hpp>
 
 #include "core/ballot.hpp"

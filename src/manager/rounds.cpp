@@ -9,8 +9,8 @@ namespace redlock::manager
 
 detail::holding_ptr lock_service::make_holding(std::string_view resource)
 {
-    detail::holding_ptr fresh{way_->take_holding()};
-    fresh->assign(way_, *outside_, options_.key_prefix, resource);
+    detail::holding_ptr fresh{handle_->take_holding()};
+    fresh->assign(handle_, *outside_, options_.key_prefix, resource);
     return fresh;
 }
 

@@ -4,7 +4,7 @@
 
 #include <redlock/detail/asio_1172.hpp>
 #include <redlock/detail/completion.hpp>
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 #include <redlock/error.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
@@ -49,7 +49,7 @@ namespace redlock::detail
 {
 
 REDLOCK_API void start_acquire_kept(
-    const gate_ptr& gate, std::string resource, keep_options options, report* out,
+    const manager_handle_ptr& handle, std::string resource, keep_options options, report* out,
     std::variant<completion<void(error_code, lease)>, completion<void(std::exception_ptr, lease)>> done);
 
 /// The T of an `asio::awaitable<T>`; no member for any other type.
@@ -168,14 +168,14 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     using working_executor = std::decay_t<
         typename asio::prefer_result<handler_executor, asio::execution::outstanding_work_t::tracked_t>::type>;
 
-    with_lock_operation(gate_ptr gate, Body body, Handler handler)
-        : gate_{std::move(gate)},
+    with_lock_operation(manager_handle_ptr handle, Body body, Handler handler)
+        : handle_{std::move(handle)},
           allocator_{asio::get_associated_allocator(handler, asio::recycling_allocator<void>{})},
           handlers_work_{asio::prefer(
-              asio::get_associated_executor(handler, executor_of(gate_)),
+              asio::get_associated_executor(handler, executor_of(handle_)),
               asio::execution::outstanding_work.tracked)},
           executor_{make_body_executor(
-              asio::get_associated_executor(handler, executor_of(gate_)), executor_of(gate_))},
+              asio::get_associated_executor(handler, executor_of(handle_)), executor_of(handle_))},
           cancellation_{std::make_shared<with_lock_cancellation>(executor_)},
           body_{std::move(body)},
           handler_{std::move(handler)}
@@ -191,21 +191,21 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
             slot.assign(
                 [weak = std::weak_ptr{op.cancellation_}](asio::cancellation_type type)
                 {
-                    const auto way = weak.lock();
-                    if (way && type != asio::cancellation_type::none)
+                    const auto shared = weak.lock();
+                    if (shared && type != asio::cancellation_type::none)
                     {
-                        way->requested = true;
-                        asio::post(way->executor, [way, type] { way->signal.emit(type); });
+                        shared->requested = true;
+                        asio::post(shared->executor, [shared, type] { shared->signal.emit(type); });
                     }
                 });
         }
         // `self` is moved into the handler, which may complete on another thread before the next call returns.
-        const gate_ptr gate = op.gate_;
+        const manager_handle_ptr handle = op.handle_;
         op.resource_ = resource;
         auto acquired = [self = std::move(self)](std::exception_ptr thrown, lease held) mutable
         { on_acquired(std::move(self), std::move(thrown), std::move(held)); };
         auto done = erase<void(std::exception_ptr, lease)>(op.listening(std::move(acquired)), op.executor_);
-        start_acquire_kept(gate, std::move(resource), options, out, std::move(done));
+        start_acquire_kept(handle, std::move(resource), options, out, std::move(done));
     }
 
   private:
@@ -427,7 +427,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
     }
 
-    gate_ptr gate_;
+    manager_handle_ptr handle_;
     allocator_type allocator_;
     working_executor handlers_work_;
     asio::any_io_executor executor_;
@@ -448,9 +448,9 @@ struct with_lock_initiation
 {
     using executor_type = asio::any_io_executor;
 
-    gate_ptr gate;
+    manager_handle_ptr handle;
 
-    executor_type get_executor() const noexcept { return executor_of(gate); }
+    executor_type get_executor() const noexcept { return executor_of(handle); }
 
     /// Not inlined, for the same reason as `erase`.
     template <class Handler, class Body>
@@ -461,7 +461,7 @@ struct with_lock_initiation
         auto allocator = asio::get_associated_allocator(handler, asio::recycling_allocator<void>{});
         auto self = std::allocate_shared<operation>(
             typename std::allocator_traits<decltype(allocator)>::template rebind_alloc<operation>{allocator},
-            gate, std::move(body), std::forward<Handler>(handler));
+            handle, std::move(body), std::forward<Handler>(handler));
         operation::start(std::move(self), std::move(resource), options, out);
     }
 };

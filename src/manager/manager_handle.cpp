@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // The thread-safe access to a manager's strand.
-#include "manager/gate.hpp"
+#include "manager/manager_handle.hpp"
 
 #include "manager/lock_service.hpp"
 
-#include <redlock/detail/gate_ptr.hpp>
+#include <redlock/detail/handles.hpp>
 
 #include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution_context.hpp>
@@ -28,24 +28,24 @@ class context_watch final : public asio::execution_context::service
 
     explicit context_watch(asio::execution_context& context) : asio::execution_context::service{context} {}
 
-    void add(const std::shared_ptr<gate>& one)
+    void add(const std::shared_ptr<manager_handle>& one)
     {
         const std::lock_guard lock{mutex_};
-        std::erase_if(gates_, [](const std::weak_ptr<gate>& other) { return other.expired(); });
-        gates_.push_back(one);
+        std::erase_if(handles_, [](const std::weak_ptr<manager_handle>& other) { return other.expired(); });
+        handles_.push_back(one);
     }
 
   private:
     void shutdown() noexcept override
     {
-        std::vector<std::weak_ptr<gate>> gates;
+        std::vector<std::weak_ptr<manager_handle>> handles;
         {
             const std::lock_guard lock{mutex_};
-            gates.swap(gates_);
+            handles.swap(handles_);
         }
-        for (const std::weak_ptr<gate>& weak : gates)
+        for (const std::weak_ptr<manager_handle>& weak : handles)
         {
-            if (const std::shared_ptr<gate> one = weak.lock())
+            if (const std::shared_ptr<manager_handle> one = weak.lock())
             {
                 one->lose_context();
             }
@@ -53,25 +53,26 @@ class context_watch final : public asio::execution_context::service
     }
 
     std::mutex mutex_;
-    std::vector<std::weak_ptr<gate>> gates_;
+    std::vector<std::weak_ptr<manager_handle>> handles_;
 };
 
 asio::execution_context::id context_watch::id;
 
 } // namespace
 
-gate::gate(asio::any_io_executor executor, std::shared_ptr<const env::environment> outside)
+manager_handle::manager_handle(
+    asio::any_io_executor executor, std::shared_ptr<const env::environment> outside)
     : executor_{std::move(executor)}, outside_{std::move(outside)}
 {
 }
 
-gate::~gate()
+manager_handle::~manager_handle()
 {
-    // No lease exists any more, because every holding refers to its gate.
+    // No lease exists any more, because every holding refers to its manager handle.
     pool_.clear_and_dispose([](holding* unused) { delete unused; });
 }
 
-void gate::open(std::shared_ptr<lock_service> service)
+void manager_handle::open(std::shared_ptr<lock_service> service)
 {
     asio::execution_context& context = asio::query(executor_, asio::execution::context);
     asio::use_service<context_watch>(context).add(shared_from_this());
@@ -79,7 +80,7 @@ void gate::open(std::shared_ptr<lock_service> service)
     service_ = std::move(service);
 }
 
-std::shared_ptr<lock_service> gate::close() noexcept
+std::shared_ptr<lock_service> manager_handle::close() noexcept
 {
     holding_list dropped;
     std::shared_ptr<lock_service> service;
@@ -92,26 +93,26 @@ std::shared_ptr<lock_service> gate::close() noexcept
     return service;
 }
 
-void gate::lose_context() noexcept
+void manager_handle::lose_context() noexcept
 {
     const std::shared_ptr<lock_service> service = close();
     const std::lock_guard lock{mutex_};
     executor_ = asio::system_executor{};
 }
 
-std::shared_ptr<lock_service> gate::service() const noexcept
+std::shared_ptr<lock_service> manager_handle::service() const noexcept
 {
     const std::lock_guard lock{mutex_};
     return service_;
 }
 
-asio::any_io_executor gate::executor() const noexcept
+asio::any_io_executor manager_handle::executor() const noexcept
 {
     const std::lock_guard lock{mutex_};
     return executor_;
 }
 
-void gate::hand_back(holding& held) noexcept
+void manager_handle::hand_back(holding& held) noexcept
 {
     const std::lock_guard lock{mutex_};
     if (service_ == nullptr)
@@ -138,7 +139,7 @@ void gate::hand_back(holding& held) noexcept
     }
 }
 
-void gate::collect(lock_service& service)
+void manager_handle::collect(lock_service& service)
 {
     holding_list handed_back;
     {
@@ -155,7 +156,7 @@ void gate::collect(lock_service& service)
     }
 }
 
-holding* gate::take_holding()
+holding* manager_handle::take_holding()
 {
     {
         const std::lock_guard lock{mutex_};
@@ -170,7 +171,7 @@ holding* gate::take_holding()
     return new holding;
 }
 
-void gate::recycle(holding& unused) noexcept
+void manager_handle::recycle(holding& unused) noexcept
 {
     {
         const std::lock_guard lock{mutex_};

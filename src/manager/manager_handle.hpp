@@ -33,13 +33,13 @@ class lock_service;
 /// collects them and releases their keys. The memory is pooled here.
 ///
 /// Thread-safe. The mutex is never held while user code runs or user objects are destroyed.
-class gate : public std::enable_shared_from_this<gate>
+class manager_handle : public std::enable_shared_from_this<manager_handle>
 {
   public:
-    gate(asio::any_io_executor executor, std::shared_ptr<const env::environment> outside);
-    gate(const gate&) = delete;
-    gate& operator=(const gate&) = delete;
-    ~gate();
+    manager_handle(asio::any_io_executor executor, std::shared_ptr<const env::environment> outside);
+    manager_handle(const manager_handle&) = delete;
+    manager_handle& operator=(const manager_handle&) = delete;
+    ~manager_handle();
 
     /// Sets the manager, and registers for the destruction of the executor's context.
     void open(std::shared_ptr<lock_service> service);
@@ -67,7 +67,7 @@ class gate : public std::enable_shared_from_this<gate>
     void recycle(holding& unused) noexcept;
 
   private:
-    using holding_list = boost::intrusive::list<holding, boost::intrusive::base_hook<gate_hook>>;
+    using holding_list = boost::intrusive::list<holding, boost::intrusive::base_hook<handle_hook>>;
 
     void collect(lock_service& service);
 

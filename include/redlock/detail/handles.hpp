@@ -12,7 +12,7 @@
 namespace redlock::manager
 {
 
-class gate;
+class manager_handle;
 class holding;
 
 } // namespace redlock::manager
@@ -20,11 +20,11 @@ class holding;
 namespace redlock::detail
 {
 
-/// The thread-safe access to a manager, which may have been destroyed: src/manager/gate.hpp.
-using gate_ptr = std::shared_ptr<manager::gate>;
+/// The thread-safe access to a manager, which may have been destroyed: src/manager/manager_handle.hpp.
+using manager_handle_ptr = std::shared_ptr<manager::manager_handle>;
 
 /// Returns the manager's executor, or the system executor if the manager's execution context has been destroyed.
-REDLOCK_API boost::asio::any_io_executor executor_of(const gate_ptr& gate) noexcept;
+REDLOCK_API boost::asio::any_io_executor executor_of(const manager_handle_ptr& handle) noexcept;
 
 /// A counted reference to the state of a lease. It keeps the memory, not the lock.
 class REDLOCK_API holding_ptr
