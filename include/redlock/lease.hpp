@@ -29,16 +29,16 @@ using status_completion = completion<void(error_code)>;
 using loss_completion = completion<void(error_code, error_code)>;
 
 REDLOCK_API void
-start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done);
-REDLOCK_API void start_release(holding_ptr held, report* out, status_completion done);
-REDLOCK_API void start_wait_lost(holding_ptr held, loss_completion done);
+start_extend(lease_state_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done);
+REDLOCK_API void start_release(lease_state_ptr held, report* out, status_completion done);
+REDLOCK_API void start_wait_lost(lease_state_ptr held, loss_completion done);
 
 /// The common part of the initiations of a lease's operations.
 struct lease_initiation
 {
     using executor_type = asio::any_io_executor;
 
-    holding_ptr held;
+    lease_state_ptr held;
 
     executor_type get_executor() const noexcept { return executor_of(held); }
 
@@ -243,7 +243,7 @@ class REDLOCK_API lease
     }
 
     /// For internal use by the manager.
-    explicit lease(detail::holding_ptr held) noexcept : held_{std::move(held)} {}
+    explicit lease(detail::lease_state_ptr held) noexcept : held_{std::move(held)} {}
 
   private:
     template <class Token>
@@ -260,7 +260,7 @@ class REDLOCK_API lease
             detail::release_initiation{{held_}}, token, out);
     }
 
-    detail::holding_ptr held_;
+    detail::lease_state_ptr held_;
 };
 
 } // namespace redlock

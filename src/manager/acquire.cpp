@@ -61,7 +61,7 @@ class acquisition
     {
         ++rounds_;
         began_by_turn_ = false;
-        held_ = service_.make_holding(call_.resource);
+        held_ = service_.make_lease_state(call_.resource);
         votes_ = service_.send_sets(*held_, call_.options.ttl, operation.wake);
     }
 
@@ -237,16 +237,16 @@ class acquisition
 
     env::task<turn> ask_for_turn()
     {
-        if (turn_holding_ && service_.leader_of(*turn_holding_) != leader_)
+        if (turn_state_ && service_.leader_of(*turn_state_) != leader_)
         {
             place_.reset();
         }
         if (!place_)
         {
-            turn_holding_ = service_.make_holding(call_.resource);
-            leader_ = service_.leader_of(*turn_holding_);
+            turn_state_ = service_.make_lease_state(call_.resource);
+            leader_ = service_.leader_of(*turn_state_);
         }
-        turn_ = service_.ask_for_turn(*turn_holding_, call_.options.ttl, place_.has_value(), operation.wake);
+        turn_ = service_.ask_for_turn(*turn_state_, call_.options.ttl, place_.has_value(), operation.wake);
         // The question ends with `wait`, because a round must not begin later.
         const alarm_clock end{service_.strand(), operation.wake, wait_ends()};
         while (turn_->awaits_turn() && !operation.stopped() && service_.strand().now() < wait_ends())
@@ -257,7 +257,7 @@ class acquisition
         {
             co_return turn::come;
         }
-        service_.give_back(*turn_holding_);
+        service_.give_back(*turn_state_);
         place_ = turn_->turn();
         if (place_)
         {
@@ -299,7 +299,7 @@ class acquisition
         ++rounds_;
         began_by_turn_ = true;
         place_.reset();
-        held_ = std::move(turn_holding_);
+        held_ = std::move(turn_state_);
         votes_ = std::move(turn_);
         service_.note_crowd(call_.resource, votes_->others_wait());
         service_.send_other_sets(*votes_);
@@ -349,12 +349,12 @@ class acquisition
     clock::time_point began_;
     std::uint32_t rounds_ = 0;
     clock::duration took_{0}; // Of the last round, until it was decided.
-    detail::holding_ptr held_;
+    detail::lease_state_ptr held_;
     awaited_round votes_;
     bool began_by_turn_ = false;             // The round began with a slot at the queue master.
     std::optional<clock::time_point> place_; // The assigned slot.
     std::optional<std::size_t> leader_;      // The queue master that assigned it.
-    detail::holding_ptr turn_holding_;
+    detail::lease_state_ptr turn_state_;
     awaited_round turn_;
 };
 

@@ -15,7 +15,7 @@ namespace
 class turn_in_line
 {
   public:
-    turn_in_line(holding& of, env::wake& waiting) : of_{of}, place_{waiting}
+    turn_in_line(lease_state& of, env::wake& waiting) : of_{of}, place_{waiting}
     {
         of_.extending.push_back(place_);
     }
@@ -33,7 +33,7 @@ class turn_in_line
     bool is_first() const { return &of_.extending.front() == &place_; }
 
   private:
-    holding& of_;
+    lease_state& of_;
     place_in_line place_;
 };
 
@@ -60,7 +60,7 @@ void finish(lock_service& service, extend_call& call, error_code result, const r
 env::flow extend(lock_service& service, extend_call call)
 {
     running self{service, call.id};
-    holding& held = *call.held;
+    lease_state& held = *call.held;
     const turn_in_line line{held, self.wake};
     if (call.out != nullptr)
     {
@@ -76,7 +76,7 @@ env::flow extend(lock_service& service, extend_call call)
         finish(service, call, errc::invalid_ttl, nullptr);
         co_return;
     }
-    while (!line.is_first() && !self.stopped() && held.state() == holding_state::held)
+    while (!line.is_first() && !self.stopped() && held.phase() == lease_phase::held)
     {
         co_await self.wake;
     }
@@ -91,7 +91,7 @@ env::flow extend(lock_service& service, extend_call call)
         co_return;
     }
     const awaited_round votes = service.send_extensions(held, call.ttl, &self.wake);
-    while (votes->outcome() == core::verdict::undecided && held.state() == holding_state::held &&
+    while (votes->outcome() == core::verdict::undecided && held.phase() == lease_phase::held &&
            !votes->timed_out() && !self.stopped())
     {
         co_await self.wake;

@@ -11,7 +11,8 @@ namespace redlock::manager
 {
 
 keeper::keeper(
-    lock_service& service, holding& kept, const core::lease_schedule& schedule, clock::time_point hold_ends)
+    lock_service& service, lease_state& kept, const core::lease_schedule& schedule,
+    clock::time_point hold_ends)
     : service_{service}, kept_{kept}, schedule_{schedule}, hold_ends_{hold_ends}
 {
     set_next();
@@ -69,7 +70,7 @@ void keeper::on_deadline()
     set_deadline();
 }
 
-expiry_watch::expiry_watch(lock_service& service, holding& watched) : service_{service}, watched_{watched}
+expiry_watch::expiry_watch(lock_service& service, lease_state& watched) : service_{service}, watched_{watched}
 {
     service_.strand().arm(*this, watched_.valid_until());
 }

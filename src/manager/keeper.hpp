@@ -10,10 +10,10 @@
 namespace redlock::manager
 {
 
-class holding;
+class lease_state;
 class lock_service;
 
-/// Extends a kept lease, and declares its loss. Belongs to the holding.
+/// Extends a kept lease, and declares its loss. Belongs to the lease state.
 ///
 /// A single deadline is set to the next extension or the loss, whichever comes first. The loss depends on that
 /// deadline alone, so an extension that hangs can't delay it. Extensions are aligned to the beats of the schedule:
@@ -22,7 +22,7 @@ class keeper final : private env::deadline
 {
   public:
     keeper(
-        lock_service& service, holding& kept, const core::lease_schedule& schedule,
+        lock_service& service, lease_state& kept, const core::lease_schedule& schedule,
         clock::time_point hold_ends);
 
     /// Returns the time at which the loss is declared unless another extension is confirmed.
@@ -39,7 +39,7 @@ class keeper final : private env::deadline
     void set_deadline();
 
     lock_service& service_;
-    holding& kept_;
+    lease_state& kept_;
     core::lease_schedule schedule_;
     clock::time_point hold_ends_;
     clock::time_point next_{};
@@ -51,13 +51,13 @@ class keeper final : private env::deadline
 class expiry_watch final : private env::deadline
 {
   public:
-    expiry_watch(lock_service& service, holding& watched);
+    expiry_watch(lock_service& service, lease_state& watched);
 
   private:
     void on_deadline() override;
 
     lock_service& service_;
-    holding& watched_;
+    lease_state& watched_;
 };
 
 } // namespace redlock::manager

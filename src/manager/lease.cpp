@@ -3,7 +3,7 @@
 #include <redlock/lease.hpp>
 
 #include "core/validity.hpp"
-#include "manager/holding.hpp"
+#include "manager/lease_state.hpp"
 #include "manager/manager_handle.hpp"
 
 #include <utility>
@@ -11,7 +11,7 @@
 namespace redlock
 {
 
-using manager::holding_state;
+using manager::lease_phase;
 
 lease::~lease()
 {
@@ -31,7 +31,7 @@ lease& lease::operator=(lease&& other) noexcept
 
 lease::operator bool() const noexcept
 {
-    return held_ && held_->state() != holding_state::released;
+    return held_ && held_->phase() != lease_phase::released;
 }
 
 std::string_view lease::resource() const noexcept
@@ -51,7 +51,7 @@ clock::time_point lease::valid_until() const noexcept
 
 std::chrono::nanoseconds lease::remaining() const noexcept
 {
-    if (!held_ || held_->state() != holding_state::held)
+    if (!held_ || held_->phase() != lease_phase::held)
     {
         return clock::duration::zero();
     }

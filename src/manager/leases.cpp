@@ -21,19 +21,19 @@ void notify_all(env::unlinking_list<place_in_line>& line) noexcept
 
 } // namespace
 
-void lock_service::start_keeping(holding& held, const core::lease_schedule& schedule, time_limit max_hold)
+void lock_service::start_keeping(lease_state& held, const core::lease_schedule& schedule, time_limit max_hold)
 {
     const clock::time_point hold_ends = core::later(strand_.now(), max_hold.value());
     ++kept_leases_;
     held.kept = std::make_unique<keeper>(*this, held, schedule, hold_ends);
 }
 
-void lock_service::watch_expiry(holding& held)
+void lock_service::watch_expiry(lease_state& held)
 {
     held.expiry = std::make_unique<expiry_watch>(*this, held);
 }
 
-void lock_service::lose(holding& held, error_code why) noexcept
+void lock_service::lose(lease_state& held, error_code why) noexcept
 {
     if (held.lose(why))
     {
@@ -41,7 +41,7 @@ void lock_service::lose(holding& held, error_code why) noexcept
     }
 }
 
-void lock_service::disown(holding& held) noexcept
+void lock_service::disown(lease_state& held) noexcept
 {
     if (held.disown())
     {
@@ -49,7 +49,7 @@ void lock_service::disown(holding& held) noexcept
     }
 }
 
-void lock_service::tell_loss(holding& held) noexcept
+void lock_service::tell_loss(lease_state& held) noexcept
 {
     if (held.kept)
     {
@@ -65,7 +65,7 @@ void lock_service::tell_loss(holding& held) noexcept
 }
 
 /// Reports the pending extensions before the loss that they caused. If the loss has another cause, they are dropped.
-void lock_service::report_failed_extensions(holding& held)
+void lock_service::report_failed_extensions(lease_state& held)
 {
     while (!held.unreported.empty())
     {
@@ -74,7 +74,7 @@ void lock_service::report_failed_extensions(holding& held)
     }
 }
 
-bool lock_service::begin_release(holding& held) noexcept
+bool lock_service::begin_release(lease_state& held) noexcept
 {
     if (!held.begin_release())
     {
@@ -98,7 +98,7 @@ bool lock_service::begin_release(holding& held) noexcept
 clock::time_point lock_service::lose_kept_leases(error_code why) noexcept
 {
     clock::time_point latest{};
-    for (holding& each : leases_)
+    for (lease_state& each : leases_)
     {
         if (each.kept)
         {

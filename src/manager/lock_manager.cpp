@@ -133,13 +133,13 @@ void start_acquire_kept(
     begin_acquire(handle, {std::move(resource), plain, false, keep, out, std::move(done), 0});
 }
 
-void start_wait_lost(holding_ptr held, loss_completion done)
+void start_wait_lost(lease_state_ptr held, loss_completion done)
 {
     const manager_handle_ptr handle = held->handle();
     const std::shared_ptr<lock_service> service = handle->service();
     if (!service)
     {
-        const bool released = held->state() == manager::holding_state::released;
+        const bool released = held->phase() == manager::lease_phase::released;
         const error_code why = released ? errc::not_held : errc::closed;
         complete_closed(handle, nullptr, operation::release, std::move(done), why, error_code{});
         return;
@@ -150,13 +150,13 @@ void start_wait_lost(holding_ptr held, loss_completion done)
     service->enter(manager::wait_lost, std::move(call));
 }
 
-void start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done)
+void start_extend(lease_state_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done)
 {
     const manager_handle_ptr handle = held->handle();
     const std::shared_ptr<lock_service> service = handle->service();
     if (!service)
     {
-        const bool released = held->state() == manager::holding_state::released;
+        const bool released = held->phase() == manager::lease_phase::released;
         complete_closed(
             handle, out, operation::extend, std::move(done), released ? errc::not_held : errc::closed);
         return;
@@ -167,13 +167,13 @@ void start_extend(holding_ptr held, std::chrono::milliseconds ttl, report* out, 
     service->enter(manager::extend, std::move(call));
 }
 
-void start_release(holding_ptr held, report* out, status_completion done)
+void start_release(lease_state_ptr held, report* out, status_completion done)
 {
     const manager_handle_ptr handle = held->handle();
     const std::shared_ptr<lock_service> service = handle->service();
     if (!service)
     {
-        const bool released = held->state() == manager::holding_state::released;
+        const bool released = held->phase() == manager::lease_phase::released;
         complete_closed(
             handle, out, operation::release, std::move(done), released ? errc::not_held : errc::closed);
         return;

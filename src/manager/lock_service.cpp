@@ -81,9 +81,9 @@ lock_service::lock_service(
 lock_service::~lock_service()
 {
     closer_ = nullptr;
-    // The holding of a lease may outlive this object, but its keeper must not.
+    // The lease state of a lease may outlive this object, but its keeper must not.
     leases_.clear_and_dispose(
-        [](holding* held)
+        [](lease_state* held)
         {
             held->kept.reset();
             held->expiry.reset();
@@ -208,9 +208,9 @@ std::size_t lock_service::owed() const noexcept
     return count;
 }
 
-void lock_service::release_in_background(holding& about)
+void lock_service::release_in_background(lease_state& about)
 {
-    release(*this, release_call{detail::holding_ptr{&about}, nullptr, {}, handle_->next_operation()});
+    release(*this, release_call{detail::lease_state_ptr{&about}, nullptr, {}, handle_->next_operation()});
 }
 
 void lock_service::recycle(round& unused) noexcept
@@ -230,7 +230,7 @@ void lock_service::notify(event what)
 void lock_service::notify_round(
     const round& of, error_code result, std::uint32_t number, clock::duration validity)
 {
-    const holding& about = of.about();
+    const lease_state& about = of.about();
     round_decided what{std::string{about.resource()}, {}, std::string{about.owner_id()}};
     what.report.result = result;
     what.report.rounds = number;

@@ -14,8 +14,8 @@
 #include "env/flow.hpp"
 #include "manager/crowds.hpp"
 #include "manager/deliver.hpp"
-#include "manager/holding.hpp"
 #include "manager/keeper.hpp"
+#include "manager/lease_state.hpp"
 #include "manager/manager_handle.hpp"
 #include "manager/notifier.hpp"
 #include "manager/redactor.hpp"
@@ -194,16 +194,16 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     bool connecting() const noexcept { return connecting_; }
     clock::time_point warm_at_latest() const noexcept { return warm_at_latest_; }
 
-    detail::holding_ptr make_holding(std::string_view resource);
-    awaited_round send_sets(holding& about, std::chrono::milliseconds ttl, env::wake& listener);
+    detail::lease_state_ptr make_lease_state(std::string_view resource);
+    awaited_round send_sets(lease_state& about, std::chrono::milliseconds ttl, env::wake& listener);
     /// Begins a round by asking only the queue master whether our slot has come.
     awaited_round
-    ask_for_turn(holding& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener);
+    ask_for_turn(lease_state& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener);
     /// Continues that round after a grant: sends the SET to all other masters.
     void send_other_sets(round& begun);
     net::turn_request turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept;
     /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
-    std::optional<std::size_t> leader_of(const holding& about) const noexcept;
+    std::optional<std::size_t> leader_of(const lease_state& about) const noexcept;
     /// True if other clients were recently seen to wait for the resource.
     bool is_crowded(std::string_view resource) const noexcept
     {
@@ -214,8 +214,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Forgets the resource, because its queue master gave no answer.
     void forget_crowd(std::string_view resource) noexcept { crowds_.forget(core::stable_hash(resource)); }
     /// `listener` may be null.
-    awaited_round send_extensions(holding& about, std::chrono::milliseconds ttl, env::wake* listener);
-    awaited_round send_releases(holding& about, env::wake& listener);
+    awaited_round send_extensions(lease_state& about, std::chrono::milliseconds ttl, env::wake* listener);
+    awaited_round send_releases(lease_state& about, env::wake& listener);
     /// Sends a command to all masters, outside of any round.
     void ask(std::string_view command, net::voter& asker);
     /// Redacts the messages of servers for display.
@@ -223,31 +223,31 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Returns what is known of the masters without asking them.
     std::vector<master_examination> describe_masters() const;
     /// Releases all keys that a lost round may have set, without waiting for the answers.
-    void give_back(holding& about);
-    void release_in_background(holding& about);
+    void give_back(lease_state& about);
+    void release_in_background(lease_state& about);
 
     /// Ends a lease: invalidates it and stops its extensions. Returns false if it had ended before.
-    bool begin_release(holding& held) noexcept;
+    bool begin_release(lease_state& held) noexcept;
 
     /// Registers a new lease, and keeps its state alive until its release begins, even if the lease is destroyed.
-    void keep(holding& held) noexcept
+    void keep(lease_state& held) noexcept
     {
         intrusive_ptr_add_ref(&held);
         leases_.push_back(held);
     }
     /// Declares the loss when the validity ends, for an observer.
-    void watch_expiry(holding& held);
+    void watch_expiry(lease_state& held);
     /// Starts to extend the lease in the background.
-    void start_keeping(holding& held, const core::lease_schedule& schedule, time_limit max_hold);
+    void start_keeping(lease_state& held, const core::lease_schedule& schedule, time_limit max_hold);
     /// Declares the lease lost, which is final. Its keys are released only when its holder releases it.
-    void lose(holding& held, error_code why) noexcept;
+    void lose(lease_state& held, error_code why) noexcept;
     /// Declares the lease lost and its validity ended, because the masters reported that the key is missing or not ours.
-    void disown(holding& held) noexcept;
+    void disown(lease_state& held) noexcept;
     /// Declares all kept leases lost. Returns the latest end of their validity.
     clock::time_point lose_kept_leases(error_code why) noexcept;
     bool has_kept_leases() const noexcept { return kept_leases_ > 0; }
     /// Returns any lease that isn't released, or null.
-    holding* first_lease() noexcept { return leases_.empty() ? nullptr : &leases_.front(); }
+    lease_state* first_lease() noexcept { return leases_.empty() ? nullptr : &leases_.front(); }
     /// Returns the number of outstanding keys on the connected masters.
     std::size_t owed() const noexcept;
 
@@ -274,12 +274,12 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     using running_set = boost::intrusive::set<running, boost::intrusive::constant_time_size<false>>;
     using lease_set = boost::intrusive::list<
-        holding, boost::intrusive::base_hook<lease_hook>, boost::intrusive::constant_time_size<false>>;
+        lease_state, boost::intrusive::base_hook<lease_hook>, boost::intrusive::constant_time_size<false>>;
 
-    awaited_round
-    begin_round(redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener);
-    void tell_loss(holding& held) noexcept;
-    void report_failed_extensions(holding& held);
+    awaited_round begin_round(
+        redlock::operation what, lease_state& about, std::chrono::milliseconds ttl, env::wake* listener);
+    void tell_loss(lease_state& held) noexcept;
+    void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
     void rejoin(round& of, std::size_t master);
     void tell_first_ones() noexcept;

@@ -68,8 +68,8 @@ manager_handle::manager_handle(
 
 manager_handle::~manager_handle()
 {
-    // No lease exists any more, because every holding refers to its manager handle.
-    pool_.clear_and_dispose([](holding* unused) { delete unused; });
+    // No lease exists any more, because every lease state refers to its manager handle.
+    pool_.clear_and_dispose([](lease_state* unused) { delete unused; });
 }
 
 void manager_handle::open(std::shared_ptr<lock_service> service)
@@ -82,14 +82,14 @@ void manager_handle::open(std::shared_ptr<lock_service> service)
 
 std::shared_ptr<lock_service> manager_handle::close() noexcept
 {
-    holding_list dropped;
+    lease_state_list dropped;
     std::shared_ptr<lock_service> service;
     {
         const std::lock_guard lock{mutex_};
         service.swap(service_);
         dropped.swap(handed_back_);
     }
-    dropped.clear_and_dispose([](holding* held) { held->let_go(); });
+    dropped.clear_and_dispose([](lease_state* held) { held->let_go(); });
     return service;
 }
 
@@ -112,7 +112,7 @@ asio::any_io_executor manager_handle::executor() const noexcept
     return executor_;
 }
 
-void manager_handle::hand_back(holding& held) noexcept
+void manager_handle::hand_back(lease_state& held) noexcept
 {
     const std::lock_guard lock{mutex_};
     if (service_ == nullptr)
@@ -141,7 +141,7 @@ void manager_handle::hand_back(holding& held) noexcept
 
 void manager_handle::collect(lock_service& service)
 {
-    holding_list handed_back;
+    lease_state_list handed_back;
     {
         const std::lock_guard lock{mutex_};
         handed_back.swap(handed_back_);
@@ -149,29 +149,29 @@ void manager_handle::collect(lock_service& service)
     }
     while (!handed_back.empty())
     {
-        holding& held = handed_back.front();
+        lease_state& held = handed_back.front();
         handed_back.pop_front();
         service.release_in_background(held);
         held.let_go();
     }
 }
 
-holding* manager_handle::take_holding()
+lease_state* manager_handle::take_lease_state()
 {
     {
         const std::lock_guard lock{mutex_};
         if (!pool_.empty())
         {
-            holding& pooled = pool_.front();
+            lease_state& pooled = pool_.front();
             pool_.pop_front();
             --pooled_;
             return &pooled;
         }
     }
-    return new holding;
+    return new lease_state;
 }
 
-void manager_handle::recycle(holding& unused) noexcept
+void manager_handle::recycle(lease_state& unused) noexcept
 {
     {
         const std::lock_guard lock{mutex_};

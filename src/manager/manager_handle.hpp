@@ -4,7 +4,7 @@
 
 #include <redlock/clock.hpp>
 
-#include "manager/holding.hpp"
+#include "manager/lease_state.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -60,14 +60,14 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
     }
 
     /// Takes back a lease that is destroyed without a release, for release in the background. Never throws.
-    void hand_back(holding& held) noexcept;
+    void hand_back(lease_state& held) noexcept;
 
-    /// Returns a holding from the pool, or a new one.
-    holding* take_holding();
-    void recycle(holding& unused) noexcept;
+    /// Returns a lease state from the pool, or a new one.
+    lease_state* take_lease_state();
+    void recycle(lease_state& unused) noexcept;
 
   private:
-    using holding_list = boost::intrusive::list<holding, boost::intrusive::base_hook<handle_hook>>;
+    using lease_state_list = boost::intrusive::list<lease_state, boost::intrusive::base_hook<handle_hook>>;
 
     void collect(lock_service& service);
 
@@ -77,9 +77,9 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
     asio::any_io_executor executor_;
     std::shared_ptr<const env::environment> outside_;
     std::shared_ptr<lock_service> service_;
-    holding_list handed_back_;
+    lease_state_list handed_back_;
     bool collecting_ = false;
-    holding_list pool_;
+    lease_state_list pool_;
     std::size_t pooled_ = 0;
     std::atomic<std::uint64_t> last_operation_{0};
 };

@@ -50,7 +50,7 @@ struct acquire_call
 
 struct extend_call
 {
-    detail::holding_ptr held;
+    detail::lease_state_ptr held;
     std::chrono::milliseconds ttl;
     report* out;
     detail::status_completion done;
@@ -59,7 +59,7 @@ struct extend_call
 
 struct release_call
 {
-    detail::holding_ptr held;
+    detail::lease_state_ptr held;
     report* out;
     detail::status_completion done; // Empty for a release in the background.
     std::uint64_t id;
@@ -67,7 +67,7 @@ struct release_call
 
 struct wait_lost_call
 {
-    detail::holding_ptr held;
+    detail::lease_state_ptr held;
     detail::loss_completion done;
     std::uint64_t id;
 };

@@ -36,7 +36,7 @@ void finish(lock_service& service, release_call& call, error_code result, const 
 env::flow release(lock_service& service, release_call call)
 {
     running self{service, call.id, at_shutdown::finish};
-    holding& held = *call.held;
+    lease_state& held = *call.held;
     if (!service.begin_release(held))
     {
         finish(service, call, errc::not_held, nullptr);

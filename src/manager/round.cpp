@@ -12,7 +12,8 @@ namespace redlock::manager
 
 round::round(lock_service& service, std::size_t masters) : ballot_{masters}, service_{service} {}
 
-void round::begin(redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener)
+void round::begin(
+    redlock::operation what, lease_state& about, std::chrono::milliseconds ttl, env::wake* listener)
 {
     what_ = what;
     about_ = &about;
@@ -130,7 +131,7 @@ void round::report_now()
 {
     drop_report();
     // An extension that was overtaken by the release of its lease has no result.
-    if (what_ == redlock::operation::extend && about_->state() == holding_state::released)
+    if (what_ == redlock::operation::extend && about_->phase() == lease_phase::released)
     {
         return;
     }
@@ -252,7 +253,7 @@ bool round::append_in_full(std::string& out) const
     }
     // An extension is useful on every master, even after a quorum has confirmed it, until the release begins.
     const bool wanted =
-        what_ == redlock::operation::extend && !timed_out_ && about_->state() == holding_state::held;
+        what_ == redlock::operation::extend && !timed_out_ && about_->phase() == lease_phase::held;
     if (wanted)
     {
         net::append_extend(out, *about_, ttl_, net::script_form::text);

@@ -7,15 +7,15 @@
 namespace redlock::manager
 {
 
-detail::holding_ptr lock_service::make_holding(std::string_view resource)
+detail::lease_state_ptr lock_service::make_lease_state(std::string_view resource)
 {
-    detail::holding_ptr fresh{handle_->take_holding()};
+    detail::lease_state_ptr fresh{handle_->take_lease_state()};
     fresh->assign(handle_, *outside_, options_.key_prefix, resource);
     return fresh;
 }
 
 awaited_round lock_service::begin_round(
-    redlock::operation what, holding& about, std::chrono::milliseconds ttl, env::wake* listener)
+    redlock::operation what, lease_state& about, std::chrono::milliseconds ttl, env::wake* listener)
 {
     std::unique_ptr<round> fresh;
     if (unused_rounds_.empty())
@@ -35,7 +35,7 @@ awaited_round lock_service::begin_round(
     return awaited_round{round_ptr{fresh.release()}};
 }
 
-awaited_round lock_service::send_sets(holding& about, std::chrono::milliseconds ttl, env::wake& listener)
+awaited_round lock_service::send_sets(lease_state& about, std::chrono::milliseconds ttl, env::wake& listener)
 {
     about.ttl = ttl;
     awaited_round votes = begin_round(operation::acquire, about, ttl, &listener);
@@ -49,8 +49,8 @@ awaited_round lock_service::send_sets(holding& about, std::chrono::milliseconds 
     return votes;
 }
 
-awaited_round
-lock_service::ask_for_turn(holding& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener)
+awaited_round lock_service::ask_for_turn(
+    lease_state& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener)
 {
     about.ttl = ttl;
     awaited_round votes = begin_round(operation::acquire, about, ttl, &listener);
@@ -86,7 +86,7 @@ net::turn_request lock_service::turn_request(std::chrono::milliseconds ttl, bool
     return {ttl, in_line, node_timeout(ttl), options_.retry_delay_max};
 }
 
-std::optional<std::size_t> lock_service::leader_of(const holding& about) const noexcept
+std::optional<std::size_t> lock_service::leader_of(const lease_state& about) const noexcept
 {
     const std::uint64_t key = core::stable_hash(about.key());
     std::optional<std::size_t> leader;
@@ -116,7 +116,7 @@ void lock_service::note_crowd(std::string_view resource, bool others_want_it) no
 }
 
 awaited_round
-lock_service::send_extensions(holding& about, std::chrono::milliseconds ttl, env::wake* listener)
+lock_service::send_extensions(lease_state& about, std::chrono::milliseconds ttl, env::wake* listener)
 {
     awaited_round votes = begin_round(operation::extend, about, ttl, listener);
     command_.clear();
@@ -129,7 +129,7 @@ lock_service::send_extensions(holding& about, std::chrono::milliseconds ttl, env
     return votes;
 }
 
-awaited_round lock_service::send_releases(holding& about, env::wake& listener)
+awaited_round lock_service::send_releases(lease_state& about, env::wake& listener)
 {
     awaited_round votes = begin_round(operation::release, about, about.ttl, &listener);
     command_.clear();
@@ -157,7 +157,7 @@ void lock_service::ask(std::string_view command, net::voter& asker)
     }
 }
 
-void lock_service::give_back(holding& about)
+void lock_service::give_back(lease_state& about)
 {
     const clock::time_point now = strand_.now();
     command_.clear();
@@ -173,8 +173,8 @@ void lock_service::give_back(holding& about)
 
 void lock_service::on_extension_vote(round& of, std::size_t master) noexcept
 {
-    holding& held = of.about();
-    if (held.state() != holding_state::held)
+    lease_state& held = of.about();
+    if (held.phase() != lease_phase::held)
     {
         return;
     }
@@ -200,7 +200,7 @@ void lock_service::on_extension_vote(round& of, std::size_t master) noexcept
 
 void lock_service::confirm_extension(round& of) noexcept
 {
-    holding& held = of.about();
+    lease_state& held = of.about();
     const clock::time_point now = strand_.now();
     const clock::time_point until = core::valid_until(of.started(), of.ttl(), options_.drift_factor);
     // A confirmation counts only while the lease is still valid: after that, another client may have held the resource.
@@ -233,7 +233,7 @@ void lock_service::confirm_extension(round& of) noexcept
 /// expired lease is never set again. The vote of the master isn't changed.
 void lock_service::rejoin(round& of, std::size_t master)
 {
-    holding& held = of.about();
+    lease_state& held = of.about();
     const clock::time_point now = strand_.now();
     if (held.valid_until() <= now || held.confirmed() < of.started())
     {

@@ -57,7 +57,7 @@ env::flow shut_down(lock_service& service, shutdown_call call)
             co_await self.wake;
         }
     }
-    while (holding* held = service.first_lease())
+    while (lease_state* held = service.first_lease())
     {
         service.release_in_background(*held);
         while (service.running_count() > most_releases)

@@ -14,7 +14,7 @@ namespace
 
 /// Returns true if the validity of a lease that isn't kept has ended. This is final, because an expired lease can't be
 /// extended. The end of a kept lease is declared by its keeper, with the reason.
-bool lapsed(lock_service& service, const holding& held)
+bool lapsed(lock_service& service, const lease_state& held)
 {
     return !held.kept && held.valid_until() <= service.strand().now();
 }
@@ -24,10 +24,10 @@ bool lapsed(lock_service& service, const holding& held)
 env::flow wait_lost(lock_service& service, wait_lost_call call)
 {
     running self{service, call.id};
-    holding& held = *call.held;
+    lease_state& held = *call.held;
     place_in_line place{self.wake};
     held.watching.push_back(place);
-    while (held.state() == holding_state::held && !self.stopped() && !lapsed(service, held))
+    while (held.phase() == lease_phase::held && !self.stopped() && !lapsed(service, held))
     {
         // Only for a lease that isn't kept. Its validity may have been prolonged since the last alarm.
         std::optional<alarm_clock> end;
@@ -40,7 +40,7 @@ env::flow wait_lost(lock_service& service, wait_lost_call call)
     place.unlink();
     error_code error;
     error_code why;
-    if (held.state() == holding_state::lost)
+    if (held.phase() == lease_phase::lost)
     {
         why = held.lost_because();
     }
@@ -49,7 +49,7 @@ env::flow wait_lost(lock_service& service, wait_lost_call call)
         // Checked before `released`, because a shutdown releases the leases whose waits it stops.
         error = self.stopped();
     }
-    else if (held.state() == holding_state::released)
+    else if (held.phase() == lease_phase::released)
     {
         error = errc::not_held;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The sizes that docs/deployment.md gives under "Memory". Nothing runs: they are compared when this is compiled.
-#include "manager/holding.hpp"
+#include "manager/lease_state.hpp"
 #include "manager/round.hpp"
 #include "resp/parser.hpp"
 

@@ -13,7 +13,7 @@ namespace redlock::manager
 {
 
 class manager_handle;
-class holding;
+class lease_state;
 
 } // namespace redlock::manager
 
@@ -27,30 +27,30 @@ using manager_handle_ptr = std::shared_ptr<manager::manager_handle>;
 REDLOCK_API boost::asio::any_io_executor executor_of(const manager_handle_ptr& handle) noexcept;
 
 /// A counted reference to the state of a lease. It keeps the memory, not the lock.
-class REDLOCK_API holding_ptr
+class REDLOCK_API lease_state_ptr
 {
   public:
-    holding_ptr() noexcept = default;
-    explicit holding_ptr(manager::holding* value) noexcept;
-    holding_ptr(const holding_ptr& other) noexcept;
-    holding_ptr(holding_ptr&& other) noexcept : value_{std::exchange(other.value_, nullptr)} {}
-    holding_ptr& operator=(holding_ptr other) noexcept
+    lease_state_ptr() noexcept = default;
+    explicit lease_state_ptr(manager::lease_state* value) noexcept;
+    lease_state_ptr(const lease_state_ptr& other) noexcept;
+    lease_state_ptr(lease_state_ptr&& other) noexcept : value_{std::exchange(other.value_, nullptr)} {}
+    lease_state_ptr& operator=(lease_state_ptr other) noexcept
     {
         std::swap(value_, other.value_);
         return *this;
     }
-    ~holding_ptr();
+    ~lease_state_ptr();
 
-    manager::holding* get() const noexcept { return value_; }
-    manager::holding* operator->() const noexcept { return value_; }
-    manager::holding& operator*() const noexcept { return *value_; }
+    manager::lease_state* get() const noexcept { return value_; }
+    manager::lease_state* operator->() const noexcept { return value_; }
+    manager::lease_state& operator*() const noexcept { return *value_; }
     explicit operator bool() const noexcept { return value_ != nullptr; }
 
   private:
-    manager::holding* value_ = nullptr;
+    manager::lease_state* value_ = nullptr;
 };
 
 /// Returns the executor of the lease's manager, or the system executor for an empty lease.
-REDLOCK_API boost::asio::any_io_executor executor_of(const holding_ptr& holding) noexcept;
+REDLOCK_API boost::asio::any_io_executor executor_of(const lease_state_ptr& held) noexcept;
 
 } // namespace redlock::detail

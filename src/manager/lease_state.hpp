@@ -22,16 +22,16 @@ class manager_handle;
 class keeper;
 class round;
 
-/// The life of a holding, which only moves forward.
-enum class holding_state : std::uint8_t
+/// The life of a lease state, which only moves forward.
+enum class lease_phase : std::uint8_t
 {
-    asked,   // Its round is pending or was lost: there is no lease.
+    pending, // Its round is pending or was lost: there is no lease.
     held,    // A lease was handed out.
     lost,    // The lease isn't known to be valid any more, or not for long enough.
     released // The release has begun.
 };
 
-/// A coroutine in one of the lists of a holding: waiting to extend it, or watching it.
+/// A coroutine in one of the lists of a lease state: waiting to extend it, or watching it.
 struct place_in_line : env::unlinking_hook
 {
     explicit place_in_line(env::wake& waiter) noexcept : waiting{waiter} {}
@@ -58,19 +58,19 @@ using lease_hook = boost::intrusive::list_base_hook<
 /// the pool when the lease, all operations and all outstanding commands have dropped it.
 ///
 /// Key, owner id, state and validity may be read on any thread; everything else belongs to the strand.
-class holding final : public net::claim, public handle_hook, public lease_hook
+class lease_state final : public net::claim, public handle_hook, public lease_hook
 {
     // First, because every access needs them: they share a cache line.
-    std::atomic<holding_state> state_{holding_state::asked};
+    std::atomic<lease_phase> phase_{lease_phase::pending};
     std::atomic<bool> release_asked_{false};
     std::atomic<clock::rep> valid_until_{0};
     clock::time_point confirmed_{};
 
   public:
-    holding();
-    ~holding() override;
+    lease_state();
+    ~lease_state() override;
 
-    /// Resets the holding for a resource, with a new owner id.
+    /// Resets the lease state for a resource, with a new owner id.
     void assign(
         std::shared_ptr<manager::manager_handle> handle, const env::environment& outside,
         std::string_view prefix, std::string_view resource);
@@ -78,7 +78,7 @@ class holding final : public net::claim, public handle_hook, public lease_hook
     std::string_view resource() const noexcept { return std::string_view{key_}.substr(prefix_length_); }
     const std::shared_ptr<manager::manager_handle>& handle() const noexcept { return handle_; }
 
-    holding_state state() const noexcept { return state_.load(std::memory_order_acquire); }
+    lease_phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
     clock::time_point valid_until() const noexcept
     {
         return clock::time_point{clock::duration{valid_until_.load(std::memory_order_acquire)}};

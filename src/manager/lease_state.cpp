@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The state of a lease.
-#include "manager/holding.hpp"
+#include "manager/lease_state.hpp"
 
 #include "manager/keeper.hpp"
 #include "manager/manager_handle.hpp"
@@ -15,11 +15,11 @@
 namespace redlock::manager
 {
 
-holding::holding() = default;
+lease_state::lease_state() = default;
 
-holding::~holding() = default;
+lease_state::~lease_state() = default;
 
-void holding::assign(
+void lease_state::assign(
     std::shared_ptr<manager_handle> handle, const env::environment& outside, std::string_view prefix,
     std::string_view resource)
 {
@@ -39,33 +39,33 @@ void holding::assign(
     }
 }
 
-void holding::hold(clock::time_point until, clock::time_point confirmed) noexcept
+void lease_state::hold(clock::time_point until, clock::time_point confirmed) noexcept
 {
-    assert(state() == holding_state::asked);
+    assert(phase() == lease_phase::pending);
     confirmed_ = confirmed;
     valid_until_.store(until.time_since_epoch().count(), std::memory_order_release);
-    state_.store(holding_state::held, std::memory_order_release);
+    phase_.store(lease_phase::held, std::memory_order_release);
 }
 
-void holding::extend(clock::time_point until, clock::time_point sent) noexcept
+void lease_state::extend(clock::time_point until, clock::time_point sent) noexcept
 {
-    assert(state() == holding_state::held);
+    assert(phase() == lease_phase::held);
     confirmed_ = std::max(confirmed_, sent);
     valid_until_.store(std::max(until, valid_until()).time_since_epoch().count(), std::memory_order_release);
 }
 
-bool holding::lose(error_code why) noexcept
+bool lease_state::lose(error_code why) noexcept
 {
-    if (state() != holding_state::held)
+    if (phase() != lease_phase::held)
     {
         return false;
     }
     lost_because_ = why;
-    state_.store(holding_state::lost, std::memory_order_release);
+    phase_.store(lease_phase::lost, std::memory_order_release);
     return true;
 }
 
-bool holding::disown() noexcept
+bool lease_state::disown() noexcept
 {
     if (!lose(errc::lease_lost))
     {
@@ -75,39 +75,39 @@ bool holding::disown() noexcept
     return true;
 }
 
-error_code holding::why_not_extendable(clock::time_point now) const noexcept
+error_code lease_state::why_not_extendable(clock::time_point now) const noexcept
 {
-    switch (state())
+    switch (phase())
     {
-    case holding_state::asked:
-    case holding_state::released:
+    case lease_phase::pending:
+    case lease_phase::released:
         return errc::not_held;
-    case holding_state::lost:
+    case lease_phase::lost:
         return lost_because_;
-    case holding_state::held:
+    case lease_phase::held:
         break;
     }
     // Another client may hold a lease that has expired, even if its keys are still there.
     return valid_until() <= now ? error_code{errc::lease_lost} : error_code{};
 }
 
-bool holding::begin_release() noexcept
+bool lease_state::begin_release() noexcept
 {
-    if (state() != holding_state::held && state() != holding_state::lost)
+    if (phase() != lease_phase::held && phase() != lease_phase::lost)
     {
         return false;
     }
     valid_until_.store(0, std::memory_order_release);
-    state_.store(holding_state::released, std::memory_order_release);
+    phase_.store(lease_phase::released, std::memory_order_release);
     return true;
 }
 
-void holding::recycle() noexcept
+void lease_state::recycle() noexcept
 {
     assert(extending.empty() && watching.empty());
     assert(!kept && !expiry && unreported.empty());
     const std::shared_ptr<manager_handle> handle = std::exchange(handle_, nullptr);
-    state_.store(holding_state::asked, std::memory_order_relaxed);
+    phase_.store(lease_phase::pending, std::memory_order_relaxed);
     release_asked_.store(false, std::memory_order_relaxed);
     valid_until_.store(0, std::memory_order_relaxed);
     handle->recycle(*this);
@@ -118,7 +118,7 @@ void holding::recycle() noexcept
 namespace redlock::detail
 {
 
-holding_ptr::holding_ptr(manager::holding* value) noexcept : value_{value}
+lease_state_ptr::lease_state_ptr(manager::lease_state* value) noexcept : value_{value}
 {
     if (value_ != nullptr)
     {
@@ -126,9 +126,9 @@ holding_ptr::holding_ptr(manager::holding* value) noexcept : value_{value}
     }
 }
 
-holding_ptr::holding_ptr(const holding_ptr& other) noexcept : holding_ptr{other.value_} {}
+lease_state_ptr::lease_state_ptr(const lease_state_ptr& other) noexcept : lease_state_ptr{other.value_} {}
 
-holding_ptr::~holding_ptr()
+lease_state_ptr::~lease_state_ptr()
 {
     if (value_ != nullptr)
     {
@@ -141,7 +141,7 @@ boost::asio::any_io_executor executor_of(const manager_handle_ptr& handle) noexc
     return handle ? handle->executor() : boost::asio::any_io_executor{boost::asio::system_executor{}};
 }
 
-boost::asio::any_io_executor executor_of(const holding_ptr& held) noexcept
+boost::asio::any_io_executor executor_of(const lease_state_ptr& held) noexcept
 {
     if (!held)
     {
