@@ -208,9 +208,9 @@ std::size_t lock_service::owed() const noexcept
     return count;
 }
 
-void lock_service::release_in_background(lease_state& about)
+void lock_service::release_in_background(lease_state& lease)
 {
-    release(*this, release_call{detail::lease_state_ptr{&about}, nullptr, {}, handle_->next_operation()});
+    release(*this, release_call{detail::lease_state_ptr{&lease}, nullptr, {}, handle_->next_operation()});
 }
 
 void lock_service::recycle(round& unused) noexcept
@@ -230,8 +230,8 @@ void lock_service::notify(event what)
 void lock_service::notify_round(
     const round& of, error_code result, std::uint32_t number, clock::duration validity)
 {
-    const lease_state& about = of.about();
-    round_decided what{std::string{about.resource()}, {}, std::string{about.owner_id()}};
+    const lease_state& lease = of.lease();
+    round_decided what{std::string{lease.resource()}, {}, std::string{lease.owner_id()}};
     what.report.result = result;
     what.report.rounds = number;
     what.report.elapsed = strand_.now() - of.started();
@@ -241,7 +241,7 @@ void lock_service::notify_round(
     notify(std::move(what));
     if (released)
     {
-        notify(lease_released{std::string{about.resource()}, std::string{about.owner_id()}, result});
+        notify(lease_released{std::string{lease.resource()}, std::string{lease.owner_id()}, result});
     }
 }
 

@@ -195,15 +195,15 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     clock::time_point warm_at_latest() const noexcept { return warm_at_latest_; }
 
     detail::lease_state_ptr make_lease_state(std::string_view resource);
-    awaited_round send_sets(lease_state& about, std::chrono::milliseconds ttl, env::wake& listener);
+    awaited_round send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::wake& listener);
     /// Begins a round by asking only the queue master whether our slot has come.
     awaited_round
-    ask_for_turn(lease_state& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener);
+    ask_for_turn(lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::wake& listener);
     /// Continues that round after a grant: sends the SET to all other masters.
     void send_other_sets(round& begun);
     net::turn_request turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept;
     /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
-    std::optional<std::size_t> leader_of(const lease_state& about) const noexcept;
+    std::optional<std::size_t> leader_of(const lease_state& lease) const noexcept;
     /// True if other clients were recently seen to wait for the resource.
     bool is_crowded(std::string_view resource) const noexcept
     {
@@ -214,8 +214,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Forgets the resource, because its queue master gave no answer.
     void forget_crowd(std::string_view resource) noexcept { crowds_.forget(core::stable_hash(resource)); }
     /// `listener` may be null.
-    awaited_round send_extensions(lease_state& about, std::chrono::milliseconds ttl, env::wake* listener);
-    awaited_round send_releases(lease_state& about, env::wake& listener);
+    awaited_round send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
+    awaited_round send_releases(lease_state& lease, env::wake& listener);
     /// Sends a command to all masters, outside of any round.
     void ask(std::string_view command, net::voter& asker);
     /// Redacts the messages of servers for display.
@@ -223,8 +223,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Returns what is known of the masters without asking them.
     std::vector<master_examination> describe_masters() const;
     /// Releases all keys that a lost round may have set, without waiting for the answers.
-    void give_back(lease_state& about);
-    void release_in_background(lease_state& about);
+    void give_back(lease_state& lease);
+    void release_in_background(lease_state& lease);
 
     /// Ends a lease: invalidates it and stops its extensions. Returns false if it had ended before.
     bool begin_release(lease_state& held) noexcept;
@@ -277,7 +277,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         lease_state, boost::intrusive::base_hook<lease_hook>, boost::intrusive::constant_time_size<false>>;
 
     awaited_round begin_round(
-        redlock::operation what, lease_state& about, std::chrono::milliseconds ttl, env::wake* listener);
+        redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
     void tell_loss(lease_state& held) noexcept;
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;

@@ -13,10 +13,10 @@ namespace redlock::manager
 round::round(lock_service& service, std::size_t masters) : ballot_{masters}, service_{service} {}
 
 void round::begin(
-    redlock::operation what, lease_state& about, std::chrono::milliseconds ttl, env::wake* listener)
+    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener)
 {
     what_ = what;
-    about_ = &about;
+    lease_ = &lease;
     ttl_ = ttl;
     node_timeout_ = service_.node_timeout(ttl);
     timed_out_ = awaits_turn_ = others_wait_ = false;
@@ -89,7 +89,7 @@ error_code round::result() const noexcept
     case redlock::operation::acquire:
         break;
     case redlock::operation::extend:
-        if (const error_code why = about_->why_not_extendable(service_.strand().now()))
+        if (const error_code why = lease_->why_not_extendable(service_.strand().now()))
         {
             return why;
         }
@@ -97,7 +97,7 @@ error_code round::result() const noexcept
         {
             return errc::no_quorum;
         }
-        return about_->confirmed() >= started_ ? error_code{} : error_code{errc::validity_exhausted};
+        return lease_->confirmed() >= started_ ? error_code{} : error_code{errc::validity_exhausted};
     case redlock::operation::release:
         return confirmed() ? error_code{} : error_code{errc::unconfirmed};
     }
@@ -114,7 +114,7 @@ void round::report_to_observer(std::uint32_t number)
     number_ = number;
     if (what_ == redlock::operation::extend)
     {
-        about_->unreported.push_back(in_flight_);
+        lease_->unreported.push_back(in_flight_);
     }
     report_if_known();
 }
@@ -131,14 +131,14 @@ void round::report_now()
 {
     drop_report();
     // An extension that was overtaken by the release of its lease has no result.
-    if (what_ == redlock::operation::extend && about_->phase() == lease_phase::released)
+    if (what_ == redlock::operation::extend && lease_->phase() == lease_phase::released)
     {
         return;
     }
     const error_code ended = result();
     const bool extended = what_ == redlock::operation::extend && !ended;
     const clock::duration validity =
-        extended ? core::remaining(about_->valid_until(), service_.strand().now()) : clock::duration::zero();
+        extended ? core::remaining(lease_->valid_until(), service_.strand().now()) : clock::duration::zero();
     service_.notify_round(*this, ended, number_, validity);
 }
 
@@ -196,7 +196,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     report_if_known();
     if (said.others_wait && what_ == redlock::operation::release)
     {
-        service_.note_crowd(about_->resource(), true);
+        service_.note_crowd(lease_->resource(), true);
     }
     if (std::exchange(awaits_turn_, false))
     {
@@ -248,15 +248,15 @@ bool round::append_in_full(std::string& out) const
 {
     if (awaits_turn_ && listener_ != nullptr)
     {
-        net::append_turn(out, *about_, service_.turn_request(ttl_, in_line_), net::script_form::text);
+        net::append_turn(out, *lease_, service_.turn_request(ttl_, in_line_), net::script_form::text);
         return true;
     }
     // An extension is useful on every master, even after a quorum has confirmed it, until the release begins.
     const bool wanted =
-        what_ == redlock::operation::extend && !timed_out_ && about_->phase() == lease_phase::held;
+        what_ == redlock::operation::extend && !timed_out_ && lease_->phase() == lease_phase::held;
     if (wanted)
     {
-        net::append_extend(out, *about_, ttl_, net::script_form::text);
+        net::append_extend(out, *lease_, ttl_, net::script_form::text);
     }
     return wanted;
 }
@@ -293,7 +293,7 @@ void round::recycle() noexcept
 {
     deadline_.disarm();
     drop_report();
-    about_ = {};
+    lease_ = {};
     service_.recycle(*this);
 }
 

@@ -43,7 +43,7 @@ class alignas(env::cache_line) round final : public net::voter
 
     /// Resets the round. Votes wake `listener`, which may be null, until `ignore`.
     void
-    begin(redlock::operation what, lease_state& about, std::chrono::milliseconds ttl, env::wake* listener);
+    begin(redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
     /// Detaches the listener.
     void ignore() noexcept;
     /// Starts the node timeout, after all commands were sent.
@@ -86,7 +86,7 @@ class alignas(env::cache_line) round final : public net::voter
     clock::time_point started() const noexcept { return started_; }
     std::chrono::milliseconds ttl() const noexcept { return ttl_; }
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
-    lease_state& about() const noexcept { return *about_; }
+    lease_state& lease() const noexcept { return *lease_; }
 
     /// Writes the votes to a report. A pending vote after the node timeout is reported as timed out.
     void describe(report& out) const;
@@ -130,7 +130,7 @@ class alignas(env::cache_line) round final : public net::voter
     bool unreported_ = false; // The observer is still to be notified.
     env::wake* listener_ = nullptr;
     clock::time_point started_{};
-    boost::intrusive_ptr<lease_state> about_;
+    boost::intrusive_ptr<lease_state> lease_;
     std::array<clock::duration, max_masters> elapsed_{}; // By master; set with its vote.
 
     lock_service& service_;

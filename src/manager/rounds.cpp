@@ -15,7 +15,7 @@ detail::lease_state_ptr lock_service::make_lease_state(std::string_view resource
 }
 
 awaited_round lock_service::begin_round(
-    redlock::operation what, lease_state& about, std::chrono::milliseconds ttl, env::wake* listener)
+    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener)
 {
     std::unique_ptr<round> fresh;
     if (unused_rounds_.empty())
@@ -31,35 +31,35 @@ awaited_round lock_service::begin_round(
             env::fetch_soon(unused_rounds_.back().get(), sizeof(round));
         }
     }
-    fresh->begin(what, about, ttl, listener);
+    fresh->begin(what, lease, ttl, listener);
     return awaited_round{round_ptr{fresh.release()}};
 }
 
-awaited_round lock_service::send_sets(lease_state& about, std::chrono::milliseconds ttl, env::wake& listener)
+awaited_round lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::wake& listener)
 {
-    about.ttl = ttl;
-    awaited_round votes = begin_round(operation::acquire, about, ttl, &listener);
+    lease.ttl = ttl;
+    awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
     command_.clear();
-    net::append_set(command_, about, ttl);
+    net::append_set(command_, lease, ttl);
     for (const auto& each : connections_)
     {
-        each->send_set(about, command_, *votes, votes->started());
+        each->send_set(lease, command_, *votes, votes->started());
     }
     votes->await_votes();
     return votes;
 }
 
 awaited_round lock_service::ask_for_turn(
-    lease_state& about, std::chrono::milliseconds ttl, bool in_line, env::wake& listener)
+    lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::wake& listener)
 {
-    about.ttl = ttl;
-    awaited_round votes = begin_round(operation::acquire, about, ttl, &listener);
-    if (const std::optional<std::size_t> leader = leader_of(about))
+    lease.ttl = ttl;
+    awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
+    if (const std::optional<std::size_t> leader = leader_of(lease))
     {
         votes->await_turn(in_line);
         command_.clear();
-        net::append_turn(command_, about, turn_request(ttl, in_line), net::script_form::digest);
-        connections_[*leader]->send_turn(about, command_, *votes, votes->started());
+        net::append_turn(command_, lease, turn_request(ttl, in_line), net::script_form::digest);
+        connections_[*leader]->send_turn(lease, command_, *votes, votes->started());
     }
     return votes;
 }
@@ -67,13 +67,13 @@ awaited_round lock_service::ask_for_turn(
 void lock_service::send_other_sets(round& begun)
 {
     command_.clear();
-    net::append_set(command_, begun.about(), begun.ttl());
+    net::append_set(command_, begun.lease(), begun.ttl());
     const clock::time_point now = strand_.now();
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         if (begun.ballot().of(master) == vote::pending)
         {
-            connections_[master]->send_set(begun.about(), command_, begun, now);
+            connections_[master]->send_set(begun.lease(), command_, begun, now);
         }
     }
     begun.await_votes();
@@ -86,9 +86,9 @@ net::turn_request lock_service::turn_request(std::chrono::milliseconds ttl, bool
     return {ttl, in_line, node_timeout(ttl), options_.retry_delay_max};
 }
 
-std::optional<std::size_t> lock_service::leader_of(const lease_state& about) const noexcept
+std::optional<std::size_t> lock_service::leader_of(const lease_state& lease) const noexcept
 {
-    const std::uint64_t key = core::stable_hash(about.key());
+    const std::uint64_t key = core::stable_hash(lease.key());
     std::optional<std::size_t> leader;
     std::uint64_t highest = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
@@ -116,33 +116,33 @@ void lock_service::note_crowd(std::string_view resource, bool others_want_it) no
 }
 
 awaited_round
-lock_service::send_extensions(lease_state& about, std::chrono::milliseconds ttl, env::wake* listener)
+lock_service::send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener)
 {
-    awaited_round votes = begin_round(operation::extend, about, ttl, listener);
+    awaited_round votes = begin_round(operation::extend, lease, ttl, listener);
     command_.clear();
-    net::append_extend(command_, about, ttl, net::script_form::digest);
+    net::append_extend(command_, lease, ttl, net::script_form::digest);
     for (const auto& each : connections_)
     {
-        each->send_extend(about, command_, *votes, votes->started());
+        each->send_extend(lease, command_, *votes, votes->started());
     }
     votes->await_votes();
     return votes;
 }
 
-awaited_round lock_service::send_releases(lease_state& about, env::wake& listener)
+awaited_round lock_service::send_releases(lease_state& lease, env::wake& listener)
 {
-    awaited_round votes = begin_round(operation::release, about, about.ttl, &listener);
+    awaited_round votes = begin_round(operation::release, lease, lease.ttl, &listener);
     command_.clear();
-    net::append_release(command_, about, net::script_form::digest);
+    net::append_release(command_, lease, net::script_form::digest);
     const std::size_t plain = command_.size();
-    net::append_release_at_leader(command_, about);
+    net::append_release_at_leader(command_, lease);
     const std::string_view commands = command_;
-    const std::optional<std::size_t> leader = leader_of(about);
+    const std::optional<std::size_t> leader = leader_of(lease);
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         const std::string_view command =
             master == leader ? commands.substr(plain) : commands.substr(0, plain);
-        connections_[master]->send_release(about, command, &*votes, votes->started());
+        connections_[master]->send_release(lease, command, &*votes, votes->started());
     }
     votes->await_votes();
     return votes;
@@ -157,23 +157,23 @@ void lock_service::ask(std::string_view command, net::voter& asker)
     }
 }
 
-void lock_service::give_back(lease_state& about)
+void lock_service::give_back(lease_state& lease)
 {
     const clock::time_point now = strand_.now();
     command_.clear();
-    net::append_release(command_, about, net::script_form::digest);
+    net::append_release(command_, lease, net::script_form::digest);
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        if (about.at(master).state != net::debt_state::none)
+        if (lease.at(master).state != net::debt_state::none)
         {
-            connections_[master]->send_release(about, command_, nullptr, now);
+            connections_[master]->send_release(lease, command_, nullptr, now);
         }
     }
 }
 
 void lock_service::on_extension_vote(round& of, std::size_t master) noexcept
 {
-    lease_state& held = of.about();
+    lease_state& held = of.lease();
     if (held.phase() != lease_phase::held)
     {
         return;
@@ -200,7 +200,7 @@ void lock_service::on_extension_vote(round& of, std::size_t master) noexcept
 
 void lock_service::confirm_extension(round& of) noexcept
 {
-    lease_state& held = of.about();
+    lease_state& held = of.lease();
     const clock::time_point now = strand_.now();
     const clock::time_point until = core::valid_until(of.started(), of.ttl(), options_.drift_factor);
     // A confirmation counts only while the lease is still valid: after that, another client may have held the resource.
@@ -233,7 +233,7 @@ void lock_service::confirm_extension(round& of) noexcept
 /// expired lease is never set again. The vote of the master isn't changed.
 void lock_service::rejoin(round& of, std::size_t master)
 {
-    lease_state& held = of.about();
+    lease_state& held = of.lease();
     const clock::time_point now = strand_.now();
     if (held.valid_until() <= now || held.confirmed() < of.started())
     {
