@@ -43,7 +43,7 @@ class pausing
 /// The state of an acquire across its rounds.
 ///
 /// The coroutine `acquire` below drives it: begin a round, wait while it is undecided, then `win`, or `give_back` and
-/// pause until the next round. It is woken by votes, by its alarms and by `running::stop`, and checks all conditions
+/// pause until the next round. It is woken by votes, by its alarms and by `active_operation::stop`, and checks all conditions
 /// again after each wake. A pause that ends with a slot at the queue master has begun the next round already.
 class acquisition
 {
@@ -53,7 +53,7 @@ class acquisition
     {
     }
 
-    running operation;
+    active_operation operation;
 
     env::scheduler& strand() noexcept { return service_.strand(); }
 

@@ -144,7 +144,7 @@ class round_trips
 
 env::flow examine(lock_service& service, examine_call call)
 {
-    running self{service, call.id};
+    active_operation self{service, call.id};
     std::vector<master_examination> found;
     if (const error_code refused = service.refusal())
     {

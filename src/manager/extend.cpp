@@ -59,7 +59,7 @@ void finish(lock_service& service, extend_call& call, error_code result, const r
 
 env::flow extend(lock_service& service, extend_call call)
 {
-    running self{service, call.id};
+    active_operation self{service, call.id};
     lease_state& held = *call.held;
     const turn_in_line line{held, self.wake};
     if (call.out != nullptr)

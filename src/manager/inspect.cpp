@@ -46,7 +46,7 @@ class holders final : public answers
     std::vector<master_inspection> said_;
 };
 
-error_code result_of(const running& self, const inspection& found)
+error_code result_of(const active_operation& self, const inspection& found)
 {
     if (self.stopped())
     {
@@ -59,7 +59,7 @@ error_code result_of(const running& self, const inspection& found)
 
 env::flow inspect(lock_service& service, inspect_call call)
 {
-    running self{service, call.id};
+    active_operation self{service, call.id};
     error_code why = service.refusal();
     if (!why && !has_lockable_length(call.resource))
     {

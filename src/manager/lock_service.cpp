@@ -20,23 +20,23 @@ constexpr std::size_t most_unused_rounds = 4096;
 
 } // namespace
 
-running::running(lock_service& service, std::uint64_t id, at_shutdown then)
-    : wake{service.strand()}, service_{service}, id_{id}, at_shutdown_{then}
+active_operation::active_operation(lock_service& service, std::uint64_t id, shutdown_policy policy)
+    : wake{service.strand()}, service_{service}, id_{id}, policy_{policy}
 {
-    service_.running_.insert(service_.running_.end(), *this); // The hint: its id is usually the largest.
-    ++service_.running_count_;
-    service_.strand_.expect_more(service_.running_count_ > 1);
+    service_.active_.insert(service_.active_.end(), *this); // The hint: its id is usually the largest.
+    ++service_.active_count_;
+    service_.strand_.expect_more(service_.active_count_ > 1);
 }
 
-running::~running()
+active_operation::~active_operation()
 {
     unlink();
-    --service_.running_count_;
-    service_.strand_.expect_more(service_.running_count_ > 1);
+    --service_.active_count_;
+    service_.strand_.expect_more(service_.active_count_ > 1);
     service_.tell_closer();
 }
 
-void running::stop(error_code why) noexcept
+void active_operation::stop(error_code why) noexcept
 {
     if (!stopped_)
     {
@@ -140,8 +140,8 @@ std::uint64_t lock_service::random_number() const noexcept
 
 void lock_service::cancel(std::uint64_t operation) noexcept
 {
-    const auto found = running_.find(operation, running::by_id{});
-    if (found != running_.end())
+    const auto found = active_.find(operation, active_operation::by_id{});
+    if (found != active_.end())
     {
         found->stop(asio::error::operation_aborted);
     }
@@ -149,7 +149,7 @@ void lock_service::cancel(std::uint64_t operation) noexcept
 
 void lock_service::stop_all(error_code why) noexcept
 {
-    for (running& each : running_)
+    for (active_operation& each : active_)
     {
         each.stop(why);
     }
@@ -157,9 +157,9 @@ void lock_service::stop_all(error_code why) noexcept
 
 void lock_service::stop_for_shutdown(error_code why) noexcept
 {
-    for (running& each : running_)
+    for (active_operation& each : active_)
     {
-        if (each.at_shutdown_ == at_shutdown::stop)
+        if (each.policy_ == shutdown_policy::stop)
         {
             each.stop(why);
         }
@@ -168,7 +168,7 @@ void lock_service::stop_for_shutdown(error_code why) noexcept
 
 void lock_service::wake_all() noexcept
 {
-    for (running& each : running_)
+    for (active_operation& each : active_)
     {
         each.wake.notify();
     }

@@ -36,21 +36,21 @@ namespace redlock::manager
 {
 
 /// The effect of a shutdown on a running operation.
-enum class at_shutdown : std::uint8_t
+enum class shutdown_policy : std::uint8_t
 {
     stop,  // The operation ends with `closed`.
     finish // The shutdown waits for it: a release.
 };
 
 /// A running operation, as a local object of its coroutine. Registered so that it can be cancelled and waited for.
-class running
+class active_operation
     : public boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
 {
   public:
-    running(lock_service& service, std::uint64_t id, at_shutdown then = at_shutdown::stop);
-    running(const running&) = delete;
-    running& operator=(const running&) = delete;
-    ~running();
+    active_operation(lock_service& service, std::uint64_t id, shutdown_policy policy = shutdown_policy::stop);
+    active_operation(const active_operation&) = delete;
+    active_operation& operator=(const active_operation&) = delete;
+    ~active_operation();
 
     /// Makes the operation end with this error, unless it is completing already.
     void stop(error_code why) noexcept;
@@ -61,17 +61,26 @@ class running
 
     struct by_id
     {
-        bool operator()(const running& left, std::uint64_t right) const noexcept { return left.id_ < right; }
-        bool operator()(std::uint64_t left, const running& right) const noexcept { return left < right.id_; }
+        bool operator()(const active_operation& left, std::uint64_t right) const noexcept
+        {
+            return left.id_ < right;
+        }
+        bool operator()(std::uint64_t left, const active_operation& right) const noexcept
+        {
+            return left < right.id_;
+        }
     };
-    friend bool operator<(const running& left, const running& right) noexcept { return left.id_ < right.id_; }
+    friend bool operator<(const active_operation& left, const active_operation& right) noexcept
+    {
+        return left.id_ < right.id_;
+    }
 
   private:
     friend class lock_service;
 
     lock_service& service_;
     std::uint64_t id_;
-    at_shutdown at_shutdown_;
+    shutdown_policy policy_;
     error_code stopped_;
 };
 
@@ -95,8 +104,8 @@ class alarm_clock final : private env::deadline
 /// It is driven by three kinds of events, each of which is one step of its strand (env/scheduler.hpp):
 ///
 /// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` and calls `enter`, which
-///   starts the operation's coroutine (operations.hpp). The coroutine registers itself as `running`, begins rounds by
-///   the `send_` functions, and waits for its `running::wake`.
+///   starts the operation's coroutine (operations.hpp). The coroutine registers itself as `active_operation`, begins rounds by
+///   the `send_` functions, and waits for its `active_operation::wake`.
 /// - An event of a connection. A reply becomes a vote of its `round`, which wakes the coroutine once the vote decides
 ///   something. `on_up`, `on_down` and the other functions of `connection_owner` report the state of the connection.
 /// - A deadline: of a round (its node timeout), of a lease (its next extension or its loss, see keeper.hpp), or of a
@@ -165,8 +174,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         {
             return errc::closed;
         }
-        return running_count_ > options_.max_operations ? error_code{errc::too_many_operations}
-                                                        : error_code{};
+        return active_count_ > options_.max_operations ? error_code{errc::too_many_operations} : error_code{};
     }
     /// Counts another acquire that waits between two rounds. Returns false if the limit is reached.
     bool begin_pause() noexcept
@@ -177,8 +185,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     }
     void end_pause() noexcept { --pausing_; }
     /// True if only the calling operation is running.
-    bool is_alone() const noexcept { return running_count_ == 1; }
-    std::size_t running_count() const noexcept { return running_count_; }
+    bool is_alone() const noexcept { return active_count_ == 1; }
+    std::size_t active_count() const noexcept { return active_count_; }
     /// Counts a release that no quorum confirmed, for the result of a shutdown.
     void count_unconfirmed_release() noexcept { ++unconfirmed_releases_; }
     std::size_t unconfirmed_releases() const noexcept { return unconfirmed_releases_; }
@@ -270,9 +278,9 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     }
 
   private:
-    friend class running;
+    friend class active_operation;
 
-    using running_set = boost::intrusive::set<running, boost::intrusive::constant_time_size<false>>;
+    using active_set = boost::intrusive::set<active_operation, boost::intrusive::constant_time_size<false>>;
     using lease_set = boost::intrusive::list<
         lease_state, boost::intrusive::base_hook<lease_hook>, boost::intrusive::constant_time_size<false>>;
 
@@ -309,8 +317,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     bool connecting_ = true;
     std::size_t stopped_connections_ = 0;
     std::string command_; // Buffer for a command that is sent to every master.
-    running_set running_;
-    std::size_t running_count_ = 0;
+    active_set active_;
+    std::size_t active_count_ = 0;
     std::size_t pausing_ = 0;
     std::size_t unconfirmed_releases_ = 0;
     lease_set leases_;

@@ -35,7 +35,7 @@ void finish(lock_service& service, release_call& call, error_code result, const 
 
 env::flow release(lock_service& service, release_call call)
 {
-    running self{service, call.id, at_shutdown::finish};
+    active_operation self{service, call.id, shutdown_policy::finish};
     lease_state& held = *call.held;
     if (!service.begin_release(held))
     {

@@ -19,7 +19,7 @@ constexpr std::size_t most_releases = 512;
 constexpr int most_patience = 10;
 
 /// Completes a cancelled shutdown at once. The shutdown itself continues.
-void tell_if_stopped(lock_service& service, const running& self, shutdown_call& call)
+void tell_if_stopped(lock_service& service, const active_operation& self, shutdown_call& call)
 {
     if (self.stopped() && call.done.handler)
     {
@@ -36,7 +36,7 @@ bool has_answers_to_wait_for(const lock_service& service)
 
 env::flow shut_down(lock_service& service, shutdown_call call)
 {
-    running self{service, call.id, at_shutdown::finish};
+    active_operation self{service, call.id, shutdown_policy::finish};
     if (service.closing())
     {
         service.complete(call.done, error_code{errc::closed});
@@ -60,7 +60,7 @@ env::flow shut_down(lock_service& service, shutdown_call call)
     while (lease_state* held = service.first_lease())
     {
         service.release_in_background(*held);
-        while (service.running_count() > most_releases)
+        while (service.active_count() > most_releases)
         {
             co_await self.wake;
         }

@@ -23,7 +23,7 @@ bool lapsed(lock_service& service, const lease_state& held)
 
 env::flow wait_lost(lock_service& service, wait_lost_call call)
 {
-    running self{service, call.id};
+    active_operation self{service, call.id};
     lease_state& held = *call.held;
     place_in_line place{self.wake};
     held.watching.push_back(place);
