@@ -19,17 +19,19 @@ namespace
 {
 
 /// Counts as an acquire that waits between two rounds, unless the limit is reached.
-class pausing
+class waiting_slot
 {
   public:
-    explicit pausing(lock_service& service) : service_{service}, has_place_{service.begin_pause()} {}
-    pausing(const pausing&) = delete;
-    pausing& operator=(const pausing&) = delete;
-    ~pausing()
+    explicit waiting_slot(lock_service& service) : service_{service}, has_place_{service.take_waiting_slot()}
+    {
+    }
+    waiting_slot(const waiting_slot&) = delete;
+    waiting_slot& operator=(const waiting_slot&) = delete;
+    ~waiting_slot()
     {
         if (has_place_)
         {
-            service_.end_pause();
+            service_.free_waiting_slot();
         }
     }
 
@@ -390,8 +392,8 @@ env::flow acquire(lock_service& service, acquire_call call)
         bool begun = false;
         if (next)
         {
-            const pausing place{service};
-            if (place)
+            const waiting_slot slot{service};
+            if (slot)
             {
                 begun = co_await self.pause(*next);
             }

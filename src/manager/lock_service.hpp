@@ -177,13 +177,13 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         return active_count_ > options_.max_operations ? error_code{errc::too_many_operations} : error_code{};
     }
     /// Counts another acquire that waits between two rounds. Returns false if the limit is reached.
-    bool begin_pause() noexcept
+    bool take_waiting_slot() noexcept
     {
-        const bool may = pausing_ < options_.max_waiting_acquires;
-        pausing_ += may ? 1 : 0;
+        const bool may = waiting_acquires_ < options_.max_waiting_acquires;
+        waiting_acquires_ += may ? 1 : 0;
         return may;
     }
-    void end_pause() noexcept { --pausing_; }
+    void free_waiting_slot() noexcept { --waiting_acquires_; }
     /// True if only the calling operation is running.
     bool is_alone() const noexcept { return active_count_ == 1; }
     std::size_t active_count() const noexcept { return active_count_; }
@@ -319,7 +319,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::string command_; // Buffer for a command that is sent to every master.
     active_set active_;
     std::size_t active_count_ = 0;
-    std::size_t pausing_ = 0;
+    std::size_t waiting_acquires_ = 0;
     std::size_t unconfirmed_releases_ = 0;
     lease_set leases_;
     std::size_t kept_leases_ = 0;
