@@ -130,7 +130,8 @@ class acquisition
     {
         const bool waits = !call_.once && call_.options.max_rounds != 1U &&
                            core::remaining(wait_ends(), service_.strand().now()) >= core::backoff_floor;
-        return waits && service_.is_crowded(call_.resource) ? std::optional{end_of_patience()} : std::nullopt;
+        return waits && service_.is_contended(call_.resource) ? std::optional{end_of_patience()}
+                                                              : std::nullopt;
     }
 
     /// Waits until the next round may begin, or for a slot at the queue master. Returns true if the queue master has
@@ -263,10 +264,10 @@ class acquisition
         place_ = turn_->turn();
         if (place_)
         {
-            service_.note_crowd(call_.resource, true);
+            service_.note_contention(call_.resource, true);
             co_return turn::later;
         }
-        service_.forget_crowd(call_.resource);
+        service_.forget_contention(call_.resource);
         co_return turn::unknown;
     }
 
@@ -303,7 +304,7 @@ class acquisition
         place_.reset();
         held_ = std::move(turn_state_);
         votes_ = std::move(turn_);
-        service_.note_crowd(call_.resource, votes_->others_wait());
+        service_.note_contention(call_.resource, votes_->others_wait());
         service_.send_other_sets(*votes_);
     }
 

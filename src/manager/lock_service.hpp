@@ -12,7 +12,7 @@
 #include "core/validity.hpp"
 #include "env/environment.hpp"
 #include "env/flow.hpp"
-#include "manager/crowds.hpp"
+#include "manager/contention_cache.hpp"
 #include "manager/deliver.hpp"
 #include "manager/keeper.hpp"
 #include "manager/lease_state.hpp"
@@ -213,14 +213,17 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
     std::optional<std::size_t> leader_of(const lease_state& lease) const noexcept;
     /// True if other clients were recently seen to wait for the resource.
-    bool is_crowded(std::string_view resource) const noexcept
+    bool is_contended(std::string_view resource) const noexcept
     {
-        return !crowds_.empty() && crowds_.have(core::stable_hash(resource));
+        return !contention_.empty() && contention_.contains(core::stable_hash(resource));
     }
     /// Records whether other clients wait for the resource, as reported by its queue master.
-    void note_crowd(std::string_view resource, bool others_want_it) noexcept;
+    void note_contention(std::string_view resource, bool others_want_it) noexcept;
     /// Forgets the resource, because its queue master gave no answer.
-    void forget_crowd(std::string_view resource) noexcept { crowds_.forget(core::stable_hash(resource)); }
+    void forget_contention(std::string_view resource) noexcept
+    {
+        contention_.forget(core::stable_hash(resource));
+    }
     /// `listener` may be null.
     awaited_round send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
     awaited_round send_releases(lease_state& lease, env::wake& listener);
@@ -326,7 +329,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<std::unique_ptr<round>> unused_rounds_;
     std::vector<std::unique_ptr<net::connection>> connections_;
     std::vector<std::uint64_t> master_hashes_;
-    crowds crowds_;
+    contention_cache contention_;
     net::run_ids run_ids_;
     std::vector<error_code> last_down_; // By master: each outage is reported once.
 };

@@ -196,7 +196,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     report_if_known();
     if (said.others_wait && what_ == redlock::operation::release)
     {
-        service_.note_crowd(lease_->resource(), true);
+        service_.note_contention(lease_->resource(), true);
     }
     if (std::exchange(awaits_turn_, false))
     {

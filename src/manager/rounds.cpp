@@ -103,15 +103,15 @@ std::optional<std::size_t> lock_service::leader_of(const lease_state& lease) con
     return leader;
 }
 
-void lock_service::note_crowd(std::string_view resource, bool others_want_it) noexcept
+void lock_service::note_contention(std::string_view resource, bool others_want_it) noexcept
 {
     if (others_want_it)
     {
-        crowds_.see(core::stable_hash(resource), strand_.now());
+        contention_.see(core::stable_hash(resource), strand_.now());
     }
-    else if (!crowds_.empty())
+    else if (!contention_.empty())
     {
-        crowds_.miss(core::stable_hash(resource), strand_.now());
+        contention_.miss(core::stable_hash(resource), strand_.now());
     }
 }
 

@@ -14,15 +14,18 @@ namespace redlock::manager
 
 /// A direct-mapped cache keyed by the resource's hash. A collision is harmless: a forgotten resource costs another
 /// client its slot, and a mistaken one costs an unnecessary request.
-class crowds
+class contention_cache
 {
   public:
     bool empty() const noexcept { return known_ == 0; }
-    bool have(std::uint64_t resource) const noexcept { return at(resource).resource == known_as(resource); }
+    bool contains(std::uint64_t resource) const noexcept
+    {
+        return at(resource).resource == known_as(resource);
+    }
     /// Other clients hold the resource or wait for it.
     void see(std::uint64_t resource, clock::time_point now) noexcept
     {
-        crowd& place = at(resource);
+        entry& place = at(resource);
         known_ += place.resource == nobody ? 1U : 0U;
         place = {known_as(resource), now};
     }
@@ -39,7 +42,7 @@ class crowds
     /// It is unknown whether other clients want the resource.
     void forget(std::uint64_t resource) noexcept
     {
-        if (have(resource))
+        if (contains(resource))
         {
             at(resource).resource = nobody;
             --known_;
@@ -49,17 +52,17 @@ class crowds
   private:
     static constexpr std::uint64_t nobody = 0;
 
-    struct crowd
+    struct entry
     {
         std::uint64_t resource = nobody;
         clock::time_point seen{};
     };
 
     static std::uint64_t known_as(std::uint64_t resource) noexcept { return resource | 1U; }
-    crowd& at(std::uint64_t resource) noexcept { return places_[resource % places_.size()]; }
-    const crowd& at(std::uint64_t resource) const noexcept { return places_[resource % places_.size()]; }
+    entry& at(std::uint64_t resource) noexcept { return places_[resource % places_.size()]; }
+    const entry& at(std::uint64_t resource) const noexcept { return places_[resource % places_.size()]; }
 
-    std::array<crowd, 256> places_{};
+    std::array<entry, 256> places_{};
     std::size_t known_ = 0;
 };
 
