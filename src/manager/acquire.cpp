@@ -250,7 +250,7 @@ class acquisition
             leader_ = service_.leader_of(*turn_state_);
         }
         turn_ = service_.ask_for_turn(*turn_state_, call_.options.ttl, place_.has_value(), operation.wake);
-        // The question ends with `wait`, because a round must not begin later.
+        // The query ends with `wait`, because a round must not begin later.
         const alarm_clock end{service_.strand(), operation.wake, wait_ends()};
         while (turn_->awaits_turn() && !operation.stopped() && service_.strand().now() < wait_ends())
         {

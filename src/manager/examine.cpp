@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Examine: checks for a second whether the masters are suited to keep locks.
 #include "core/clock_watch.hpp"
+#include "manager/broadcast_query.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
-#include "manager/question.hpp"
 
 #include "resp/serialise.hpp"
 
@@ -24,11 +24,11 @@ constexpr int looks = 11; // Samples of each master's clock.
 constexpr std::chrono::milliseconds between_looks{100};
 
 /// The replies to one TIME, with the time at which each arrived.
-class clocks final : public answers
+class clocks final : public reply_collector
 {
   public:
     clocks(std::size_t masters, env::scheduler& strand, env::wake& listener)
-        : answers{masters, listener}, strand_{strand}, sent_{strand.now()}, shown_(masters)
+        : reply_collector{masters, listener}, strand_{strand}, sent_{strand.now()}, shown_(masters)
     {
     }
 
@@ -50,11 +50,11 @@ class clocks final : public answers
 };
 
 /// The values of the settings that match a pattern.
-class settings final : public answers
+class settings final : public reply_collector
 {
   public:
     settings(std::size_t masters, const redactor& redacted, env::wake& listener)
-        : answers{masters, listener}, redacted_{redacted}, said_(masters)
+        : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
     {
     }
 
@@ -157,13 +157,13 @@ env::flow examine(lock_service& service, examine_call call)
     }
     const std::size_t masters = service.names()->size();
     std::string command;
-    std::deque<question<settings>> told;
+    std::deque<broadcast_query<settings>> told;
     for (const std::string_view pattern : {"append*", "save"})
     {
-        const question<settings>& asked = told.emplace_back(masters, service.redacted(), self.wake);
+        const broadcast_query<settings>& asked = told.emplace_back(masters, service.redacted(), self.wake);
         command.clear();
         resp::append_command(command, {"CONFIG", "GET", pattern});
-        service.ask(command, *asked);
+        service.broadcast(command, *asked);
         const clock::time_point ends = service.strand().now() + service.options().response_timeout;
         const alarm_clock enough{service.strand(), self.wake, ends};
         while (!asked->complete() && service.strand().now() < ends && !self.stopped())
@@ -172,13 +172,13 @@ env::flow examine(lock_service& service, examine_call call)
         }
     }
     // A reply that arrives after the next sample was sent still counts, because a master may be far away.
-    std::deque<question<clocks>> seen;
+    std::deque<broadcast_query<clocks>> seen;
     for (int look = 0; look < looks && !self.stopped(); ++look)
     {
-        const question<clocks>& asked = seen.emplace_back(masters, service.strand(), self.wake);
+        const broadcast_query<clocks>& asked = seen.emplace_back(masters, service.strand(), self.wake);
         command.clear();
         resp::append_command(command, {"TIME"});
-        service.ask(command, *asked);
+        service.broadcast(command, *asked);
         const clock::time_point next = service.strand().now() + between_looks;
         const alarm_clock pause{service.strand(), self.wake, next};
         while (service.strand().now() < next && !self.stopped())
@@ -196,7 +196,7 @@ env::flow examine(lock_service& service, examine_call call)
     // Read at the end, so that a master that was disconnected meanwhile is reported as such.
     found = service.describe_masters();
     round_trips trips{masters, service.options().drift_factor};
-    for (const question<clocks>& asked : seen)
+    for (const broadcast_query<clocks>& asked : seen)
     {
         for (std::size_t master = 0; master < masters; ++master)
         {
@@ -207,7 +207,7 @@ env::flow examine(lock_service& service, examine_call call)
         }
     }
     trips.write_to(found);
-    for (const question<settings>& asked : told)
+    for (const broadcast_query<settings>& asked : told)
     {
         asked->write_to(found);
     }

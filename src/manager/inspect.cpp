@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Inspect: asks every master for the holder of a resource. Changes nothing.
+#include "manager/broadcast_query.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
-#include "manager/question.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -14,11 +14,11 @@ namespace redlock::manager
 namespace
 {
 
-class holders final : public answers
+class holders final : public reply_collector
 {
   public:
     holders(std::size_t masters, const redactor& redacted, env::wake& listener)
-        : answers{masters, listener}, redacted_{redacted}, said_(masters)
+        : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
     {
         for (master_inspection& each : said_)
         {
@@ -74,10 +74,10 @@ env::flow inspect(lock_service& service, inspect_call call)
     {
         co_await self.wake;
     }
-    const question<holders> asked{service.names()->size(), service.redacted(), self.wake};
+    const broadcast_query<holders> asked{service.names()->size(), service.redacted(), self.wake};
     std::string command;
     net::append_inspect(command, service.options().key_prefix + call.resource);
-    service.ask(command, *asked);
+    service.broadcast(command, *asked);
     // No validity is at stake, so a master may take as long as an unresponsive connection is tolerated.
     const clock::time_point ends = service.strand().now() + service.options().response_timeout;
     const alarm_clock enough{service.strand(), self.wake, ends};

@@ -148,12 +148,12 @@ awaited_round lock_service::send_releases(lease_state& lease, env::wake& listene
     return votes;
 }
 
-void lock_service::ask(std::string_view command, net::voter& asker)
+void lock_service::broadcast(std::string_view command, net::voter& asker)
 {
     const clock::time_point now = strand_.now();
     for (const auto& each : connections_)
     {
-        each->send_question(command, asker, now);
+        each->send_query(command, asker, now);
     }
 }
 

@@ -64,14 +64,14 @@ bool pipeline::push_extend(claim& of, std::string_view command, voter& votes, cl
     return true;
 }
 
-bool pipeline::push_question(std::string_view command, voter& asker, clock::time_point now)
+bool pipeline::push_query(std::string_view command, voter& asker, clock::time_point now)
 {
     if (slots_.size() >= most_optional_ || !has_room(command.size()))
     {
         return false;
     }
     waiting_.append(command);
-    push({{}, verb::question, voter_ptr{&asker}}, now);
+    push({{}, verb::query, voter_ptr{&asker}}, now);
     return true;
 }
 
@@ -298,7 +298,7 @@ void pipeline::book(const slot& answered, const answer& said, const resp::reply&
         book_release(*answered.of, said, reply);
         break;
     case verb::extend:
-    case verb::question:
+    case verb::query:
     case verb::probe:
         break;
     }
@@ -324,7 +324,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
         }
         return {};
     }
-    if (current.what == verb::question)
+    if (current.what == verb::query)
     {
         current.votes->on_reply(master_, reply);
         return {};

@@ -33,11 +33,11 @@ namespace redlock::net
 /// itself.
 ///
 /// Guarantees:
-/// - Each command that was pushed with a voter leads to one vote (or the reply to a question), from `on_reply` or
+/// - Each command that was pushed with a voter leads to one vote (or the reply to a query), from `on_reply` or
 ///   `break_off`. The ledger is updated before the vote is delivered.
 /// - Releases are repeated as the ledger requires. Any other command is sent again only if its script was unknown
 ///   (NOSCRIPT), so that it has not run: once, in full, unless its round or the claim's release has made it obsolete.
-/// - The numbers of commands and of bytes are bounded. An extension or a question is refused if there is no room; for a
+/// - The numbers of commands and of bytes are bounded. An extension or a query is refused if there is no room; for a
 ///   SET the caller checks `has_room` and the ledger first.
 class pipeline
 {
@@ -64,7 +64,7 @@ class pipeline
     /// Queues a serialised call of `extend_script` by digest. Returns false if there is no room.
     bool push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
     /// Queues a query of a broadcast. Returns false if there is no room.
-    bool push_question(std::string_view command, voter& asker, clock::time_point now);
+    bool push_query(std::string_view command, voter& asker, clock::time_point now);
     /// Queues a serialised call of `release_script` by digest, and records it in the ledger if the key is outstanding.
     /// Returns false, without any change, if there is no room.
     bool push_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
@@ -120,7 +120,7 @@ class pipeline
         extend,
         release,
         due_release, // One of a batch.
-        question,
+        query,
         probe
     };
 
@@ -128,7 +128,7 @@ class pipeline
     {
         // The pointers are not adjacent. Otherwise the compiler moves both with one wide load, which stalls until the
         // two stores that have just written them are complete.
-        claim_ptr of; // Null for a question and a probe.
+        claim_ptr of; // Null for a query and a probe.
         verb what;
         voter_ptr votes;
         bool in_full = false; // The script was sent in full, after a NOSCRIPT reply.

@@ -68,13 +68,13 @@ void connection::send_extend(claim& of, std::string_view command, voter& votes, 
     strand_.at_end_of_turn(*this);
 }
 
-void connection::send_question(std::string_view command, voter& asker, clock::time_point now)
+void connection::send_query(std::string_view command, voter& asker, clock::time_point now)
 {
     if (!ready())
     {
         asker.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
     }
-    else if (!commands_.push_question(command, asker, now))
+    else if (!commands_.push_query(command, asker, now))
     {
         asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
     }

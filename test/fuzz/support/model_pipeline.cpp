@@ -141,7 +141,7 @@ void model_pipeline::require_asked(const place& first, const command& words) con
             words[3] == first.of->key() && words[4] == first.of->owner_id(), "not the script's arguments");
         break;
     }
-    case asked::question:
+    case asked::query:
     case asked::probe:
         require(name == "TIME", "not the question");
     }
@@ -246,7 +246,7 @@ void model_pipeline::take(const resp::reply& reply)
     if (first.who)
     {
         require(first.who->heard == 1, "a reply didn't reach the one who waits for it");
-        const vote expected = first.what == asked::question ? vote::granted : meaning(first.what, reply);
+        const vote expected = first.what == asked::query ? vote::granted : meaning(first.what, reply);
         require(first.who->last == expected, "a reply is taken for something else");
     }
 }

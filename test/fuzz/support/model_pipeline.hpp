@@ -26,7 +26,7 @@ enum class asked : std::uint8_t
     turn,
     extend,
     release,
-    question,
+    query,
     probe
 };
 
@@ -53,7 +53,7 @@ struct listener final : net::voter
     std::size_t heard = 0;
     vote last = vote::pending;
     bool wants = true;
-    asked what = asked::question;
+    asked what = asked::query;
     const net::claim* of = nullptr;
 };
 
@@ -92,7 +92,7 @@ class model_pipeline
     void push_set(counted_claim& of, asked what);
     void push_extend(counted_claim& of);
     void push_release(counted_claim& of);
-    void push_question();
+    void push_query();
     void write();
     void answer();
     void read(const std::string& bytes);

@@ -45,7 +45,7 @@ void model_pipeline::act()
         push_release(one);
         break;
     case 5:
-        push_question();
+        push_query();
         break;
     case 6:
         pipeline_->push_probe(now_);
@@ -157,17 +157,17 @@ void model_pipeline::push_release(counted_claim& of)
     }
 }
 
-void model_pipeline::push_question()
+void model_pipeline::push_query()
 {
     boost::intrusive_ptr<listener> who{new listener};
     const std::string_view text = "*1\r\n$4\r\nTIME\r\n";
     const bool room = pipeline_->has_room(text.size());
-    const bool taken = pipeline_->push_question(text, *who, now_);
+    const bool taken = pipeline_->push_query(text, *who, now_);
     const bool expected = queue_.size() < 2 * most_owed_ && room;
     require(taken == expected, "a question is taken beyond the limit, or refused before");
     if (taken)
     {
-        queue_.push_back({asked::question, std::move(who)});
+        queue_.push_back({asked::query, std::move(who)});
         ++unwritten_;
     }
 }

@@ -14,10 +14,13 @@ namespace redlock::manager
 {
 
 /// Collects the replies. Outlives its operation while replies are pending.
-class answers : public net::voter
+class reply_collector : public net::voter
 {
   public:
-    answers(std::size_t masters, env::wake& listener) noexcept : missing_{masters}, listener_{&listener} {}
+    reply_collector(std::size_t masters, env::wake& listener) noexcept
+        : missing_{masters}, listener_{&listener}
+    {
+    }
 
     bool complete() const noexcept { return missing_ == 0; }
     /// Detaches the listener.
@@ -55,23 +58,24 @@ class answers : public net::voter
 };
 
 /// The reference of an operation to its replies. Detaches the listener on destruction.
-template <class Answers>
-class question
+template <class Collector>
+class broadcast_query
 {
   public:
     template <class... Arguments>
-    explicit question(Arguments&&... arguments) : answers_{new Answers{std::forward<Arguments>(arguments)...}}
+    explicit broadcast_query(Arguments&&... arguments)
+        : replies_{new Collector{std::forward<Arguments>(arguments)...}}
     {
     }
-    question(const question&) = delete;
-    question& operator=(const question&) = delete;
-    ~question() { answers_->ignore(); }
+    broadcast_query(const broadcast_query&) = delete;
+    broadcast_query& operator=(const broadcast_query&) = delete;
+    ~broadcast_query() { replies_->ignore(); }
 
-    Answers* operator->() const noexcept { return answers_.get(); }
-    Answers& operator*() const noexcept { return *answers_; }
+    Collector* operator->() const noexcept { return replies_.get(); }
+    Collector& operator*() const noexcept { return *replies_; }
 
   private:
-    boost::intrusive_ptr<Answers> answers_;
+    boost::intrusive_ptr<Collector> replies_;
 };
 
 } // namespace redlock::manager
