@@ -44,7 +44,7 @@ class waiting_slot
 
 /// The state of an acquire across its rounds.
 ///
-/// The coroutine `acquire` below drives it: begin a round, wait while it is undecided, then `win`, or `give_back` and
+/// The coroutine `acquire` below drives it: begin a round, wait while it is undecided, then `try_complete_with_lease`, or `give_back` and
 /// pause until the next round. It is woken by votes, by its alarms and by `active_operation::stop`, and checks all conditions
 /// again after each wake. A pause that ends with a slot at the queue master has begun the next round already.
 class acquisition
@@ -91,7 +91,7 @@ class acquisition
 
     /// Completes with a lease if the round was won and enough validity remains. The remaining validity is computed
     /// last, so that any delay of this process is included.
-    bool win()
+    bool try_complete_with_lease()
     {
         if (operation.stopped() || votes_->outcome() != core::verdict::won)
         {
@@ -172,7 +172,7 @@ class acquisition
         const clock::time_point now = service_.strand().now();
         const clock::duration left = core::remaining(wait_ends(), now);
         const bool last = call_.once || rounds_ == call_.options.max_rounds || left < core::backoff_floor;
-        if (last || votes_->hopeless())
+        if (last || votes_->quorum_permanently_unreachable())
         {
             return std::nullopt;
         }
@@ -419,7 +419,7 @@ env::flow acquire(lock_service& service, acquire_call call)
             co_await self.operation.wake;
         }
         self.note_decision();
-        if (self.win())
+        if (self.try_complete_with_lease())
         {
             co_return;
         }

@@ -148,7 +148,7 @@ void round::drop_report() noexcept
     in_flight_.unlink();
 }
 
-bool round::hopeless() const noexcept
+bool round::quorum_permanently_unreachable() const noexcept
 {
     const auto refused = static_cast<std::size_t>(std::count_if(
         failed_.begin(), failed_.end(), [](const failing& each) { return net::is_for_good(each.reason); }));
@@ -184,7 +184,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     {
         return;
     }
-    book(master, at - started_, said);
+    record(master, at - started_, said);
     if (ballot_.count(vote::pending) == 0)
     {
         deadline_.disarm();
@@ -234,7 +234,7 @@ bool round::is_worth_telling() const noexcept
     return true;
 }
 
-void round::book(std::size_t master, clock::duration elapsed, const net::answer& said)
+void round::record(std::size_t master, clock::duration elapsed, const net::answer& said)
 {
     elapsed_[master] = elapsed;
     if (said.reason || !said.text.empty())
@@ -273,7 +273,7 @@ void round::on_node_timeout()
         {
             if (ballot_.cast(master, none.vote))
             {
-                book(master, node_timeout_, none);
+                record(master, node_timeout_, none);
             }
         }
     }

@@ -81,7 +81,7 @@ class alignas(env::cache_line) round final : public net::voter
 
     /// True if too many masters refuse permanently (wrong password, no permission, untrusted certificate, not an
     /// independent master) to leave a quorum. Another round would end in the same way.
-    bool hopeless() const noexcept;
+    bool quorum_permanently_unreachable() const noexcept;
 
     clock::time_point started() const noexcept { return started_; }
     std::chrono::milliseconds ttl() const noexcept { return ttl_; }
@@ -113,7 +113,7 @@ class alignas(env::cache_line) round final : public net::voter
         round& of_;
     };
 
-    void book(std::size_t master, clock::duration elapsed, const net::answer& said);
+    void record(std::size_t master, clock::duration elapsed, const net::answer& said);
     void report_if_known();
     void on_node_timeout();
     void recycle() noexcept override;

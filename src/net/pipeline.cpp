@@ -169,7 +169,7 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     return true;
 }
 
-void pipeline::book_set(claim& of, const answer& said)
+void pipeline::record_set(claim& of, const answer& said)
 {
     if (core::rules_out_a_key(said.error))
     {
@@ -183,7 +183,7 @@ void pipeline::book_set(claim& of, const answer& said)
 
 /// Updates the ledger after a reply of `turn_script`. If it refused, it did not set the key. (After a refused SET that
 /// is uncertain, because an earlier SET of the same owner id may have run.)
-void pipeline::book_turn(claim& of, const answer& said)
+void pipeline::record_turn(claim& of, const answer& said)
 {
     debt& item = of.at(master_);
     if (said.error == core::server_error::no_permission)
@@ -192,7 +192,7 @@ void pipeline::book_turn(claim& of, const answer& said)
     }
     else
     {
-        book_set(of, said);
+        record_set(of, said);
     }
     if (said.vote == vote::denied && item.state == debt_state::incurred)
     {
@@ -228,7 +228,7 @@ bool pipeline::is_repeated(const answer& said) const noexcept
            (then == core::release_after::again_at_first && !pace_.gives_up());
 }
 
-void pipeline::book_release(claim& of, const answer& said, const resp::reply& reply)
+void pipeline::record_release(claim& of, const answer& said, const resp::reply& reply)
 {
     const bool outstanding = of.at(master_).state == debt_state::asked;
     if (outstanding && is_repeated(said))
@@ -281,21 +281,21 @@ void pipeline::fetch_ahead() const noexcept
     }
 }
 
-void pipeline::book(const slot& answered, const answer& said, const resp::reply& reply)
+void pipeline::record(const slot& answered, const answer& said, const resp::reply& reply)
 {
     switch (answered.what)
     {
     case verb::set:
-        book_set(*answered.of, said);
+        record_set(*answered.of, said);
         break;
     case verb::turn:
-        book_turn(*answered.of, said);
+        record_turn(*answered.of, said);
         break;
     case verb::due_release:
         pace_.on_answered();
         [[fallthrough]];
     case verb::release:
-        book_release(*answered.of, said, reply);
+        record_release(*answered.of, said, reply);
         break;
     case verb::extend:
     case verb::query:
@@ -335,7 +335,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     {
         return {};
     }
-    book(current, said, reply);
+    record(current, said, reply);
     if (current.votes)
     {
         current.votes->on_vote(master_, said, now);

@@ -144,12 +144,12 @@ class pipeline
     void push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
-    void book_set(claim& of, const answer& said);
-    void book_turn(claim& of, const answer& said);
-    void book_release(claim& of, const answer& said, const resp::reply& reply);
+    void record_set(claim& of, const answer& said);
+    void record_turn(claim& of, const answer& said);
+    void record_release(claim& of, const answer& said, const resp::reply& reply);
     bool is_repeated(const answer& said) const noexcept;
     void note_refusal(core::server_error error, std::string_view words);
-    void book(const slot& answered, const answer& said, const resp::reply& reply);
+    void record(const slot& answered, const answer& said, const resp::reply& reply);
     void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 
     std::size_t master_;
