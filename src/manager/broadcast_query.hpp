@@ -3,7 +3,7 @@
 #pragma once
 
 #include "env/scheduler.hpp"
-#include "net/voter.hpp"
+#include "net/vote_sink.hpp"
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -14,7 +14,7 @@ namespace redlock::manager
 {
 
 /// Collects the replies. Outlives its operation while replies are pending.
-class reply_collector : public net::voter
+class reply_collector : public net::vote_sink
 {
   public:
     reply_collector(std::size_t masters, env::wake& listener) noexcept

@@ -228,7 +228,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     awaited_round send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
     awaited_round send_releases(lease_state& lease, env::wake& listener);
     /// Sends a command to all masters, outside of any round.
-    void broadcast(std::string_view command, net::voter& asker);
+    void broadcast(std::string_view command, net::vote_sink& asker);
     /// Redacts the messages of servers for display.
     const redactor& redacted() const noexcept { return redactor_; }
     /// Returns what is known of the masters without asking them.

@@ -9,7 +9,7 @@
 #include "env/cache.hpp"
 #include "env/scheduler.hpp"
 #include "manager/lease_state.hpp"
-#include "net/voter.hpp"
+#include "net/vote_sink.hpp"
 
 #include <array>
 #include <chrono>
@@ -36,7 +36,7 @@ class lock_service;
 ///
 /// Commands in flight hold references, so a late reply always finds its round. Afterwards it is reused for another
 /// round.
-class alignas(env::cache_line) round final : public net::voter
+class alignas(env::cache_line) round final : public net::vote_sink
 {
   public:
     round(lock_service& service, std::size_t masters);

@@ -148,7 +148,7 @@ awaited_round lock_service::send_releases(lease_state& lease, env::wake& listene
     return votes;
 }
 
-void lock_service::broadcast(std::string_view command, net::voter& asker)
+void lock_service::broadcast(std::string_view command, net::vote_sink& asker)
 {
     const clock::time_point now = strand_.now();
     for (const auto& each : connections_)

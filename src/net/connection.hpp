@@ -103,7 +103,7 @@ struct connection_options
 /// delay, the probes, the response timeout and the releases that were put off.
 ///
 /// Guarantees:
-/// - Each command with a voter leads to one vote (or the reply to a query): within the call if it can't be sent,
+/// - Each command with a vote sink leads to one vote (or the reply to a query): within the call if it can't be sent,
 ///   otherwise in a later step, at the latest when the connection breaks.
 /// - A command whose fate is unknown is never sent again, except for releases.
 /// - A key whose SET may have run stays in the ledger until its release is answered, over any number of connections.
@@ -137,14 +137,14 @@ class connection final : private env::end_of_turn, private env::deadline
     const ledger& owed() const noexcept { return owed_; }
 
     // Each of these functions leads to one vote, within the call if the command can't be sent.
-    void send_set(claim& of, std::string_view command, voter& votes, clock::time_point now);
-    void send_turn(claim& of, std::string_view command, voter& votes, clock::time_point now);
-    void send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
+    void send_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    void send_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    void send_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Sends a query of a broadcast. Leads to one reply, or to one vote with the reason why there is none.
-    void send_query(std::string_view command, voter& asker, clock::time_point now);
+    void send_query(std::string_view command, vote_sink& asker, clock::time_point now);
     /// Sends a release. If it can't be sent now, the key becomes due, and its release is sent when the connection is
     /// ready. `votes` may be null.
-    void send_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
+    void send_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
     /// Sends a SET to a master that lost the key or never had it, if possible. There is no vote.
     void rejoin(claim& of, std::string_view command, clock::time_point now);
 
@@ -178,7 +178,7 @@ class connection final : private env::end_of_turn, private env::deadline
     void become_ready();
     void break_off(const failure& why);
     error_code full(const error_code& otherwise) const noexcept;
-    bool may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now);
+    bool may_claim(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     void start_io();
     void watch(clock::time_point now);
     clock::time_point response_deadline() const noexcept;

@@ -35,47 +35,48 @@ void pipeline::push(slot next, clock::time_point now)
     ++unwritten_;
 }
 
-void pipeline::push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now)
+void pipeline::push_claim(
+    verb what, claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
 {
     assert(owed_.has_room(of));
     owed_.incur(of);
     waiting_.append(command);
-    push({claim_ptr{&of}, what, voter_ptr{votes}}, now);
+    push({claim_ptr{&of}, what, vote_sink_ptr{votes}}, now);
 }
 
-void pipeline::push_set(claim& of, std::string_view command, voter* votes, clock::time_point now)
+void pipeline::push_set(claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
 {
     push_claim(verb::set, of, command, votes, now);
 }
 
-void pipeline::push_turn(claim& of, std::string_view command, voter& votes, clock::time_point now)
+void pipeline::push_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     push_claim(verb::turn, of, command, &votes, now);
 }
 
-bool pipeline::push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now)
+bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (slots_.size() >= most_optional_ || !has_room(command.size()))
     {
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{&of}, verb::extend, voter_ptr{&votes}}, now);
+    push({claim_ptr{&of}, verb::extend, vote_sink_ptr{&votes}}, now);
     return true;
 }
 
-bool pipeline::push_query(std::string_view command, voter& asker, clock::time_point now)
+bool pipeline::push_query(std::string_view command, vote_sink& asker, clock::time_point now)
 {
     if (slots_.size() >= most_optional_ || !has_room(command.size()))
     {
         return false;
     }
     waiting_.append(command);
-    push({{}, verb::query, voter_ptr{&asker}}, now);
+    push({{}, verb::query, vote_sink_ptr{&asker}}, now);
     return true;
 }
 
-bool pipeline::push_release(claim& of, std::string_view command, voter* votes, clock::time_point now)
+bool pipeline::push_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
 {
     if (!has_room(command.size()))
     {
@@ -91,7 +92,7 @@ bool pipeline::push_release(claim& of, std::string_view command, voter* votes, c
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{&of}, verb::release, voter_ptr{votes}}, now);
+    push({claim_ptr{&of}, verb::release, vote_sink_ptr{votes}}, now);
     return true;
 }
 

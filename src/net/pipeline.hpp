@@ -5,7 +5,7 @@
 #include "core/clock_watch.hpp"
 #include "net/ledger.hpp"
 #include "net/release_pace.hpp"
-#include "net/voter.hpp"
+#include "net/vote_sink.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -33,7 +33,7 @@ namespace redlock::net
 /// itself.
 ///
 /// Guarantees:
-/// - Each command that was pushed with a voter leads to one vote (or the reply to a query), from `on_reply` or
+/// - Each command that was pushed with a vote sink leads to one vote (or the reply to a query), from `on_reply` or
 ///   `break_off`. The ledger is updated before the vote is delivered.
 /// - Releases are repeated as the ledger requires. Any other command is sent again only if its script was unknown
 ///   (NOSCRIPT), so that it has not run: once, in full, unless its round or the claim's release has made it obsolete.
@@ -58,16 +58,16 @@ class pipeline
         return waiting_.size() + writing_.size() + bytes <= most_bytes_;
     }
     /// Queues a serialised SET. Precondition: there is room for it here and in the ledger.
-    void push_set(claim& of, std::string_view command, voter* votes, clock::time_point now);
+    void push_set(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
     /// Queues a serialised call of `turn_script` by digest. Precondition: as for `push_set`.
-    void push_turn(claim& of, std::string_view command, voter& votes, clock::time_point now);
+    void push_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a serialised call of `extend_script` by digest. Returns false if there is no room.
-    bool push_extend(claim& of, std::string_view command, voter& votes, clock::time_point now);
+    bool push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a query of a broadcast. Returns false if there is no room.
-    bool push_query(std::string_view command, voter& asker, clock::time_point now);
+    bool push_query(std::string_view command, vote_sink& asker, clock::time_point now);
     /// Queues a serialised call of `release_script` by digest, and records it in the ledger if the key is outstanding.
     /// Returns false, without any change, if there is no room.
-    bool push_release(claim& of, std::string_view command, voter* votes, clock::time_point now);
+    bool push_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
     /// Queues the next batch of releases that are due, if its time has come, as far as there is room.
     void push_due(clock::time_point now);
     /// Returns the pacing of the releases that are due.
@@ -130,7 +130,7 @@ class pipeline
         // two stores that have just written them are complete.
         claim_ptr of; // Null for a query and a probe.
         verb what;
-        voter_ptr votes;
+        vote_sink_ptr votes;
         bool in_full = false; // The script was sent in full, after a NOSCRIPT reply.
     };
 
@@ -141,7 +141,7 @@ class pipeline
 
     void clear_written() noexcept;
     void push(slot next, clock::time_point now);
-    void push_claim(verb what, claim& of, std::string_view command, voter* votes, clock::time_point now);
+    void push_claim(verb what, claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
     void record_set(claim& of, const answer& said);

@@ -19,7 +19,7 @@ error_code connection::full(const error_code& otherwise) const noexcept
 }
 
 /// Returns whether a command that may create a key can be sent. If not, delivers the vote.
-bool connection::may_claim(claim& of, std::string_view command, voter& votes, clock::time_point now)
+bool connection::may_claim(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (!ready())
     {
@@ -37,7 +37,7 @@ bool connection::may_claim(claim& of, std::string_view command, voter& votes, cl
     return true;
 }
 
-void connection::send_set(claim& of, std::string_view command, voter& votes, clock::time_point now)
+void connection::send_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (may_claim(of, command, votes, now))
     {
@@ -45,7 +45,7 @@ void connection::send_set(claim& of, std::string_view command, voter& votes, clo
     }
 }
 
-void connection::send_turn(claim& of, std::string_view command, voter& votes, clock::time_point now)
+void connection::send_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (may_claim(of, command, votes, now))
     {
@@ -53,7 +53,7 @@ void connection::send_turn(claim& of, std::string_view command, voter& votes, cl
     }
 }
 
-void connection::send_extend(claim& of, std::string_view command, voter& votes, clock::time_point now)
+void connection::send_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (!ready())
     {
@@ -68,7 +68,7 @@ void connection::send_extend(claim& of, std::string_view command, voter& votes, 
     strand_.at_end_of_turn(*this);
 }
 
-void connection::send_query(std::string_view command, voter& asker, clock::time_point now)
+void connection::send_query(std::string_view command, vote_sink& asker, clock::time_point now)
 {
     if (!ready())
     {
@@ -84,7 +84,7 @@ void connection::send_query(std::string_view command, voter& asker, clock::time_
     }
 }
 
-void connection::send_release(claim& of, std::string_view command, voter* votes, clock::time_point now)
+void connection::send_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
 {
     if (ready() && commands_.push_release(of, command, votes, now))
     {

@@ -35,7 +35,7 @@ constexpr net::turn_request turn_request{
     ttl, true, std::chrono::milliseconds{50}, std::chrono::milliseconds{500}};
 
 /// Who waits for one answer, and how it came.
-struct listener final : net::voter
+struct listener final : net::vote_sink
 {
     void on_vote(std::size_t, const net::answer& said, clock::time_point) noexcept override
     {

@@ -13,12 +13,12 @@ namespace redlock::net
 
 /// The recipient of votes: a round, or a broadcast query. Reference-counted on the strand by the commands in flight, so
 /// that it still exists when a late reply is received.
-class voter
+class vote_sink
 {
   public:
-    voter() = default;
-    voter(const voter&) = delete;
-    voter& operator=(const voter&) = delete;
+    vote_sink() = default;
+    vote_sink(const vote_sink&) = delete;
+    vote_sink& operator=(const vote_sink&) = delete;
 
     /// Called once for each command, with the vote of a master. `at` is the time at which the vote became known.
     virtual void on_vote(std::size_t master, const answer& said, clock::time_point at) noexcept = 0;
@@ -28,8 +28,8 @@ class voter
     /// returns false if it is obsolete. Once the release may have been sent, the command must not follow it.
     virtual bool append_in_full(std::string& out) const = 0;
 
-    friend void intrusive_ptr_add_ref(voter* self) noexcept { ++self->references_; }
-    friend void intrusive_ptr_release(voter* self) noexcept
+    friend void intrusive_ptr_add_ref(vote_sink* self) noexcept { ++self->references_; }
+    friend void intrusive_ptr_release(vote_sink* self) noexcept
     {
         if (--self->references_ == 0)
         {
@@ -38,7 +38,7 @@ class voter
     }
 
   protected:
-    virtual ~voter() = default;
+    virtual ~vote_sink() = default;
     /// Called when the last reference has been dropped.
     virtual void recycle() noexcept = 0;
 
@@ -46,6 +46,6 @@ class voter
     std::uint32_t references_ = 0;
 };
 
-using voter_ptr = boost::intrusive_ptr<voter>;
+using vote_sink_ptr = boost::intrusive_ptr<vote_sink>;
 
 } // namespace redlock::net
