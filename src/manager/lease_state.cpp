@@ -23,7 +23,7 @@ void lease_state::assign(
     std::shared_ptr<manager_handle> handle, const env::environment& outside, std::string_view prefix,
     std::string_view resource)
 {
-    assert(is_settled());
+    assert(nothing_outstanding());
     handle_ = std::move(handle);
     key_.assign(prefix).append(resource);
     prefix_length_ = prefix.size();

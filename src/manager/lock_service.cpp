@@ -198,12 +198,12 @@ void lock_service::close_connections()
     strand_.close();
 }
 
-std::size_t lock_service::owed() const noexcept
+std::size_t lock_service::outstanding() const noexcept
 {
     std::size_t count = 0;
     for (const auto& each : connections_)
     {
-        count += each->ready() ? each->owed().count() : 0;
+        count += each->ready() ? each->outstanding().count() : 0;
     }
     return count;
 }
@@ -330,7 +330,7 @@ void lock_service::tell_first_ones() noexcept
     }
 }
 
-void lock_service::on_nothing_owed()
+void lock_service::on_nothing_outstanding()
 {
     tell_closer();
 }

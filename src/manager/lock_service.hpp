@@ -260,7 +260,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Returns any lease that isn't released, or null.
     lease_state* first_lease() noexcept { return leases_.empty() ? nullptr : &leases_.front(); }
     /// Returns the number of outstanding keys on the connected masters.
-    std::size_t owed() const noexcept;
+    std::size_t outstanding() const noexcept;
 
     void on_extension_vote(round& of, std::size_t master) noexcept;
     void recycle(round& unused) noexcept;
@@ -301,7 +301,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void on_up(std::size_t master, std::string_view run_id) override;
     void on_down(std::size_t master, const net::failure& why) override;
     void on_risk(std::size_t master, risk what, std::string detail) override;
-    void on_nothing_owed() override;
+    void on_nothing_outstanding() override;
     void on_stopped(std::size_t master) override;
 
     std::shared_ptr<manager_handle> handle_;

@@ -164,7 +164,7 @@ void lock_service::give_back(lease_state& lease)
     net::append_release(command_, lease, net::script_form::digest);
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        if (lease.at(master).state != net::debt_state::none)
+        if (lease.at(master).state != net::outstanding_state::none)
         {
             connections_[master]->send_release(lease, command_, nullptr, now);
         }

@@ -29,7 +29,7 @@ void tell_if_stopped(lock_service& service, const active_operation& self, shutdo
 
 bool has_answers_to_wait_for(const lock_service& service)
 {
-    return service.owed() > 0 || !service.is_alone();
+    return service.outstanding() > 0 || !service.is_alone();
 }
 
 } // namespace

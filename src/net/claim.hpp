@@ -20,18 +20,18 @@ namespace redlock::net
 {
 
 /// The state of a claim's key at one master. See `ledger`.
-enum class debt_state : std::uint8_t
+enum class outstanding_state : std::uint8_t
 {
-    none,     // The master doesn't have the key: no SET was sent, or the release was answered.
-    incurred, // A SET was sent, so the master may have the key. No release has been requested.
-    due,      // The release has to be sent as soon as a connection is ready.
-    asked     // The release was sent on the current connection. Its reply ends the debt.
+    none,        // The master doesn't have the key: no SET was sent, or the release was answered.
+    sent,        // A SET was sent, so the master may have the key. No release has been requested.
+    due,         // The release has to be sent as soon as a connection is ready.
+    release_sent // The release was sent on the current connection. Its reply ends the debt.
 };
 
 /// An outstanding key: one that a master may have, because its release has not been confirmed.
-struct debt
+struct outstanding_key
 {
-    debt_state state = debt_state::none;
+    outstanding_state state = outstanding_state::none;
     /// A SET may have run. While this is false, the debt ends if the SET turns out not to have been written, or is
     /// answered with an error that rules out that it ran.
     bool maybe_there = false;
@@ -54,13 +54,14 @@ class alignas(env::cache_line) claim
     std::string_view key() const noexcept { return key_; }
     std::string_view owner_id() const noexcept { return {owner_id_.data(), owner_id_.size()}; }
     /// Returns whether no master has an outstanding key.
-    bool is_settled() const noexcept
+    bool nothing_outstanding() const noexcept
     {
         return std::all_of(
-            debts_.begin(), debts_.end(), [](const debt& each) { return each.state == debt_state::none; });
+            outstanding_.begin(), outstanding_.end(),
+            [](const outstanding_key& each) { return each.state == outstanding_state::none; });
     }
-    debt& at(std::size_t master) noexcept { return debts_[master]; }
-    const debt& at(std::size_t master) const noexcept { return debts_[master]; }
+    outstanding_key& at(std::size_t master) noexcept { return outstanding_[master]; }
+    const outstanding_key& at(std::size_t master) const noexcept { return outstanding_[master]; }
 
     /// Adds a reference. Thread-safe, as is `let_go`.
     void keep() noexcept { keepers_.fetch_add(1, std::memory_order_relaxed); }
@@ -97,7 +98,7 @@ class alignas(env::cache_line) claim
     // The members that are used for each reply are in the first cache line.
     std::uint32_t uses_ = 0;
     std::atomic<std::uint32_t> keepers_{0};
-    std::array<debt, max_masters> debts_{};
+    std::array<outstanding_key, max_masters> outstanding_{};
 
   protected:
     std::string key_;

@@ -13,7 +13,7 @@ namespace redlock::net
 namespace
 {
 
-constexpr std::size_t optional_for_each_debt = 2; // A SET and an extension.
+constexpr std::size_t optional_for_each_key = 2; // A SET and an extension.
 
 constexpr std::chrono::milliseconds second_look{1};
 
@@ -30,10 +30,10 @@ connection::connection(
       owner_{owner},
       clock_watch_{options.drift_factor},
       wake_{strand},
-      owed_{index, options.max_outstanding_keys},
+      outstanding_{index, options.max_outstanding_keys},
       commands_{
-          index, owed_, options.max_outstanding_keys * optional_for_each_debt, options.max_write_queue_bytes,
-          options.reconnect}
+          index, outstanding_, options.max_outstanding_keys * optional_for_each_key,
+          options.max_write_queue_bytes, options.reconnect}
 {
 }
 
@@ -156,7 +156,7 @@ void connection::start_io()
     while (!writing_.pending && !writing_.error)
     {
         commands_.written();
-        if (ready() && owed_.has_due())
+        if (ready() && outstanding_.has_due())
         {
             commands_.push_due(strand_.now());
         }
@@ -219,7 +219,7 @@ failure connection::take_replies()
         parser_.commit(bytes);
         last_read_ = strand_.now();
     }
-    const bool owing = owed_.count() > 0;
+    const bool had_outstanding = outstanding_.count() > 0;
     const bool probing = commands_.probing();
     while (const resp::reply* reply = parser_.next())
     {
@@ -248,9 +248,9 @@ failure connection::take_replies()
     {
         look_at_refusals();
     }
-    if (owing && owed_.count() == 0)
+    if (had_outstanding && outstanding_.count() == 0)
     {
-        owner_.on_nothing_owed();
+        owner_.on_nothing_outstanding();
     }
     if (parser_.error() != resp::parse_error::none)
     {
@@ -337,7 +337,7 @@ void connection::watch(clock::time_point now)
     {
         next = std::min(next, last_probe_ + options_.probe_interval);
     }
-    if (owed_.has_due() && commands_.pace().not_before() > now)
+    if (outstanding_.has_due() && commands_.pace().not_before() > now)
     {
         next = std::min(next, commands_.pace().not_before());
     }
@@ -364,7 +364,7 @@ void connection::on_deadline()
         wake_.notify();
         return;
     }
-    if (owed_.has_due())
+    if (outstanding_.has_due())
     {
         strand_.at_end_of_turn(*this);
     }

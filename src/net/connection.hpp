@@ -62,7 +62,7 @@ class connection_owner
     /// The master has a configuration or clock problem that weakens locking, or refuses a release permanently.
     virtual void on_risk(std::size_t master, risk what, std::string detail) = 0;
     /// The last outstanding key of a master has been cleared by a reply.
-    virtual void on_nothing_owed() = 0;
+    virtual void on_nothing_outstanding() = 0;
     /// The connection has ended permanently, after `stop`.
     virtual void on_stopped(std::size_t master) = 0;
 
@@ -134,7 +134,7 @@ class connection final : private env::end_of_turn, private env::deadline
     /// Returns whether the first attempt to connect has ended, with or without success.
     bool tried() const noexcept { return ready() || last_failure_.reason != master_errc::not_connected; }
     /// Returns the outstanding keys.
-    const ledger& owed() const noexcept { return owed_; }
+    const ledger& outstanding() const noexcept { return outstanding_; }
 
     // Each of these functions leads to one vote, within the call if the command can't be sent.
     void send_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
@@ -213,7 +213,7 @@ class connection final : private env::end_of_turn, private env::deadline
     env::io_operation writing_{wake_};
     std::unique_ptr<env::stream> stream_;
     resp::parser parser_;
-    ledger owed_;
+    ledger outstanding_;
     pipeline commands_;
     stale_connection_guard stale_connections_;
     server_facts facts_;

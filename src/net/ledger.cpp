@@ -7,12 +7,12 @@
 namespace redlock::net
 {
 
-void ledger::incur(claim& of) noexcept
+void ledger::mark_sent(claim& of) noexcept
 {
-    debt& item = of.at(master_);
-    if (item.state == debt_state::none)
+    outstanding_key& item = of.at(master_);
+    if (item.state == outstanding_state::none)
     {
-        item = {debt_state::incurred, false};
+        item = {outstanding_state::sent, false};
         ++count_;
     }
     else
@@ -23,56 +23,56 @@ void ledger::incur(claim& of) noexcept
 
 void ledger::rule_out(claim& of) noexcept
 {
-    const debt& item = of.at(master_);
-    if (item.state != debt_state::none && !item.maybe_there)
+    const outstanding_key& item = of.at(master_);
+    if (item.state != outstanding_state::none && !item.maybe_there)
     {
-        settle(of);
+        clear(of);
     }
 }
 
-void ledger::demand(claim& of)
+void ledger::mark_due(claim& of)
 {
-    debt& item = of.at(master_);
-    if (item.state == debt_state::incurred)
+    outstanding_key& item = of.at(master_);
+    if (item.state == outstanding_state::sent)
     {
-        item.state = debt_state::due;
+        item.state = outstanding_state::due;
         due_.emplace_back(&of);
     }
 }
 
 claim* ledger::next_due() noexcept
 {
-    while (!due_.empty() && due_.front()->at(master_).state != debt_state::due)
+    while (!due_.empty() && due_.front()->at(master_).state != outstanding_state::due)
     {
         due_.pop_front();
     }
     return due_.empty() ? nullptr : due_.front().get();
 }
 
-void ledger::ask(claim& of) noexcept
+void ledger::mark_release_sent(claim& of) noexcept
 {
-    debt& item = of.at(master_);
-    assert(item.state == debt_state::due || item.state == debt_state::incurred);
-    item.state = debt_state::asked;
+    outstanding_key& item = of.at(master_);
+    assert(item.state == outstanding_state::due || item.state == outstanding_state::sent);
+    item.state = outstanding_state::release_sent;
     if (!due_.empty() && due_.front().get() == &of)
     {
         due_.pop_front();
     }
 }
 
-void ledger::ask_again(claim& of)
+void ledger::requeue(claim& of)
 {
-    debt& item = of.at(master_);
-    assert(item.state == debt_state::asked);
-    item.state = debt_state::due;
+    outstanding_key& item = of.at(master_);
+    assert(item.state == outstanding_state::release_sent);
+    item.state = outstanding_state::due;
     due_.emplace_back(&of);
 }
 
-void ledger::settle(claim& of) noexcept
+void ledger::clear(claim& of) noexcept
 {
-    debt& item = of.at(master_);
-    assert(item.state != debt_state::none);
-    item.state = debt_state::none;
+    outstanding_key& item = of.at(master_);
+    assert(item.state != outstanding_state::none);
+    item.state = outstanding_state::none;
     --count_;
 }
 

@@ -38,8 +38,8 @@ void pipeline::push(slot next, clock::time_point now)
 void pipeline::push_claim(
     verb what, claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
 {
-    assert(owed_.has_room(of));
-    owed_.incur(of);
+    assert(outstanding_.has_room(of));
+    outstanding_.mark_sent(of);
     waiting_.append(command);
     push({claim_ptr{&of}, what, vote_sink_ptr{votes}}, now);
 }
@@ -82,10 +82,10 @@ bool pipeline::push_release(claim& of, std::string_view command, vote_sink* vote
     {
         return false;
     }
-    const debt_state state = of.at(master_).state;
-    if (state == debt_state::due || state == debt_state::incurred)
+    const outstanding_state state = of.at(master_).state;
+    if (state == outstanding_state::due || state == outstanding_state::sent)
     {
-        owed_.ask(of);
+        outstanding_.mark_release_sent(of);
     }
     else if (slots_.size() >= most_optional_)
     {
@@ -98,13 +98,13 @@ bool pipeline::push_release(claim& of, std::string_view command, vote_sink* vote
 
 void pipeline::push_due(clock::time_point now)
 {
-    if (!owed_.has_due() || !pace_.may_send(now))
+    if (!outstanding_.has_due() || !pace_.may_send(now))
     {
         return;
     }
     for (std::size_t left = release_pace::batch; left > 0; --left)
     {
-        claim* const next = owed_.next_due();
+        claim* const next = outstanding_.next_due();
         if (next == nullptr)
         {
             return;
@@ -116,7 +116,7 @@ void pipeline::push_due(clock::time_point now)
             return;
         }
         claim_ptr of{next};
-        owed_.ask(*next);
+        outstanding_.mark_release_sent(*next);
         pace_.on_sent();
         waiting_.append(due_command_);
         push({std::move(of), verb::due_release, {}}, now);
@@ -160,7 +160,7 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     }
     // If the release has been sent, the full script would create the key after it.
     else if (
-        (unknown.what == verb::turn && unknown.of->at(master_).state != debt_state::incurred) ||
+        (unknown.what == verb::turn && unknown.of->at(master_).state != outstanding_state::sent) ||
         !unknown.votes->append_in_full(waiting_))
     {
         return false;
@@ -174,7 +174,7 @@ void pipeline::record_set(claim& of, const answer& said)
 {
     if (core::rules_out_a_key(said.error))
     {
-        owed_.rule_out(of);
+        outstanding_.rule_out(of);
     }
     else
     {
@@ -186,7 +186,7 @@ void pipeline::record_set(claim& of, const answer& said)
 /// is uncertain, because an earlier SET of the same owner id may have run.)
 void pipeline::record_turn(claim& of, const answer& said)
 {
-    debt& item = of.at(master_);
+    outstanding_key& item = of.at(master_);
     if (said.error == core::server_error::no_permission)
     {
         item.maybe_there = true; // The script may have set the key before it was refused another command.
@@ -195,9 +195,9 @@ void pipeline::record_turn(claim& of, const answer& said)
     {
         record_set(of, said);
     }
-    if (said.vote == vote::denied && item.state == debt_state::incurred)
+    if (said.vote == vote::denied && item.state == outstanding_state::sent)
     {
-        owed_.settle(of);
+        outstanding_.clear(of);
     }
 }
 
@@ -231,22 +231,22 @@ bool pipeline::is_repeated(const answer& said) const noexcept
 
 void pipeline::record_release(claim& of, const answer& said, const resp::reply& reply)
 {
-    const bool outstanding = of.at(master_).state == debt_state::asked;
+    const bool outstanding = of.at(master_).state == outstanding_state::release_sent;
     if (outstanding && is_repeated(said))
     {
-        owed_.ask_again(of);
+        outstanding_.requeue(of);
         pace_.on_refused();
         return;
     }
     if (outstanding)
     {
-        owed_.settle(of);
+        outstanding_.clear(of);
     }
     if (said.error != core::server_error::none)
     {
         note_refusal(said.error, reply.text());
     }
-    else if (!owed_.has_due())
+    else if (!outstanding_.has_due())
     {
         pace_.on_all_done();
     }
@@ -355,16 +355,16 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
     }
     if (writes_key(lost.what))
     {
-        debt& item = lost.of->at(master_);
+        outstanding_key& item = lost.of->at(master_);
         item.maybe_there = item.maybe_there || written;
-        if (!item.maybe_there && item.state != debt_state::none)
+        if (!item.maybe_there && item.state != outstanding_state::none)
         {
-            owed_.settle(*lost.of);
+            outstanding_.clear(*lost.of);
         }
     }
-    else if (releases(lost.what) && lost.of->at(master_).state == debt_state::asked)
+    else if (releases(lost.what) && lost.of->at(master_).state == outstanding_state::release_sent)
     {
-        owed_.ask_again(*lost.of);
+        outstanding_.requeue(*lost.of);
     }
     if (lost.votes)
     {

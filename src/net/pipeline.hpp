@@ -46,9 +46,13 @@ class pipeline
     /// others are bounded by the ledger. All commands are refused if the output would exceed `most_bytes`. `repeats` is
     /// the back-off of refused releases.
     pipeline(
-        std::size_t master, ledger& owed, std::size_t most_optional, std::size_t most_bytes,
+        std::size_t master, ledger& outstanding, std::size_t most_optional, std::size_t most_bytes,
         const core::backoff_policy& repeats)
-        : master_{master}, owed_{owed}, most_optional_{most_optional}, most_bytes_{most_bytes}, pace_{repeats}
+        : master_{master},
+          outstanding_{outstanding},
+          most_optional_{most_optional},
+          most_bytes_{most_bytes},
+          pace_{repeats}
     {
     }
 
@@ -153,7 +157,7 @@ class pipeline
     void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 
     std::size_t master_;
-    ledger& owed_;
+    ledger& outstanding_;
     std::size_t most_optional_;
     std::size_t most_bytes_;
     boost::circular_buffer<slot> slots_;

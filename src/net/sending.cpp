@@ -27,7 +27,7 @@ bool connection::may_claim(claim& of, std::string_view command, vote_sink& votes
         return false;
     }
     const bool fits = commands_.has_room(command.size());
-    if (!fits || !owed_.has_room(of))
+    if (!fits || !outstanding_.has_room(of))
     {
         const error_code why = fits ? master_errc::too_many_outstanding_keys : master_errc::write_queue_full;
         votes.on_vote(index_, no_answer(vote::unsent, why), now);
@@ -91,7 +91,7 @@ void connection::send_release(claim& of, std::string_view command, vote_sink* vo
         strand_.at_end_of_turn(*this);
         return;
     }
-    owed_.demand(of);
+    outstanding_.mark_due(of);
     if (votes != nullptr)
     {
         const error_code why = ready() ? full(master_errc::too_many_outstanding_keys) : last_failure_.reason;
@@ -101,7 +101,7 @@ void connection::send_release(claim& of, std::string_view command, vote_sink* vo
 
 void connection::rejoin(claim& of, std::string_view command, clock::time_point now)
 {
-    if (ready() && owed_.has_room(of) && commands_.has_room(command.size()))
+    if (ready() && outstanding_.has_room(of) && commands_.has_room(command.size()))
     {
         commands_.push_set(of, command, nullptr, now);
         strand_.at_end_of_turn(*this);

@@ -14,7 +14,7 @@ namespace
 {
 
 using net::claim_ptr;
-using net::debt_state;
+using net::outstanding_state;
 
 class test_claim final : public net::claim
 {
@@ -34,20 +34,20 @@ TEST_CASE("a SET that is ruled out leaves no outstanding key", "[release][scenar
 {
     net::ledger all{master, 10};
     const claim_ptr one = make_claim();
-    all.incur(*one);
+    all.mark_sent(*one);
     CHECK(all.count() == 1);
     SECTION("before its release is demanded") {}
     SECTION("when its release is due")
     {
-        all.demand(*one);
+        all.mark_due(*one);
     }
     SECTION("when its release is in flight")
     {
-        all.ask(*one);
+        all.mark_release_sent(*one);
     }
     all.rule_out(*one);
     CHECK(all.count() == 0);
-    CHECK(one->at(master).state == debt_state::none);
+    CHECK(one->at(master).state == outstanding_state::none);
     CHECK(all.next_due() == nullptr);
     CHECK_FALSE(all.has_due());
 }
@@ -57,19 +57,19 @@ TEST_CASE(
 {
     net::ledger all{master, 10};
     const claim_ptr one = make_claim();
-    all.incur(*one);
+    all.mark_sent(*one);
     SECTION("an earlier one")
     {
         one->at(master).maybe_there = true;
-        all.incur(*one);
+        all.mark_sent(*one);
     }
     SECTION("one that is unanswered")
     {
-        all.incur(*one);
+        all.mark_sent(*one);
     }
     all.rule_out(*one);
     CHECK(all.count() == 1);
-    all.demand(*one);
+    all.mark_due(*one);
     CHECK(all.next_due() == one.get());
 }
 
@@ -77,9 +77,9 @@ TEST_CASE("a SET that follows one that was ruled out counts by itself", "[releas
 {
     net::ledger all{master, 10};
     const claim_ptr one = make_claim();
-    all.incur(*one);
+    all.mark_sent(*one);
     all.rule_out(*one);
-    all.incur(*one);
+    all.mark_sent(*one);
     CHECK(all.count() == 1);
     all.rule_out(*one);
     CHECK(all.count() == 0);
@@ -92,17 +92,17 @@ TEST_CASE(
     std::vector<claim_ptr> claims{make_claim(), make_claim(), make_claim()};
     for (const claim_ptr& each : claims)
     {
-        all.incur(*each);
-        all.demand(*each);
+        all.mark_sent(*each);
+        all.mark_due(*each);
     }
     REQUIRE(all.next_due() == claims[0].get());
-    all.ask(*claims[0]);
-    all.ask_again(*claims[0]);
+    all.mark_release_sent(*claims[0]);
+    all.requeue(*claims[0]);
     for (const std::size_t next : {1U, 2U, 0U})
     {
         REQUIRE(all.next_due() == claims[next].get());
-        all.ask(*claims[next]);
-        all.settle(*claims[next]);
+        all.mark_release_sent(*claims[next]);
+        all.clear(*claims[next]);
     }
     CHECK_FALSE(all.has_due());
     CHECK(all.count() == 0);
@@ -112,16 +112,16 @@ TEST_CASE("a key whose release is refused repeatedly is queued once", "[release]
 {
     net::ledger all{master, 10};
     const claim_ptr one = make_claim();
-    all.incur(*one);
-    all.demand(*one);
+    all.mark_sent(*one);
+    all.mark_due(*one);
     for (int refusals = 0; refusals < 100; ++refusals)
     {
         REQUIRE(all.next_due() == one.get());
-        all.ask(*one);
+        all.mark_release_sent(*one);
         CHECK_FALSE(all.has_due());
-        all.ask_again(*one);
+        all.requeue(*one);
     }
-    all.settle(*one);
+    all.clear(*one);
     CHECK(all.next_due() == nullptr);
     CHECK_FALSE(all.has_due());
 }

@@ -218,7 +218,7 @@ void model_pipeline::take(const resp::reply& reply)
     const bool wanted =
         unknown && (first.what == asked::release ||
                     (first.who->wants &&
-                     (first.what == asked::extend || first.of->at(0).state == net::debt_state::incurred)));
+                     (first.what == asked::extend || first.of->at(0).state == net::outstanding_state::sent)));
     const bool repeated =
         wanted && !first.in_full && pipeline_->has_room(first.of->key().size() + script_in_full);
     const bool ruled_out = reply.is_error() && core::rules_out_a_key(core::classify(reply.text()));
@@ -291,7 +291,7 @@ void model_pipeline::check()
     {
         require(each->recycled == 0, "a claim is dropped too often");
         require(
-            !each->maybe_there || each->at(0).state != net::debt_state::none,
+            !each->maybe_there || each->at(0).state != net::outstanding_state::none,
             "a key that may be there is forgotten");
     }
     for (const place& each : queue_)

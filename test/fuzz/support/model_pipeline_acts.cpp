@@ -78,8 +78,8 @@ void model_pipeline::push_set(counted_claim& of, asked what)
     // Nothing is sent after a release; once that is done with, it may be another lease's claim.
     const bool in_flight =
         std::any_of(queue_.begin(), queue_.end(), [&](const place& each) { return each.of == &of; });
-    of.given_back = of.given_back && (in_flight || of.at(0).state != net::debt_state::none);
-    const bool first = !in_flight && of.at(0).state == net::debt_state::none;
+    of.given_back = of.given_back && (in_flight || of.at(0).state != net::outstanding_state::none);
+    const bool first = !in_flight && of.at(0).state == net::outstanding_state::none;
     const bool behind_turn = std::any_of(
         queue_.begin(), queue_.end(),
         [&](const place& each) { return each.of == &of && each.what == asked::turn; });
@@ -139,8 +139,8 @@ void model_pipeline::push_extend(counted_claim& of)
 void model_pipeline::push_release(counted_claim& of)
 {
     of.given_back = true;
-    owed_->demand(of);
-    const bool due = of.at(0).state == net::debt_state::due;
+    owed_->mark_due(of);
+    const bool due = of.at(0).state == net::outstanding_state::due;
     boost::intrusive_ptr<listener> who{new listener};
     std::string text;
     net::append_release(text, of, net::script_form::digest);
