@@ -102,7 +102,7 @@ std::uint64_t connection::random_number() const
 env::task<failure> connection::connect()
 {
     state_ = state::connecting;
-    overdue_ = unresponsive_ = unasked_ = false;
+    overdue_ = unresponsive_ = got_unsolicited_reply_ = false;
     pushes_ = {};
     reading_.error = writing_.error = {};
     reading_.bytes = 0;
@@ -123,7 +123,7 @@ env::task<failure> connection::connect()
     failure why{connecting_.error, std::string{stream_->complaint()}};
     if (!why.reason)
     {
-        why = co_await shake_hands();
+        why = co_await handshake();
     }
     co_return why;
 }
@@ -241,12 +241,12 @@ failure connection::take_replies()
     }
     if (probing && !commands_.probing())
     {
-        look_at_clock();
+        check_clock();
         watch(last_read_); // Schedules the next probe.
     }
     if (commands_.pace().refused() || commands_.has_refusal())
     {
-        look_at_refusals();
+        check_refusals();
     }
     if (had_outstanding && outstanding_.count() == 0)
     {
@@ -260,7 +260,7 @@ failure connection::take_replies()
 }
 
 /// Handles refused releases: after a temporary refusal, the next batch is put off; a permanent refusal is reported.
-void connection::look_at_refusals()
+void connection::check_refusals()
 {
     if (commands_.pace().refused())
     {
@@ -273,7 +273,7 @@ void connection::look_at_refusals()
     }
 }
 
-void connection::look_at_clock()
+void connection::check_clock()
 {
     const std::optional<core::clock_reading> reading = commands_.take_clock_reading();
     if (!reading && !std::exchange(clock_hidden_, true))

@@ -162,10 +162,10 @@ class connection final : private env::end_of_turn, private env::deadline
     env::task<failure> serve();
 
     // The handshake: handshake.cpp.
-    env::task<failure> shake_hands();
-    env::task<failure> say_hello();
+    env::task<failure> handshake();
+    env::task<failure> send_hello();
     env::task<failure> log_in_with_resp2();
-    env::task<failure> look_around(std::int64_t client_id);
+    env::task<failure> query_server_info(std::int64_t client_id);
     env::task<failure> kill_stale_connections();
     env::task<const resp::reply*> next_reply();
     failure broken_handshake() const;
@@ -173,8 +173,8 @@ class connection final : private env::end_of_turn, private env::deadline
     std::uint64_t random_number() const;
     failure take_replies();
     failure io_failure() const;
-    void look_at_clock();
-    void look_at_refusals();
+    void check_clock();
+    void check_refusals();
     void become_ready();
     void break_off(const failure& why);
     error_code full(const error_code& otherwise) const noexcept;
@@ -197,7 +197,7 @@ class connection final : private env::end_of_turn, private env::deadline
     bool stopping_ = false;
     bool overdue_ = false;
     bool unresponsive_ = false;
-    bool unasked_ = false; // In the handshake, a reply was received ahead of its command.
+    bool got_unsolicited_reply_ = false; // In the handshake, a reply was received ahead of its command.
     push_guard pushes_;
     clock::time_point handshake_ends_{};
     clock::time_point last_read_{};

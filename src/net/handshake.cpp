@@ -132,8 +132,8 @@ env::task<const resp::reply*> connection::next_reply()
             if (reply != nullptr)
             {
                 // If the command has not been written, this is not the reply to it.
-                unasked_ = commands_.has_output();
-                reply = unasked_ ? nullptr : reply;
+                got_unsolicited_reply_ = commands_.has_output();
+                reply = got_unsolicited_reply_ ? nullptr : reply;
                 break;
             }
         }
@@ -149,7 +149,7 @@ env::task<const resp::reply*> connection::next_reply()
 
 failure connection::broken_handshake() const
 {
-    if (unasked_)
+    if (got_unsolicited_reply_)
     {
         return {master_errc::protocol_error, "it sent a reply without a command"};
     }
@@ -164,9 +164,9 @@ failure connection::broken_handshake() const
     return io_failure();
 }
 
-env::task<failure> connection::shake_hands()
+env::task<failure> connection::handshake()
 {
-    failure why = co_await say_hello();
+    failure why = co_await send_hello();
     if (!why.reason)
     {
         why = co_await kill_stale_connections();
@@ -174,7 +174,7 @@ env::task<failure> connection::shake_hands()
     co_return why;
 }
 
-env::task<failure> connection::say_hello()
+env::task<failure> connection::send_hello()
 {
     std::string& out = commands_.text();
     const std::string& password = to_.password().reveal();
@@ -212,7 +212,7 @@ env::task<failure> connection::say_hello()
     const std::int64_t client_id = id != nullptr && id->kind == resp::kind::integer ? id->integer : 0;
     if (!why.reason)
     {
-        why = co_await look_around(client_id);
+        why = co_await query_server_info(client_id);
     }
     co_return why;
 }
@@ -263,14 +263,14 @@ env::task<failure> connection::log_in_with_resp2()
     }
     if (!why.reason)
     {
-        why = co_await look_around(client_id);
+        why = co_await query_server_info(client_id);
     }
     co_return why;
 }
 
 /// Selects the database, sets the client name, loads the scripts, and queries the facts about the server. After the
 /// SELECT, all commands are sent in one write.
-env::task<failure> connection::look_around(std::int64_t client_id)
+env::task<failure> connection::query_server_info(std::int64_t client_id)
 {
     std::string& out = commands_.text();
     if (to_.database() != 0)

@@ -11,7 +11,7 @@ namespace redlock::net
 {
 
 /// Returns whether the connection asked for a push. It has no subscriptions, so it asked for none.
-inline bool was_asked_for(const resp::reply&) noexcept
+inline bool was_requested(const resp::reply&) noexcept
 {
     return false;
 }
@@ -22,14 +22,14 @@ class push_guard
 {
   public:
     /// The number of unsolicited pushes that ends the connection.
-    static constexpr std::size_t max_unasked = 16;
+    static constexpr std::size_t max_unsolicited = 16;
     static constexpr std::string_view complaint = "it sent 16 unsolicited pushes";
 
-    void on_push(const resp::reply& push) noexcept { unasked_ += was_asked_for(push) ? 0U : 1U; }
-    bool exceeded() const noexcept { return unasked_ >= max_unasked; }
+    void on_push(const resp::reply& push) noexcept { unsolicited_ += was_requested(push) ? 0U : 1U; }
+    bool exceeded() const noexcept { return unsolicited_ >= max_unsolicited; }
 
   private:
-    std::size_t unasked_ = 0;
+    std::size_t unsolicited_ = 0;
 };
 
 } // namespace redlock::net
