@@ -151,7 +151,7 @@ void round::drop_report() noexcept
 bool round::quorum_permanently_unreachable() const noexcept
 {
     const auto refused = static_cast<std::size_t>(std::count_if(
-        failed_.begin(), failed_.end(), [](const failing& each) { return net::is_for_good(each.reason); }));
+        failed_.begin(), failed_.end(), [](const failing& each) { return net::is_permanent(each.reason); }));
     return ballot_.masters() - refused < ballot_.quorum();
 }
 
@@ -268,7 +268,7 @@ void round::on_node_timeout()
     // Votes of an extension count for as long as the lease is valid. All others are timed out.
     if (what_ != redlock::operation::extend)
     {
-        const net::answer none = net::no_answer(vote::timed_out, master_errc::timed_out);
+        const net::answer none = net::make_failed_vote(vote::timed_out, master_errc::timed_out);
         for (std::size_t master = 0; master < ballot_.masters(); ++master)
         {
             if (ballot_.cast(master, none.vote))

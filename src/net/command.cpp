@@ -43,7 +43,7 @@ std::string_view body(const script& which, script_form form) noexcept
 answer read_error(const resp::reply& reply) noexcept
 {
     const core::server_error error = core::classify(reply.text());
-    answer said = no_answer(vote::failed, reason_of(error), reply.text());
+    answer said = make_failed_vote(vote::failed, reason_of(error), reply.text());
     said.error = error;
     return said;
 }
@@ -57,7 +57,7 @@ answer answered(vote value) noexcept
 
 answer unexpected() noexcept
 {
-    return no_answer(vote::failed, master_errc::protocol_error);
+    return make_failed_vote(vote::failed, master_errc::protocol_error);
 }
 
 std::optional<std::int64_t>
@@ -271,7 +271,7 @@ error_code reason_of(core::server_error error) noexcept
     return master_errc::command_failed;
 }
 
-bool is_for_good(error_code reason) noexcept
+bool is_permanent(error_code reason) noexcept
 {
     return reason == master_errc::authentication_failed || reason == master_errc::no_permission ||
            reason == master_errc::certificate_untrusted || reason == master_errc::certificate_expired ||

@@ -134,7 +134,7 @@ struct answer
 };
 
 /// Returns a vote for a missing or unusable reply.
-inline answer no_answer(vote value, error_code reason, std::string_view text = {}) noexcept
+inline answer make_failed_vote(vote value, error_code reason, std::string_view text = {}) noexcept
 {
     answer without;
     without.vote = value;
@@ -172,6 +172,6 @@ std::string clock_complaint(clock::duration off);
 error_code reason_of(core::server_error error) noexcept;
 /// Returns whether a master won't vote until the configuration of the server or of this client is changed: wrong
 /// password, no permission, rejected certificate, node of a cluster, a server that is configured twice.
-bool is_for_good(error_code reason) noexcept;
+bool is_permanent(error_code reason) noexcept;
 
 } // namespace redlock::net

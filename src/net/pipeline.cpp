@@ -368,7 +368,7 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
     }
     if (lost.votes)
     {
-        lost.votes->on_vote(master_, no_answer(written ? vote::failed : vote::unsent, reason), now);
+        lost.votes->on_vote(master_, make_failed_vote(written ? vote::failed : vote::unsent, reason), now);
     }
 }
 

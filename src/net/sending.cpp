@@ -23,14 +23,15 @@ bool connection::may_claim(claim& of, std::string_view command, vote_sink& votes
 {
     if (!ready())
     {
-        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
+        votes.on_vote(
+            index_, make_failed_vote(vote::unsent, last_failure_.reason, last_failure_.detail), now);
         return false;
     }
     const bool fits = commands_.has_room(command.size());
     if (!fits || !outstanding_.has_room(of))
     {
         const error_code why = fits ? master_errc::too_many_outstanding_keys : master_errc::write_queue_full;
-        votes.on_vote(index_, no_answer(vote::unsent, why), now);
+        votes.on_vote(index_, make_failed_vote(vote::unsent, why), now);
         return false;
     }
     strand_.at_end_of_turn(*this);
@@ -57,12 +58,14 @@ void connection::send_extend(claim& of, std::string_view command, vote_sink& vot
 {
     if (!ready())
     {
-        votes.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
+        votes.on_vote(
+            index_, make_failed_vote(vote::unsent, last_failure_.reason, last_failure_.detail), now);
         return;
     }
     if (!commands_.push_extend(of, command, votes, now))
     {
-        votes.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
+        votes.on_vote(
+            index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
         return;
     }
     strand_.at_end_of_turn(*this);
@@ -72,11 +75,13 @@ void connection::send_query(std::string_view command, vote_sink& asker, clock::t
 {
     if (!ready())
     {
-        asker.on_vote(index_, no_answer(vote::unsent, last_failure_.reason, last_failure_.detail), now);
+        asker.on_vote(
+            index_, make_failed_vote(vote::unsent, last_failure_.reason, last_failure_.detail), now);
     }
     else if (!commands_.push_query(command, asker, now))
     {
-        asker.on_vote(index_, no_answer(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
+        asker.on_vote(
+            index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
     }
     else
     {
@@ -95,7 +100,7 @@ void connection::send_release(claim& of, std::string_view command, vote_sink* vo
     if (votes != nullptr)
     {
         const error_code why = ready() ? full(master_errc::too_many_outstanding_keys) : last_failure_.reason;
-        votes->on_vote(index_, no_answer(vote::unsent, why, last_failure_.detail), now);
+        votes->on_vote(index_, make_failed_vote(vote::unsent, why, last_failure_.detail), now);
     }
 }
 
