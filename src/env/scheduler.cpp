@@ -63,9 +63,9 @@ scheduler::~scheduler()
     // If the context was destroyed first, functions are still queued.
     forget_turns();
     destroy_flows();
-    for (told_list* const each : {&untold_, &told_again_, &told_, &unused_})
+    for (slot_list* const each : {&undelivered_, &returned_slots_, &completions_, &unused_slots_})
     {
-        each->clear_and_dispose([](told_outside* place) { delete place; });
+        each->clear_and_dispose([](completion_slot* place) { delete place; });
     }
 }
 
@@ -129,7 +129,7 @@ void scheduler::close() noexcept
 
 bool scheduler::more_will_come() const noexcept
 {
-    return expects_more_ || more_to_tell_.load(std::memory_order_relaxed);
+    return expects_more_ || more_to_deliver_.load(std::memory_order_relaxed);
 }
 
 /// Defers the work for the end of the step to a step after the handlers that are ready to run. Returns false if this is
@@ -198,7 +198,7 @@ void scheduler::take_turns()
 void scheduler::end_turn(begun_by whom)
 {
     std::uint8_t undisturbed = taken;
-    if (told_.empty() &&
+    if (completions_.empty() &&
         turn_.compare_exchange_strong(undisturbed, 0, std::memory_order_release, std::memory_order_relaxed))
     {
         return;
@@ -206,7 +206,7 @@ void scheduler::end_turn(begun_by whom)
     // A queued function may hold the last reference to the owner.
     const std::shared_ptr<void> keep = owner_.lock();
     bool rest = false;
-    bool to_tell = false;
+    bool to_deliver = false;
     for (int left = most_in_a_row;; --left)
     {
         std::unique_ptr<waiting_turn> next;
@@ -214,8 +214,8 @@ void scheduler::end_turn(begun_by whom)
             const std::lock_guard lock{mutex_};
             if (waiting_.empty() || left == 0)
             {
-                untold_.splice(untold_.end(), told_);
-                to_tell = !untold_.empty();
+                undelivered_.splice(undelivered_.end(), completions_);
+                to_deliver = !undelivered_.empty();
                 rest = !waiting_.empty();
                 if (!rest)
                 {
@@ -233,41 +233,41 @@ void scheduler::end_turn(begun_by whom)
     {
         post_later(rest_of_turns{*this});
     }
-    if (to_tell && whom == begun_by::context)
+    if (to_deliver && whom == begun_by::context)
     {
-        tell();
+        deliver();
     }
-    else if (to_tell)
+    else if (to_deliver)
     {
         const std::lock_guard lock{mutex_};
-        call_for_telling();
+        post_delivery();
     }
 }
 
-void scheduler::make_room_to_tell()
+void scheduler::add_slots()
 {
     {
         const std::lock_guard lock{mutex_};
-        unused_.swap(told_again_);
+        unused_slots_.swap(returned_slots_);
     }
-    if (unused_.empty())
+    if (unused_slots_.empty())
     {
-        unused_.push_front(*new told_outside);
+        unused_slots_.push_front(*new completion_slot);
     }
 }
 
 /// Posts a handler that delivers the queued completions, unless one is posted. Precondition: the lock is held.
-void scheduler::call_for_telling() noexcept
+void scheduler::post_delivery() noexcept
 {
-    if (!untold_.empty() && !std::exchange(telling_, true))
+    if (!undelivered_.empty() && !std::exchange(delivering_, true))
     {
         auto go_on = [this, keep = owner_.lock()]
         {
             {
                 const std::lock_guard lock{mutex_};
-                telling_ = false;
+                delivering_ = false;
             }
-            tell();
+            deliver();
         };
         asio::post(executor_, std::move(go_on));
     }
@@ -275,37 +275,37 @@ void scheduler::call_for_telling() noexcept
 
 /// Delivers the queued completions. A handler of the user may block, throw, or stop the context, so another handler is
 /// posted ahead of each call, to deliver the remaining completions.
-void scheduler::tell()
+void scheduler::deliver()
 {
-    std::unique_ptr<told_outside> told;
+    std::unique_ptr<completion_slot> told;
     for (int left = most_in_a_row; left > 0; --left)
     {
-        std::unique_ptr<told_outside> next;
+        std::unique_ptr<completion_slot> next;
         {
             const std::lock_guard lock{mutex_};
             if (told)
             {
-                told_again_.push_front(*told.release());
+                returned_slots_.push_front(*told.release());
             }
-            if (untold_.empty())
+            if (undelivered_.empty())
             {
                 return;
             }
             if (left < most_in_a_row && is_stopped(executor_))
             {
-                call_for_telling();
+                post_delivery();
                 return;
             }
-            next.reset(&untold_.front());
-            untold_.pop_front();
-            more_to_tell_.store(!untold_.empty(), std::memory_order_relaxed);
-            if (!untold_.empty())
+            next.reset(&undelivered_.front());
+            undelivered_.pop_front();
+            more_to_deliver_.store(!undelivered_.empty(), std::memory_order_relaxed);
+            if (!undelivered_.empty())
             {
-                fetch_soon(&untold_.front(), sizeof(told_outside));
+                fetch_soon(&undelivered_.front(), sizeof(completion_slot));
             }
-            call_for_telling();
+            post_delivery();
         }
-        next->tell();
+        next->complete();
         told = std::move(next);
     }
 }

@@ -3,9 +3,9 @@
 // after them.
 #pragma once
 
+#include "env/completion_slot.hpp"
 #include "env/deadline_queue.hpp"
 #include "env/frame_pool.hpp"
-#include "env/told_outside.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -209,14 +209,14 @@ class scheduler
     template <class Function>
     void after_turn(Function&& what)
     {
-        if (unused_.empty())
+        if (unused_slots_.empty())
         {
-            make_room_to_tell();
+            add_slots();
         }
-        told_outside& place = unused_.front();
+        completion_slot& place = unused_slots_.front();
         place.hold(std::forward<Function>(what));
-        unused_.pop_front();
-        told_.push_back(place);
+        unused_slots_.pop_front();
+        completions_.push_back(place);
     }
 
     /// Sets whether the handlers that are ready to run are likely to cause more commands. If so, the work for the end
@@ -274,7 +274,7 @@ class scheduler
         Function function_;
     };
     using waiting_list = intrusive::slist<waiting_turn, intrusive::cache_last<true>>;
-    using told_list = intrusive::slist<told_outside, intrusive::cache_last<true>>;
+    using slot_list = intrusive::slist<completion_slot, intrusive::cache_last<true>>;
 
     /// The handler that continues with the queued steps. It holds the strand until it runs. If the context is destroyed
     /// first, so are the queued functions, since they may keep the owner alive.
@@ -332,9 +332,9 @@ class scheduler
     bool more_will_come() const noexcept;
     bool put_off();
     void end_turn(begun_by whom);
-    void make_room_to_tell();
-    void call_for_telling() noexcept;
-    void tell();
+    void add_slots();
+    void post_delivery() noexcept;
+    void deliver();
     void forget_turns() noexcept;
     template <class Function>
     void post_later(Function function) noexcept
@@ -352,18 +352,18 @@ class scheduler
     std::mutex mutex_;
     bool called_ = false; // A handler that calls take_turns is posted.
     waiting_list waiting_;
-    told_list untold_;     // Completions of steps that have ended.
-    told_list told_again_; // Empty slots, which can be reused.
-    bool telling_ = false; // A handler that delivers completions is posted.
+    slot_list undelivered_;    // Completions of steps that have ended.
+    slot_list returned_slots_; // Empty slots, which can be reused.
+    bool delivering_ = false;  // A handler that delivers completions is posted.
     // Completions remain after the one that is being delivered, and are likely to cause more steps. Read in a step
     // without the lock: if the value is outdated, writes leave too early or in a separate step.
-    std::atomic<bool> more_to_tell_{false};
+    std::atomic<bool> more_to_deliver_{false};
     // Used only by the thread that runs a step:
     bool expects_more_ = false;
     bool put_off_ = false; // The work for the end of the step was deferred to a posted step.
     bool at_last_ = false; // This is that step.
-    told_list told_;
-    told_list unused_;
+    slot_list completions_;
+    slot_list unused_slots_;
     const environment* outside_ = nullptr;
     std::weak_ptr<void> owner_;
     std::unique_ptr<alarm> alarm_;

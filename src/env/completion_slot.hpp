@@ -16,13 +16,13 @@ namespace redlock::env
 
 /// Stores a `void()` function of limited size until it is called. The function is never moved; slots are passed between
 /// lists, and reused.
-class told_outside : public boost::intrusive::slist_base_hook<>
+class completion_slot : public boost::intrusive::slist_base_hook<>
 {
   public:
-    told_outside() = default;
-    told_outside(const told_outside&) = delete;
-    told_outside& operator=(const told_outside&) = delete;
-    ~told_outside()
+    completion_slot() = default;
+    completion_slot(const completion_slot&) = delete;
+    completion_slot& operator=(const completion_slot&) = delete;
+    ~completion_slot()
     {
         if (kind_ != nullptr)
         {
@@ -41,11 +41,11 @@ class told_outside : public boost::intrusive::slist_base_hook<>
         kind_ = &kind_of<kept>;
     }
     /// Calls the function once. The slot is empty afterwards, even if the function throws.
-    void tell()
+    void complete()
     {
         struct emptied
         {
-            told_outside& place;
+            completion_slot& place;
             ~emptied()
             {
                 const kind* const was = std::exchange(place.kind_, nullptr);
