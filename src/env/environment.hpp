@@ -19,7 +19,7 @@ namespace redlock::env
 /// The state of one I/O operation. Owned by the object that waits for it, and must outlive the operation.
 struct io_operation
 {
-    explicit io_operation(wake& waiting) noexcept : waiter{waiting} {}
+    explicit io_operation(async_event& waiting) noexcept : waiter{waiting} {}
 
     void start() noexcept { pending = true; }
     /// Called by the stream, once, on the strand.
@@ -31,7 +31,7 @@ struct io_operation
         waiter.notify();
     }
 
-    wake& waiter;
+    async_event& waiter;
     error_code error;
     std::size_t bytes = 0;
     bool pending = false;

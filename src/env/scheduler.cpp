@@ -14,7 +14,7 @@
 namespace redlock::env
 {
 
-void wake::notify() noexcept
+void async_event::notify() noexcept
 {
     if (notified_)
     {
@@ -159,7 +159,7 @@ void scheduler::finish_turn() noexcept
     {
         if (!ready_.empty())
         {
-            wake& next = ready_.front();
+            async_event& next = ready_.front();
             ready_.pop_front();
             std::exchange(next.waiting_, {}).resume();
         }

@@ -41,12 +41,12 @@ using unlinking_list = intrusive::list<T, intrusive::constant_time_size<false>>;
 
 /// An event that one coroutine waits for, similar to a condition variable: the resumed coroutine checks its condition,
 /// and waits again if it isn't met.
-class wake : public unlinking_hook
+class async_event : public unlinking_hook
 {
   public:
-    explicit wake(scheduler& strand) noexcept : strand_{strand} {}
-    wake(const wake&) = delete;
-    wake& operator=(const wake&) = delete;
+    explicit async_event(scheduler& strand) noexcept : strand_{strand} {}
+    async_event(const async_event&) = delete;
+    async_event& operator=(const async_event&) = delete;
 
     /// Makes the waiting coroutine ready; it is resumed later in this step, never within the call. If none is waiting,
     /// the next `co_await` doesn't suspend.
@@ -110,7 +110,7 @@ bool runs_here(const asio::any_io_executor& executor) noexcept;
 ///
 /// Guarantees:
 /// - Steps neither overlap nor nest, and posted functions run in their order.
-/// - `wake::notify` never resumes a coroutine within the call, so no function finds its object changed by one.
+/// - `async_event::notify` never resumes a coroutine within the call, so no function finds its object changed by one.
 /// - Handlers of the user are called while the strand isn't held by their thread, and never within a call by the user.
 /// - A step without contention and without completions takes no lock.
 /// - If the context is destroyed first, queued functions and suspended coroutines are destroyed without being run.
@@ -235,7 +235,7 @@ class scheduler
     void destroy_flows() noexcept;
 
   private:
-    friend class wake;
+    friend class async_event;
 
     template <class Function>
     struct keeping
@@ -371,7 +371,7 @@ class scheduler
     clock::time_point alarm_at_ = clock::time_point::max();
     frame_pool frames_;
     deadline_queue deadlines_;
-    unlinking_list<wake> ready_;
+    unlinking_list<async_event> ready_;
     unlinking_list<end_of_turn> ending_;
     unlinking_list<flow_frame> flows_;
 };

@@ -64,7 +64,7 @@ class acquisition
         ++rounds_;
         began_by_turn_ = false;
         held_ = service_.make_lease_state(call_.resource);
-        votes_ = service_.send_sets(*held_, call_.options.ttl, operation.wake);
+        votes_ = service_.send_sets(*held_, call_.options.ttl, operation.wake_event);
     }
 
     bool undecided() const { return votes_->outcome() == core::verdict::undecided && !operation.stopped(); }
@@ -77,7 +77,7 @@ class acquisition
         const bool had_one = static_cast<bool>(votes_);
         while (had_one && !votes_->has_result() && !operation.stopped())
         {
-            co_await operation.wake;
+            co_await operation.wake_event;
             note_decision();
         }
         co_return operation.stopped() ? operation.stopped() : votes_->result();
@@ -223,10 +223,10 @@ class acquisition
     /// Returns false if the acquire is stopped.
     env::task<bool> wait_until(clock::time_point then)
     {
-        const alarm_clock alarm{service_.strand(), operation.wake, then};
+        const alarm_clock alarm{service_.strand(), operation.wake_event, then};
         while (service_.strand().now() < then && !operation.stopped())
         {
-            co_await operation.wake;
+            co_await operation.wake_event;
         }
         co_return !operation.stopped();
     }
@@ -249,12 +249,13 @@ class acquisition
             turn_state_ = service_.make_lease_state(call_.resource);
             leader_ = service_.leader_of(*turn_state_);
         }
-        turn_ = service_.ask_for_turn(*turn_state_, call_.options.ttl, place_.has_value(), operation.wake);
+        turn_ =
+            service_.ask_for_turn(*turn_state_, call_.options.ttl, place_.has_value(), operation.wake_event);
         // The query ends with `wait`, because a round must not begin later.
-        const alarm_clock end{service_.strand(), operation.wake, wait_ends()};
+        const alarm_clock end{service_.strand(), operation.wake_event, wait_ends()};
         while (turn_->awaits_turn() && !operation.stopped() && service_.strand().now() < wait_ends())
         {
-            co_await operation.wake;
+            co_await operation.wake_event;
         }
         if (!operation.stopped() && may_start() && turn_->ballot().count(vote::granted) > 0)
         {
@@ -376,10 +377,10 @@ env::flow acquire(lock_service& service, acquire_call call)
     if (service.warming_up())
     {
         const clock::time_point until = self.warm_at_latest();
-        const alarm_clock warm{service.strand(), self.operation.wake, until};
+        const alarm_clock warm{service.strand(), self.operation.wake_event, until};
         while (service.warming_up() && service.strand().now() < until && !self.operation.stopped())
         {
-            co_await self.operation.wake;
+            co_await self.operation.wake_event;
         }
     }
     if (self.operation.stopped())
@@ -416,7 +417,7 @@ env::flow acquire(lock_service& service, acquire_call call)
         }
         while (self.undecided())
         {
-            co_await self.operation.wake;
+            co_await self.operation.wake_event;
         }
         self.note_decision();
         if (self.try_complete_with_lease())

@@ -17,7 +17,7 @@ namespace redlock::manager
 class reply_collector : public net::vote_sink
 {
   public:
-    reply_collector(std::size_t masters, env::wake& listener) noexcept
+    reply_collector(std::size_t masters, env::async_event& listener) noexcept
         : missing_{masters}, listener_{&listener}
     {
     }
@@ -54,7 +54,7 @@ class reply_collector : public net::vote_sink
     }
 
     std::size_t missing_;
-    env::wake* listener_;
+    env::async_event* listener_;
 };
 
 /// The reference of an operation to its replies. Detaches the listener on destruction.

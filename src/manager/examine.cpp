@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds between_looks{100};
 class clocks final : public reply_collector
 {
   public:
-    clocks(std::size_t masters, env::scheduler& strand, env::wake& listener)
+    clocks(std::size_t masters, env::scheduler& strand, env::async_event& listener)
         : reply_collector{masters, listener}, strand_{strand}, sent_{strand.now()}, shown_(masters)
     {
     }
@@ -53,7 +53,7 @@ class clocks final : public reply_collector
 class settings final : public reply_collector
 {
   public:
-    settings(std::size_t masters, const redactor& redacted, env::wake& listener)
+    settings(std::size_t masters, const redactor& redacted, env::async_event& listener)
         : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
     {
     }
@@ -153,45 +153,46 @@ env::flow examine(lock_service& service, examine_call call)
     }
     while (service.connecting() && !self.stopped())
     {
-        co_await self.wake;
+        co_await self.wake_event;
     }
     const std::size_t masters = service.names()->size();
     std::string command;
     std::deque<broadcast_query<settings>> told;
     for (const std::string_view pattern : {"append*", "save"})
     {
-        const broadcast_query<settings>& asked = told.emplace_back(masters, service.redacted(), self.wake);
+        const broadcast_query<settings>& asked =
+            told.emplace_back(masters, service.redacted(), self.wake_event);
         command.clear();
         resp::append_command(command, {"CONFIG", "GET", pattern});
         service.broadcast(command, *asked);
         const clock::time_point ends = service.strand().now() + service.options().response_timeout;
-        const alarm_clock enough{service.strand(), self.wake, ends};
+        const alarm_clock enough{service.strand(), self.wake_event, ends};
         while (!asked->complete() && service.strand().now() < ends && !self.stopped())
         {
-            co_await self.wake;
+            co_await self.wake_event;
         }
     }
     // A reply that arrives after the next sample was sent still counts, because a master may be far away.
     std::deque<broadcast_query<clocks>> seen;
     for (int look = 0; look < looks && !self.stopped(); ++look)
     {
-        const broadcast_query<clocks>& asked = seen.emplace_back(masters, service.strand(), self.wake);
+        const broadcast_query<clocks>& asked = seen.emplace_back(masters, service.strand(), self.wake_event);
         command.clear();
         resp::append_command(command, {"TIME"});
         service.broadcast(command, *asked);
         const clock::time_point next = service.strand().now() + between_looks;
-        const alarm_clock pause{service.strand(), self.wake, next};
+        const alarm_clock pause{service.strand(), self.wake_event, next};
         while (service.strand().now() < next && !self.stopped())
         {
-            co_await self.wake;
+            co_await self.wake_event;
         }
     }
     // A master answers in order, so the reply to the last sample is the last one.
     const clock::time_point last = service.strand().now() + service.options().response_timeout;
-    const alarm_clock enough{service.strand(), self.wake, last};
+    const alarm_clock enough{service.strand(), self.wake_event, last};
     while (!seen.empty() && !seen.back()->complete() && service.strand().now() < last && !self.stopped())
     {
-        co_await self.wake;
+        co_await self.wake_event;
     }
     // Read at the end, so that a master that was disconnected meanwhile is reported as such.
     found = service.describe_masters();

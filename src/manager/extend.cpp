@@ -15,7 +15,7 @@ namespace
 class turn_in_line
 {
   public:
-    turn_in_line(lease_state& of, env::wake& waiting) : of_{of}, place_{waiting}
+    turn_in_line(lease_state& of, env::async_event& waiting) : of_{of}, place_{waiting}
     {
         of_.extending.push_back(place_);
     }
@@ -61,7 +61,7 @@ env::flow extend(lock_service& service, extend_call call)
 {
     active_operation self{service, call.id};
     lease_state& held = *call.held;
-    const turn_in_line line{held, self.wake};
+    const turn_in_line line{held, self.wake_event};
     if (call.out != nullptr)
     {
         *call.out = report{};
@@ -78,7 +78,7 @@ env::flow extend(lock_service& service, extend_call call)
     }
     while (!line.is_first() && !self.stopped() && held.phase() == lease_phase::held)
     {
-        co_await self.wake;
+        co_await self.wake_event;
     }
     error_code why = self.stopped() ? self.stopped() : held.why_not_extendable(service.strand().now());
     if (!why)
@@ -90,11 +90,11 @@ env::flow extend(lock_service& service, extend_call call)
         finish(service, call, why, nullptr);
         co_return;
     }
-    const awaited_round votes = service.send_extensions(held, call.ttl, &self.wake);
+    const awaited_round votes = service.send_extensions(held, call.ttl, &self.wake_event);
     while (votes->outcome() == core::verdict::undecided && held.phase() == lease_phase::held &&
            !votes->timed_out() && !self.stopped())
     {
-        co_await self.wake;
+        co_await self.wake_event;
     }
     why = self.stopped() ? self.stopped() : votes->result();
     finish(service, call, why, &*votes);

@@ -17,7 +17,7 @@ namespace
 class holders final : public reply_collector
 {
   public:
-    holders(std::size_t masters, const redactor& redacted, env::wake& listener)
+    holders(std::size_t masters, const redactor& redacted, env::async_event& listener)
         : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
     {
         for (master_inspection& each : said_)
@@ -72,18 +72,18 @@ env::flow inspect(lock_service& service, inspect_call call)
     }
     while (service.connecting() && !self.stopped())
     {
-        co_await self.wake;
+        co_await self.wake_event;
     }
-    const broadcast_query<holders> asked{service.names()->size(), service.redacted(), self.wake};
+    const broadcast_query<holders> asked{service.names()->size(), service.redacted(), self.wake_event};
     std::string command;
     net::append_inspect(command, service.options().key_prefix + call.resource);
     service.broadcast(command, *asked);
     // No validity is at stake, so a master may take as long as an unresponsive connection is tolerated.
     const clock::time_point ends = service.strand().now() + service.options().response_timeout;
-    const alarm_clock enough{service.strand(), self.wake, ends};
+    const alarm_clock enough{service.strand(), self.wake_event, ends};
     while (!asked->complete() && service.strand().now() < ends && !self.stopped())
     {
-        co_await self.wake;
+        co_await self.wake_event;
     }
     inspection found{service.names(), asked->said()};
     const error_code result = result_of(self, found);

@@ -34,8 +34,8 @@ enum class lease_phase : std::uint8_t
 /// A coroutine in one of the lists of a lease state: waiting to extend it, or watching it.
 struct place_in_line : env::unlinking_hook
 {
-    explicit place_in_line(env::wake& waiter) noexcept : waiting{waiter} {}
-    env::wake& waiting;
+    explicit place_in_line(env::async_event& waiter) noexcept : waiting{waiter} {}
+    env::async_event& waiting;
 };
 
 /// A pending extension of which the observer is still to be notified.

@@ -21,7 +21,7 @@ constexpr std::size_t most_unused_rounds = 4096;
 } // namespace
 
 active_operation::active_operation(lock_service& service, std::uint64_t id, shutdown_policy policy)
-    : wake{service.strand()}, service_{service}, id_{id}, policy_{policy}
+    : wake_event{service.strand()}, service_{service}, id_{id}, policy_{policy}
 {
     service_.active_.insert(service_.active_.end(), *this); // The hint: its id is usually the largest.
     ++service_.active_count_;
@@ -41,7 +41,7 @@ void active_operation::stop(error_code why) noexcept
     if (!stopped_)
     {
         stopped_ = why;
-        wake.notify();
+        wake_event.notify();
     }
 }
 
@@ -170,7 +170,7 @@ void lock_service::wake_all() noexcept
 {
     for (active_operation& each : active_)
     {
-        each.wake.notify();
+        each.wake_event.notify();
     }
 }
 

@@ -57,7 +57,7 @@ class active_operation
     /// The error to end with; empty while the operation may continue.
     error_code stopped() const noexcept { return stopped_; }
 
-    env::wake wake;
+    env::async_event wake_event;
 
     struct by_id
     {
@@ -88,7 +88,7 @@ class active_operation
 class alarm_clock final : private env::deadline
 {
   public:
-    alarm_clock(env::scheduler& strand, env::wake& waiting, clock::time_point at) : waiting_{waiting}
+    alarm_clock(env::scheduler& strand, env::async_event& waiting, clock::time_point at) : waiting_{waiting}
     {
         strand.arm(*this, at);
     }
@@ -96,7 +96,7 @@ class alarm_clock final : private env::deadline
   private:
     void on_deadline() override { waiting_.notify(); }
 
-    env::wake& waiting_;
+    env::async_event& waiting_;
 };
 
 /// The central class of a manager: owns the connections, and registers the operations and leases.
@@ -105,7 +105,7 @@ class alarm_clock final : private env::deadline
 ///
 /// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` and calls `enter`, which
 ///   starts the operation's coroutine (operations.hpp). The coroutine registers itself as `active_operation`, begins rounds by
-///   the `send_` functions, and waits for its `active_operation::wake`.
+///   the `send_` functions, and waits for its `active_operation::async_event`.
 /// - An event of a connection. A reply becomes a vote of its `round`, which wakes the coroutine once the vote decides
 ///   something. `on_up`, `on_down` and the other functions of `connection_owner` report the state of the connection.
 /// - A deadline: of a round (its node timeout), of a lease (its next extension or its loss, see keeper.hpp), or of a
@@ -154,7 +154,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// True if new operations are refused.
     bool closing() const noexcept { return closing_; }
     /// Refuses new operations from now on. `closer` is woken by every event that the shutdown may be waiting for.
-    void begin_closing(env::wake& closer) noexcept
+    void begin_closing(env::async_event& closer) noexcept
     {
         closing_ = true;
         closer_ = &closer;
@@ -203,10 +203,10 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     clock::time_point warm_at_latest() const noexcept { return warm_at_latest_; }
 
     detail::lease_state_ptr make_lease_state(std::string_view resource);
-    awaited_round send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::wake& listener);
+    awaited_round send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::async_event& listener);
     /// Begins a round by asking only the queue master whether our slot has come.
     awaited_round
-    ask_for_turn(lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::wake& listener);
+    ask_for_turn(lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::async_event& listener);
     /// Continues that round after a grant: sends the SET to all other masters.
     void send_other_sets(round& begun);
     net::turn_request turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept;
@@ -225,8 +225,9 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         contention_.forget(core::stable_hash(resource));
     }
     /// `listener` may be null.
-    awaited_round send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
-    awaited_round send_releases(lease_state& lease, env::wake& listener);
+    awaited_round
+    send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener);
+    awaited_round send_releases(lease_state& lease, env::async_event& listener);
     /// Sends a command to all masters, outside of any round.
     void broadcast(std::string_view command, net::vote_sink& asker);
     /// Redacts the messages of servers for display.
@@ -288,7 +289,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         lease_state, boost::intrusive::base_hook<lease_hook>, boost::intrusive::constant_time_size<false>>;
 
     awaited_round begin_round(
-        redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
+        redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
+        env::async_event* listener);
     void tell_loss(lease_state& held) noexcept;
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
@@ -314,7 +316,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     env::scheduler strand_;
 
     bool closing_ = false;
-    env::wake* closer_ = nullptr;
+    env::async_event* closer_ = nullptr;
     bool warm_ = false;
     clock::time_point warm_at_latest_{};
     bool connecting_ = true;

@@ -42,10 +42,10 @@ env::flow release(lock_service& service, release_call call)
         finish(service, call, errc::not_held, nullptr);
         co_return;
     }
-    const awaited_round votes = service.send_releases(held, self.wake);
+    const awaited_round votes = service.send_releases(held, self.wake_event);
     while (!votes->confirmed() && !votes->settled() && !self.stopped())
     {
-        co_await self.wake;
+        co_await self.wake_event;
     }
     const error_code outcome = votes->result();
     if (outcome)

@@ -13,7 +13,7 @@ namespace redlock::manager
 round::round(lock_service& service, std::size_t masters) : ballot_{masters}, service_{service} {}
 
 void round::begin(
-    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener)
+    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener)
 {
     what_ = what;
     lease_ = &lease;

@@ -42,8 +42,9 @@ class alignas(env::cache_line) round final : public net::vote_sink
     round(lock_service& service, std::size_t masters);
 
     /// Resets the round. Votes wake `listener`, which may be null, until `ignore`.
-    void
-    begin(redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener);
+    void begin(
+        redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
+        env::async_event* listener);
     /// Detaches the listener.
     void ignore() noexcept;
     /// Starts the node timeout, after all commands were sent.
@@ -128,7 +129,7 @@ class alignas(env::cache_line) round final : public net::vote_sink
     bool others_wait_ = false;
     bool in_line_ = false;
     bool unreported_ = false; // The observer is still to be notified.
-    env::wake* listener_ = nullptr;
+    env::async_event* listener_ = nullptr;
     clock::time_point started_{};
     boost::intrusive_ptr<lease_state> lease_;
     std::array<clock::duration, max_masters> elapsed_{}; // By master; set with its vote.

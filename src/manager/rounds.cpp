@@ -15,7 +15,7 @@ detail::lease_state_ptr lock_service::make_lease_state(std::string_view resource
 }
 
 awaited_round lock_service::begin_round(
-    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener)
+    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener)
 {
     std::unique_ptr<round> fresh;
     if (unused_rounds_.empty())
@@ -35,7 +35,8 @@ awaited_round lock_service::begin_round(
     return awaited_round{round_ptr{fresh.release()}};
 }
 
-awaited_round lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::wake& listener)
+awaited_round
+lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::async_event& listener)
 {
     lease.ttl = ttl;
     awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
@@ -50,7 +51,7 @@ awaited_round lock_service::send_sets(lease_state& lease, std::chrono::milliseco
 }
 
 awaited_round lock_service::ask_for_turn(
-    lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::wake& listener)
+    lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::async_event& listener)
 {
     lease.ttl = ttl;
     awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
@@ -116,7 +117,7 @@ void lock_service::note_contention(std::string_view resource, bool others_want_i
 }
 
 awaited_round
-lock_service::send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::wake* listener)
+lock_service::send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener)
 {
     awaited_round votes = begin_round(operation::extend, lease, ttl, listener);
     command_.clear();
@@ -129,7 +130,7 @@ lock_service::send_extensions(lease_state& lease, std::chrono::milliseconds ttl,
     return votes;
 }
 
-awaited_round lock_service::send_releases(lease_state& lease, env::wake& listener)
+awaited_round lock_service::send_releases(lease_state& lease, env::async_event& listener)
 {
     awaited_round votes = begin_round(operation::release, lease, lease.ttl, &listener);
     command_.clear();

@@ -43,18 +43,18 @@ env::flow shut_down(lock_service& service, shutdown_call call)
         co_return;
     }
     const std::size_t unconfirmed_before = service.unconfirmed_releases();
-    service.begin_closing(self.wake);
+    service.begin_closing(self.wake_event);
     service.stop_for_shutdown(errc::closed);
 
     // Nothing is released while its body is still stopping, so that no other client acquires the resource meanwhile.
     const clock::time_point bodies_until = service.lose_kept_leases(errc::closed);
     if (service.has_kept_leases())
     {
-        const alarm_clock enough{service.strand(), self.wake, bodies_until};
+        const alarm_clock enough{service.strand(), self.wake_event, bodies_until};
         while (service.has_kept_leases() && service.strand().now() < bodies_until)
         {
             tell_if_stopped(service, self, call);
-            co_await self.wake;
+            co_await self.wake_event;
         }
     }
     while (lease_state* held = service.first_lease())
@@ -62,17 +62,17 @@ env::flow shut_down(lock_service& service, shutdown_call call)
         service.release_in_background(*held);
         while (service.active_count() > most_releases)
         {
-            co_await self.wake;
+            co_await self.wake_event;
         }
     }
     const auto patience = service.options().response_timeout * most_patience;
     const clock::time_point at_latest = core::later(service.strand().now(), patience);
     {
-        const alarm_clock enough{service.strand(), self.wake, at_latest};
+        const alarm_clock enough{service.strand(), self.wake_event, at_latest};
         while (has_answers_to_wait_for(service) && service.strand().now() < at_latest)
         {
             tell_if_stopped(service, self, call);
-            co_await self.wake;
+            co_await self.wake_event;
         }
     }
     const bool confirmed = service.unconfirmed_releases() == unconfirmed_before;
@@ -80,7 +80,7 @@ env::flow shut_down(lock_service& service, shutdown_call call)
     while (!service.connections_stopped())
     {
         tell_if_stopped(service, self, call);
-        co_await self.wake;
+        co_await self.wake_event;
     }
     service.end_closing();
     tell_if_stopped(service, self, call);

@@ -25,7 +25,7 @@ env::flow wait_lost(lock_service& service, wait_lost_call call)
 {
     active_operation self{service, call.id};
     lease_state& held = *call.held;
-    place_in_line place{self.wake};
+    place_in_line place{self.wake_event};
     held.watching.push_back(place);
     while (held.phase() == lease_phase::held && !self.stopped() && !lapsed(service, held))
     {
@@ -33,9 +33,9 @@ env::flow wait_lost(lock_service& service, wait_lost_call call)
         std::optional<alarm_clock> end;
         if (!held.kept)
         {
-            end.emplace(service.strand(), self.wake, held.valid_until());
+            end.emplace(service.strand(), self.wake_event, held.valid_until());
         }
-        co_await self.wake;
+        co_await self.wake_event;
     }
     place.unlink();
     error_code error;

@@ -29,7 +29,7 @@ connection::connection(
       index_{index},
       owner_{owner},
       clock_watch_{options.drift_factor},
-      wake_{strand},
+      wake_event_{strand},
       outstanding_{index, options.max_outstanding_keys},
       commands_{
           index, outstanding_, options.max_outstanding_keys * optional_for_each_key,
@@ -49,7 +49,7 @@ void connection::stop()
     {
         stream_->close();
     }
-    wake_.notify();
+    wake_event_.notify();
 }
 
 env::flow connection::run()
@@ -74,7 +74,7 @@ env::flow connection::run()
         break_off(why);
         while (connecting_.pending || reading_.pending || writing_.pending)
         {
-            co_await wake_;
+            co_await wake_event_;
         }
         stream_.reset();
         ++failures;
@@ -84,7 +84,7 @@ env::flow connection::run()
         strand_.arm(*this, again);
         while (!stopping_ && strand_.now() < again)
         {
-            co_await wake_;
+            co_await wake_event_;
         }
     }
     disarm();
@@ -118,7 +118,7 @@ env::task<failure> connection::connect()
         {
             co_return why;
         }
-        co_await wake_;
+        co_await wake_event_;
     }
     failure why{connecting_.error, std::string{stream_->complaint()}};
     if (!why.reason)
@@ -142,7 +142,7 @@ env::task<failure> connection::serve()
             co_return why;
         }
         start_io();
-        co_await wake_;
+        co_await wake_event_;
     }
 }
 
@@ -349,7 +349,7 @@ void connection::on_deadline()
     const clock::time_point now = strand_.now();
     if (state_ != state::ready)
     {
-        wake_.notify();
+        wake_event_.notify();
         return;
     }
     if (!commands_.empty() && response_deadline() <= now)
@@ -361,7 +361,7 @@ void connection::on_deadline()
             return;
         }
         unresponsive_ = true;
-        wake_.notify();
+        wake_event_.notify();
         return;
     }
     if (outstanding_.has_due())

@@ -207,10 +207,10 @@ class connection final : private env::end_of_turn, private env::deadline
     core::clock_watch clock_watch_;
     failure last_failure_{master_errc::not_connected, {}};
 
-    env::wake wake_;
-    env::io_operation connecting_{wake_};
-    env::io_operation reading_{wake_};
-    env::io_operation writing_{wake_};
+    env::async_event wake_event_;
+    env::io_operation connecting_{wake_event_};
+    env::io_operation reading_{wake_event_};
+    env::io_operation writing_{wake_event_};
     std::unique_ptr<env::stream> stream_;
     resp::parser parser_;
     ledger outstanding_;

@@ -142,7 +142,7 @@ env::task<const resp::reply*> connection::next_reply()
             break;
         }
         start_io();
-        co_await wake_;
+        co_await wake_event_;
     }
     co_return reply;
 }

@@ -19,13 +19,13 @@ namespace
 {
 
 namespace asio = boost::asio;
+using env::async_event;
 using env::flow;
 using env::scheduler;
-using env::wake;
 
 using lines = std::vector<std::string>;
 
-flow wait_and_tell(scheduler&, wake& signal, std::string name, lines& said)
+flow wait_and_tell(scheduler&, async_event& signal, std::string name, lines& said)
 {
     const std::string own = name;
     said.push_back(own + " begins");
@@ -33,7 +33,7 @@ flow wait_and_tell(scheduler&, wake& signal, std::string name, lines& said)
     said.push_back(own + " ends");
 }
 
-flow wait_often(scheduler&, wake& signal, int times, int& woken)
+flow wait_often(scheduler&, async_event& signal, int times, int& woken)
 {
     for (int left = times; left > 0; --left)
     {
@@ -50,13 +50,13 @@ class counted_end final : public env::end_of_turn
     void on_end_of_turn() override
     {
         said_.push_back(name_);
-        if (wake* next = std::exchange(then, nullptr))
+        if (async_event* next = std::exchange(then, nullptr))
         {
             next->notify();
         }
     }
 
-    wake* then = nullptr;
+    async_event* then = nullptr;
 
   private:
     lines& said_;
@@ -68,7 +68,7 @@ class counted_end final : public env::end_of_turn
 TEST_CASE("a detached task starts at once, and resumes in the step that notifies it")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     lines said;
     here.strand.turn(
         [&]
@@ -84,7 +84,7 @@ TEST_CASE("a detached task starts at once, and resumes in the step that notifies
 TEST_CASE("a detached task that isn't notified stays suspended")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     lines said;
     here.strand.turn([&] { wait_and_tell(here.strand, signal, "flow", said); });
     here.strand.turn([] {});
@@ -96,8 +96,8 @@ TEST_CASE("a detached task that isn't notified stays suspended")
 TEST_CASE("detached tasks resume in the order of their notifications")
 {
     workbench here;
-    wake first{here.strand};
-    wake second{here.strand};
+    async_event first{here.strand};
+    async_event second{here.strand};
     lines said;
     here.strand.turn(
         [&]
@@ -113,7 +113,7 @@ TEST_CASE("detached tasks resume in the order of their notifications")
 TEST_CASE("a notification before the wait is kept, and several are merged into one")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     int woken = 0;
     signal.notify();
     signal.notify();
@@ -135,7 +135,7 @@ TEST_CASE("a notification before the wait is kept, and several are merged into o
 TEST_CASE("a notification without a waiting task has no effect")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     int woken = 0;
     here.strand.turn([&] { wait_often(here.strand, signal, 1, woken); });
     here.strand.turn([&] { signal.notify(); });
@@ -149,7 +149,7 @@ TEST_CASE("an event that is destroyed between its notification and the end of th
     lines said;
     {
         workbench there;
-        auto signal = std::make_unique<wake>(there.strand);
+        auto signal = std::make_unique<async_event>(there.strand);
         there.strand.turn(
             [&]
             {
@@ -165,8 +165,8 @@ TEST_CASE("an event that is destroyed between its notification and the end of th
 TEST_CASE("end-of-step work runs once per step, after the coroutines, and is repeated until none is left")
 {
     workbench here;
-    wake signal{here.strand};
-    wake second{here.strand};
+    async_event signal{here.strand};
+    async_event second{here.strand};
     lines said;
     counted_end write{said, "write"};
     here.strand.turn(

@@ -16,10 +16,10 @@ namespace
 {
 
 namespace asio = boost::asio;
+using env::async_event;
 using env::flow;
 using env::scheduler;
 using env::task;
-using env::wake;
 
 /// Counts its instances.
 struct guest
@@ -33,14 +33,14 @@ struct guest
     int& count_;
 };
 
-task<int> plus_one_after(scheduler&, wake& signal, int value, int& guests)
+task<int> plus_one_after(scheduler&, async_event& signal, int value, int& guests)
 {
     const guest here{guests};
     co_await signal;
     co_return value + 1;
 }
 
-task<int> plus_two_after(scheduler& strand, wake& signal, int value, int& guests)
+task<int> plus_two_after(scheduler& strand, async_event& signal, int value, int& guests)
 {
     const guest here{guests};
     const int between = co_await plus_one_after(strand, signal, value, guests);
@@ -48,7 +48,7 @@ task<int> plus_two_after(scheduler& strand, wake& signal, int value, int& guests
     co_return last;
 }
 
-flow sum_up(scheduler& strand, wake& signal, int& result, int& guests)
+flow sum_up(scheduler& strand, async_event& signal, int& result, int& guests)
 {
     const guest here{guests};
     const int value = co_await plus_two_after(strand, signal, 40, guests);
@@ -67,20 +67,20 @@ flow take_only_movable(scheduler& strand, int& result)
     result = *value;
 }
 
-flow make_task_only(scheduler& strand, wake& signal, int& guests)
+flow make_task_only(scheduler& strand, async_event& signal, int& guests)
 {
     const task<int> never_awaited = plus_one_after(strand, signal, 1, guests);
     co_await signal;
 }
 
 // Without local variables: g++ 12.1 and 12.2 are known to miscompile these.
-flow bare_flow(scheduler&, wake& signal, int& ended)
+flow bare_flow(scheduler&, async_event& signal, int& ended)
 {
     co_await signal;
     ++ended;
 }
 
-task<int> bare_task(scheduler&, wake& signal)
+task<int> bare_task(scheduler&, async_event& signal)
 {
     co_await signal;
     co_return 5;
@@ -91,7 +91,7 @@ task<int> bare_ready_task(scheduler&)
     co_return 6;
 }
 
-flow bare_awaiter(scheduler& strand, wake& signal, int& sum)
+flow bare_awaiter(scheduler& strand, async_event& signal, int& sum)
 {
     sum += co_await bare_task(strand, signal);
     sum += co_await bare_ready_task(strand);
@@ -120,7 +120,7 @@ class owner
     }
 
     scheduler& strand_;
-    wake signal_;
+    async_event signal_;
 };
 
 } // namespace
@@ -128,7 +128,7 @@ class owner
 TEST_CASE("a task runs when it is awaited and passes its result on, through several levels")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     int result = 0;
     int guests = 0;
     here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
@@ -152,7 +152,7 @@ TEST_CASE("a task can return a move-only type")
 TEST_CASE("a task that is never awaited never starts, and is destroyed with its owner")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     int guests = 0;
     here.strand.turn([&] { make_task_only(here.strand, signal, guests); });
     CHECK(guests == 0);
@@ -173,11 +173,11 @@ TEST_CASE("detached tasks and tasks can be members of a class that has the sched
 TEST_CASE("destroying the detached tasks destroys the tasks that are suspended in them, with their variables")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     int result = 0;
     int guests = 0;
     here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
-    wake other{here.strand};
+    async_event other{here.strand};
     here.strand.turn([&] { sum_up(here.strand, other, result, guests); });
     CHECK(guests == 6);
     here.strand.destroy_flows();
@@ -193,7 +193,7 @@ TEST_CASE("a scheduler destroys its detached tasks")
     int guests = 0;
     {
         workbench here;
-        wake signal{here.strand};
+        async_event signal{here.strand};
         here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
         CHECK(guests == 3);
     }
@@ -203,7 +203,7 @@ TEST_CASE("a scheduler destroys its detached tasks")
 TEST_CASE("a detached task that has ended isn't destroyed twice")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     int result = 0;
     int guests = 0;
     here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
@@ -217,7 +217,7 @@ TEST_CASE("a detached task that has ended isn't destroyed twice")
 TEST_CASE("coroutines without local variables run to their end")
 {
     workbench here;
-    wake signal{here.strand};
+    async_event signal{here.strand};
     int ended = 0;
     for (int turn = 1; turn <= 100; ++turn)
     {
@@ -239,8 +239,8 @@ TEST_CASE("coroutines without local variables can be destroyed while they are su
     int sum = 0;
     for (int turn = 0; turn < 100; ++turn)
     {
-        wake signal{here.strand};
-        wake other{here.strand};
+        async_event signal{here.strand};
+        async_event other{here.strand};
         here.strand.turn(
             [&]
             {
