@@ -62,7 +62,7 @@ scheduler::~scheduler()
 {
     // If the context was destroyed first, functions are still queued.
     forget_turns();
-    destroy_flows();
+    destroy_detached_tasks();
     for (slot_list* const each : {&undelivered_, &returned_slots_, &completions_, &unused_slots_})
     {
         each->clear_and_dispose([](completion_slot* place) { delete place; });
@@ -320,12 +320,12 @@ void scheduler::forget_turns() noexcept
     never.clear_and_dispose([](waiting_turn* one) { delete one; });
 }
 
-void scheduler::destroy_flows() noexcept
+void scheduler::destroy_detached_tasks() noexcept
 {
-    while (!flows_.empty())
+    while (!detached_tasks_.empty())
     {
-        flow_frame& next = flows_.front();
-        flows_.pop_front();
+        detached_task_frame& next = detached_tasks_.front();
+        detached_tasks_.pop_front();
         next.destroy();
     }
 }

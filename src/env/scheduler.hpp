@@ -75,13 +75,13 @@ class end_of_turn : public unlinking_hook
 };
 
 /// A detached coroutine in the scheduler's list, so that it can be destroyed with the scheduler.
-class flow_frame : public unlinking_hook
+class detached_task_frame : public unlinking_hook
 {
   public:
     virtual void destroy() noexcept = 0;
 
   protected:
-    ~flow_frame() = default;
+    ~detached_task_frame() = default;
 };
 
 /// The origin of a step.
@@ -225,14 +225,14 @@ class scheduler
 
     void arm(deadline& item, clock::time_point at);
     void at_end_of_turn(end_of_turn& item);
-    void add(flow_frame& flow) { flows_.push_back(flow); }
+    void add(detached_task_frame& task) { detached_tasks_.push_back(task); }
 
     /// Called by the alarm, in a step.
     void on_alarm();
     /// Stops the alarm permanently.
     void close() noexcept;
     /// Destroys the suspended detached coroutines, and the objects that they own.
-    void destroy_flows() noexcept;
+    void destroy_detached_tasks() noexcept;
 
   private:
     friend class async_event;
@@ -373,7 +373,7 @@ class scheduler
     deadline_queue deadlines_;
     unlinking_list<async_event> ready_;
     unlinking_list<end_of_turn> ending_;
-    unlinking_list<flow_frame> flows_;
+    unlinking_list<detached_task_frame> detached_tasks_;
 };
 
 } // namespace redlock::env

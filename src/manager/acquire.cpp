@@ -364,7 +364,7 @@ class acquisition
 
 } // namespace
 
-env::flow acquire(lock_service& service, acquire_call call)
+env::detached_task acquire(lock_service& service, acquire_call call)
 {
     acquisition self{service, call};
     const error_code full = service.refusal();

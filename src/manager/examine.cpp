@@ -142,7 +142,7 @@ class round_trips
 
 } // namespace
 
-env::flow examine(lock_service& service, examine_call call)
+env::detached_task examine(lock_service& service, examine_call call)
 {
     active_operation self{service, call.id};
     std::vector<master_examination> found;

@@ -57,7 +57,7 @@ void finish(lock_service& service, extend_call& call, error_code result, const r
 
 } // namespace
 
-env::flow extend(lock_service& service, extend_call call)
+env::detached_task extend(lock_service& service, extend_call call)
 {
     active_operation self{service, call.id};
     lease_state& held = *call.held;

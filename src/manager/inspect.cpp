@@ -57,7 +57,7 @@ error_code result_of(const active_operation& self, const inspection& found)
 
 } // namespace
 
-env::flow inspect(lock_service& service, inspect_call call)
+env::detached_task inspect(lock_service& service, inspect_call call)
 {
     active_operation self{service, call.id};
     error_code why = service.refusal();

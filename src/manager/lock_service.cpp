@@ -90,7 +90,7 @@ lock_service::~lock_service()
             intrusive_ptr_release(held);
         });
     // First of all, because suspended coroutines refer to the members.
-    strand_.destroy_flows();
+    strand_.destroy_detached_tasks();
 }
 
 void lock_service::open()

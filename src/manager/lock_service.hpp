@@ -11,7 +11,7 @@
 #include "core/leader.hpp"
 #include "core/validity.hpp"
 #include "env/environment.hpp"
-#include "env/flow.hpp"
+#include "env/tasks.hpp"
 #include "manager/contention_cache.hpp"
 #include "manager/deliver.hpp"
 #include "manager/keeper.hpp"
@@ -132,7 +132,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     /// Starts an operation on the strand. May be called on any thread.
     template <class Call>
-    void enter(env::flow (*operation)(lock_service&, Call), Call&& call)
+    void enter(env::detached_task (*operation)(lock_service&, Call), Call&& call)
     {
         strand_.enter([this, operation, call = std::move(call)]() mutable
                       { operation(*this, std::move(call)); });

@@ -52,7 +52,7 @@ void connection::stop()
     wake_event_.notify();
 }
 
-env::flow connection::run()
+env::detached_task connection::run()
 {
     std::uint32_t failures = 0;
     while (!stopping_)

@@ -9,7 +9,7 @@
 #include "core/backoff.hpp"
 #include "core/clock_watch.hpp"
 #include "env/environment.hpp"
-#include "env/flow.hpp"
+#include "env/tasks.hpp"
 #include "net/ledger.hpp"
 #include "net/pipeline.hpp"
 #include "net/pushes.hpp"
@@ -157,7 +157,7 @@ class connection final : private env::end_of_turn, private env::deadline
         stopped     // Permanently.
     };
 
-    env::flow run();
+    env::detached_task run();
     env::task<failure> connect();
     env::task<failure> serve();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tasks and coroutine frames: they are destroyed with everything they hold, however they end.
-#include "env/flow.hpp"
 #include "env/scheduler.hpp"
+#include "env/tasks.hpp"
 #include "workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -17,7 +17,7 @@ namespace
 
 namespace asio = boost::asio;
 using env::async_event;
-using env::flow;
+using env::detached_task;
 using env::scheduler;
 using env::task;
 
@@ -48,7 +48,7 @@ task<int> plus_two_after(scheduler& strand, async_event& signal, int value, int&
     co_return last;
 }
 
-flow sum_up(scheduler& strand, async_event& signal, int& result, int& guests)
+detached_task sum_up(scheduler& strand, async_event& signal, int& result, int& guests)
 {
     const guest here{guests};
     const int value = co_await plus_two_after(strand, signal, 40, guests);
@@ -61,20 +61,20 @@ task<std::unique_ptr<int>> only_movable(scheduler&)
     co_return value;
 }
 
-flow take_only_movable(scheduler& strand, int& result)
+detached_task take_only_movable(scheduler& strand, int& result)
 {
     const std::unique_ptr<int> value = co_await only_movable(strand);
     result = *value;
 }
 
-flow make_task_only(scheduler& strand, async_event& signal, int& guests)
+detached_task make_task_only(scheduler& strand, async_event& signal, int& guests)
 {
     const task<int> never_awaited = plus_one_after(strand, signal, 1, guests);
     co_await signal;
 }
 
 // Without local variables: g++ 12.1 and 12.2 are known to miscompile these.
-flow bare_flow(scheduler&, async_event& signal, int& ended)
+detached_task bare_detached_task(scheduler&, async_event& signal, int& ended)
 {
     co_await signal;
     ++ended;
@@ -91,7 +91,7 @@ task<int> bare_ready_task(scheduler&)
     co_return 6;
 }
 
-flow bare_awaiter(scheduler& strand, async_event& signal, int& sum)
+detached_task bare_awaiter(scheduler& strand, async_event& signal, int& sum)
 {
     sum += co_await bare_task(strand, signal);
     sum += co_await bare_ready_task(strand);
@@ -104,7 +104,7 @@ class owner
     explicit owner(scheduler& strand) : strand_{strand}, signal_{strand} {}
 
     scheduler& strand() noexcept { return strand_; }
-    flow run(int& result)
+    detached_task run(int& result)
     {
         const int value = co_await answer();
         result = value;
@@ -180,10 +180,10 @@ TEST_CASE("destroying the detached tasks destroys the tasks that are suspended i
     async_event other{here.strand};
     here.strand.turn([&] { sum_up(here.strand, other, result, guests); });
     CHECK(guests == 6);
-    here.strand.destroy_flows();
+    here.strand.destroy_detached_tasks();
     CHECK(guests == 0);
     CHECK(result == 0);
-    here.strand.destroy_flows();
+    here.strand.destroy_detached_tasks();
     CHECK(guests == 0);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("a detached task that has ended isn't destroyed twice")
     here.strand.turn([&] { signal.notify(); });
     here.strand.turn([&] { signal.notify(); });
     CHECK(result == 42);
-    here.strand.destroy_flows();
+    here.strand.destroy_detached_tasks();
     CHECK(guests == 0);
 }
 
@@ -221,7 +221,7 @@ TEST_CASE("coroutines without local variables run to their end")
     int ended = 0;
     for (int turn = 1; turn <= 100; ++turn)
     {
-        here.strand.turn([&] { bare_flow(here.strand, signal, ended); });
+        here.strand.turn([&] { bare_detached_task(here.strand, signal, ended); });
         here.strand.turn([&] { signal.notify(); });
         REQUIRE(ended == turn);
     }
@@ -244,10 +244,10 @@ TEST_CASE("coroutines without local variables can be destroyed while they are su
         here.strand.turn(
             [&]
             {
-                bare_flow(here.strand, signal, ended);
+                bare_detached_task(here.strand, signal, ended);
                 bare_awaiter(here.strand, other, sum);
             });
-        here.strand.destroy_flows();
+        here.strand.destroy_detached_tasks();
     }
     CHECK(ended == 0);
     CHECK(sum == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The two coroutine types of this library: a flow is detached, a task is awaited by another coroutine.
+// The two coroutine types of this library: a detached task is detached, a task is awaited by another coroutine.
 //
 // Both run on a manager's strand only. The first argument (for a member function, the object) gives access to the
 // scheduler: it is a scheduler, or has a `strand()` that returns one. The frames come from the scheduler's pool.
@@ -42,9 +42,9 @@ struct pooled_promise
 };
 
 /// A detached coroutine. It starts immediately, and its frame is owned by the scheduler.
-struct flow
+struct detached_task
 {
-    class promise_type : public pooled_promise, public flow_frame
+    class promise_type : public pooled_promise, public detached_task_frame
     {
       public:
         template <class First, class... Rest>
@@ -53,7 +53,7 @@ struct flow
             scheduler_of(first).add(*this);
         }
 
-        flow get_return_object() noexcept { return {}; }
+        detached_task get_return_object() noexcept { return {}; }
         std::suspend_never initial_suspend() noexcept { return {}; }
         std::suspend_never final_suspend() noexcept { return {}; }
         void return_void() noexcept {}

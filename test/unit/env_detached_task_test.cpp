@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Detached tasks and async events: when a coroutine runs, and what is done at the end of a step.
-#include "env/flow.hpp"
 #include "env/scheduler.hpp"
+#include "env/tasks.hpp"
 #include "workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -20,12 +20,12 @@ namespace
 
 namespace asio = boost::asio;
 using env::async_event;
-using env::flow;
+using env::detached_task;
 using env::scheduler;
 
 using lines = std::vector<std::string>;
 
-flow wait_and_tell(scheduler&, async_event& signal, std::string name, lines& said)
+detached_task wait_and_tell(scheduler&, async_event& signal, std::string name, lines& said)
 {
     const std::string own = name;
     said.push_back(own + " begins");
@@ -33,7 +33,7 @@ flow wait_and_tell(scheduler&, async_event& signal, std::string name, lines& sai
     said.push_back(own + " ends");
 }
 
-flow wait_often(scheduler&, async_event& signal, int times, int& woken)
+detached_task wait_often(scheduler&, async_event& signal, int times, int& woken)
 {
     for (int left = times; left > 0; --left)
     {
@@ -155,7 +155,7 @@ TEST_CASE("an event that is destroyed between its notification and the end of th
             {
                 wait_and_tell(there.strand, *signal, "flow", said);
                 signal->notify();
-                there.strand.destroy_flows();
+                there.strand.destroy_detached_tasks();
                 signal.reset();
             });
     }
