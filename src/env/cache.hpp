@@ -12,7 +12,7 @@ namespace redlock::env
 inline constexpr std::size_t cache_line = 64; // Bytes, on x86-64 and most ARM processors.
 
 /// Prefetches `bytes` bytes into the processor's cache. The memory need not be valid; a null pointer fetches nothing.
-inline void fetch_soon(const void* first, std::size_t bytes) noexcept
+inline void prefetch(const void* first, std::size_t bytes) noexcept
 {
     const auto begin = reinterpret_cast<std::uintptr_t>(first);
     const std::uintptr_t end = begin + (first != nullptr ? bytes : 0);

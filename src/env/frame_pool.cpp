@@ -63,7 +63,7 @@ void* frame_pool::take(std::size_t bytes)
     {
         free_block* block = free_[size_class];
         free_[size_class] = block->next;
-        fetch_soon(block->next, sizeof(free_block));
+        prefetch(block->next, sizeof(free_block));
         memory = block;
         mark_used(memory, (size_class + 1) * step);
     }

@@ -301,7 +301,7 @@ void scheduler::deliver()
             more_to_deliver_.store(!undelivered_.empty(), std::memory_order_relaxed);
             if (!undelivered_.empty())
             {
-                fetch_soon(&undelivered_.front(), sizeof(completion_slot));
+                prefetch(&undelivered_.front(), sizeof(completion_slot));
             }
             post_delivery();
         }

@@ -215,7 +215,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     else
     {
         // One of the next votes wakes the coroutine: prefetch its state.
-        env::fetch_soon(listener_, 2 * env::cache_line);
+        env::prefetch(listener_, 2 * env::cache_line);
     }
 }
 

@@ -28,7 +28,7 @@ awaited_round lock_service::begin_round(
         unused_rounds_.pop_back();
         if (!unused_rounds_.empty())
         {
-            env::fetch_soon(unused_rounds_.back().get(), sizeof(round));
+            env::prefetch(unused_rounds_.back().get(), sizeof(round));
         }
     }
     fresh->begin(what, lease, ttl, listener);

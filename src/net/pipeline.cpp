@@ -277,8 +277,8 @@ void pipeline::fetch_ahead() const noexcept
     if (slots_.size() > soon)
     {
         const slot& next = slots_[soon];
-        env::fetch_soon(next.of.get(), env::cache_line);
-        env::fetch_soon(next.votes.get(), 2 * env::cache_line);
+        env::prefetch(next.of.get(), env::cache_line);
+        env::prefetch(next.votes.get(), 2 * env::cache_line);
     }
 }
 
