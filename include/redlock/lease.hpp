@@ -73,7 +73,7 @@ struct extend_initiation : lease_initiation
             refuse_empty(std::forward<Handler>(handler));
             return;
         }
-        auto done = erase<void(error_code)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(error_code)>(std::forward<Handler>(handler), get_executor());
         start_extend(std::move(held), ttl, out, std::move(done));
     }
 };
@@ -89,7 +89,7 @@ struct release_initiation : lease_initiation
             refuse_empty(std::forward<Handler>(handler));
             return;
         }
-        auto done = erase<void(error_code)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(error_code)>(std::forward<Handler>(handler), get_executor());
         start_release(std::move(held), out, std::move(done));
     }
 };
@@ -104,7 +104,7 @@ struct wait_lost_initiation : lease_initiation
             refuse_empty(std::forward<Handler>(handler), error_code{});
             return;
         }
-        auto done = erase<void(error_code, error_code)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(error_code, error_code)>(std::forward<Handler>(handler), get_executor());
         start_wait_lost(std::move(held), std::move(done));
     }
 };

@@ -91,21 +91,21 @@ struct acquire_initiation : manager_initiation
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, acquire_options options, report* out)
     {
-        auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
         start_acquire(handle, std::move(resource), options, out, std::move(done));
     }
 
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, try_options options, report* out)
     {
-        auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
         start_try_acquire(handle, std::move(resource), options, out, std::move(done));
     }
 
     template <class Handler>
     void operator()(Handler&& handler, std::string resource, keep_options options, report* out)
     {
-        auto done = erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(Failure, lease)>(std::forward<Handler>(handler), get_executor());
         start_acquire_kept(handle, std::move(resource), options, out, std::move(done));
     }
 };
@@ -115,7 +115,7 @@ struct inspect_initiation : manager_initiation
     template <class Handler>
     void operator()(Handler&& handler, std::string resource)
     {
-        auto done = erase<void(error_code, inspection)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(error_code, inspection)>(std::forward<Handler>(handler), get_executor());
         start_inspect(handle, std::move(resource), std::move(done));
     }
 };
@@ -126,7 +126,7 @@ struct examine_initiation : manager_initiation
     void operator()(Handler&& handler)
     {
         using result = void(error_code, std::vector<master_examination>);
-        start_examine(handle, erase<result>(std::forward<Handler>(handler), get_executor()));
+        start_examine(handle, type_erase<result>(std::forward<Handler>(handler), get_executor()));
     }
 };
 
@@ -135,7 +135,7 @@ struct shutdown_initiation : manager_initiation
     template <class Handler>
     void operator()(Handler&& handler)
     {
-        auto done = erase<void(error_code)>(std::forward<Handler>(handler), get_executor());
+        auto done = type_erase<void(error_code)>(std::forward<Handler>(handler), get_executor());
         start_shutdown(handle, std::move(done));
     }
 };

@@ -273,7 +273,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void notify_round(const round& of, error_code result, std::uint32_t number, clock::duration validity);
 
     /// Completes an operation: the handler is called on its executor after this step, never inside the user's call. Not
-    /// inlined, for the same reason as `detail::erase`.
+    /// inlined, for the same reason as `detail::type_erase`.
     template <class Signature, class... Arguments>
     [[gnu::noinline]] void complete(detail::completion<Signature>& done, Arguments... arguments)
     {

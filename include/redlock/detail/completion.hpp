@@ -32,7 +32,7 @@ struct completion
 /// Never inlined: clang 16 keeps the address of a thread's variable across a co_await, and what is inlined into a
 /// coroutine that went on another thread would allocate from the first one's cache.
 template <class Signature, class Handler>
-[[gnu::noinline]] completion<Signature> erase(Handler&& handler, const asio::any_io_executor& fallback)
+[[gnu::noinline]] completion<Signature> type_erase(Handler&& handler, const asio::any_io_executor& fallback)
 {
     auto executor = asio::prefer(
         asio::get_associated_executor(handler, fallback), asio::execution::outstanding_work.tracked);

@@ -204,7 +204,8 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         op.resource_ = resource;
         auto acquired = [self = std::move(self)](std::exception_ptr thrown, lease held) mutable
         { on_acquired(std::move(self), std::move(thrown), std::move(held)); };
-        auto done = erase<void(std::exception_ptr, lease)>(op.listening(std::move(acquired)), op.executor_);
+        auto done =
+            type_erase<void(std::exception_ptr, lease)>(op.listening(std::move(acquired)), op.executor_);
         start_acquire_kept(handle, std::move(resource), options, out, std::move(done));
     }
 
@@ -452,7 +453,7 @@ struct with_lock_initiation
 
     executor_type get_executor() const noexcept { return executor_of(handle); }
 
-    /// Not inlined, for the same reason as `erase`.
+    /// Not inlined, for the same reason as `type_erase`.
     template <class Handler, class Body>
     [[gnu::noinline]] void
     operator()(Handler&& handler, std::string resource, keep_options options, report* out, Body body)
