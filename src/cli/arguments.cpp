@@ -287,7 +287,7 @@ std::chrono::milliseconds read_grace(const raw_arguments& raw, std::chrono::mill
 {
     const bool given = raw.grace.has_value();
     const auto grace = given ? option_value("--grace", *raw.grace, read_duration) : default_grace(ttl);
-    const auto most = longest_grace(ttl);
+    const auto most = max_grace(ttl);
     if (!most)
     {
         refuse(

@@ -32,12 +32,12 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds reach_time{250};
 constexpr milliseconds silent_time{500};
-constexpr milliseconds least_wait{100};
+constexpr milliseconds min_wait{100};
 
 /// Returns `--wait`, but at least the time that connecting takes, since no round starts earlier.
 milliseconds whole_wait(const run_arguments& asked)
 {
-    return std::max(asked.wait.value(), least_wait);
+    return std::max(asked.wait.value(), min_wait);
 }
 
 time_limit left_to_wait(const run_arguments& asked, clock::time_point start)

@@ -26,8 +26,8 @@ namespace
 {
 
 constexpr int first_inherited = 3;
-constexpr int most_descriptors_by_hand = 65536;
-constexpr int most_looks = 100;
+constexpr int max_descriptors_by_hand = 65536;
+constexpr int max_looks = 100;
 constexpr int after_failed_exec = 127; // Nobody sees it: what exec said goes up the pipe.
 
 /// What the child needs between fork and exec, made before: another thread may hold the heap's lock at the fork.
@@ -47,7 +47,7 @@ void close_the_rest_at_exec() noexcept
         return;
     }
     // Linux before 5.11.
-    for (int descriptor = first_inherited; descriptor < most_descriptors_by_hand; ++descriptor)
+    for (int descriptor = first_inherited; descriptor < max_descriptors_by_hand; ++descriptor)
     {
         ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }
@@ -197,7 +197,7 @@ void child::signal_all(int number)
     // Those outside of the group, until a look finds no more of them: one may fork before its signal comes. What a
     // look misses becomes a child of ours when its parent ends, and is found by the next.
     std::vector<pid_t> signalled;
-    for (int looks = 0; looks < most_looks; ++looks)
+    for (int looks = 0; looks < max_looks; ++looks)
     {
         const std::size_t before = signalled.size();
         for (const pid_t each : everything())

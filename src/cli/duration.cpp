@@ -30,7 +30,7 @@ constexpr std::array units{
     unit{"ms", 1}, unit{"s", 1000}, unit{"m", 60'000}, unit{"h", 3'600'000}, unit{"d", 86'400'000}};
 
 /// About a hundred years, so that no sum of times overflows.
-constexpr std::int64_t longest_in_ms = 36'500 * units.back().in_ms;
+constexpr std::int64_t max_in_ms = 36'500 * units.back().in_ms;
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why)
 {
@@ -61,7 +61,7 @@ milliseconds read_duration(std::string_view text)
     {
         if (name == each.name)
         {
-            if (count > longest_in_ms / each.in_ms)
+            if (count > max_in_ms / each.in_ms)
             {
                 refuse(text, "the longest is 36500d");
             }

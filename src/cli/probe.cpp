@@ -22,7 +22,7 @@ namespace
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
-constexpr int most_tries = 3;
+constexpr int max_tries = 3;
 constexpr milliseconds first_ttl{4000};
 // Longer than the first ttl: an extension that doesn't lengthen the ttl calls no PEXPIRE.
 constexpr milliseconds extended_ttl{5000};
@@ -142,7 +142,7 @@ asio::awaitable<probe> probe_master(config options)
     {
         const probe once = co_await try_once(locks);
         add(all, once);
-        once_more = all.succeeded() && all.slowest() >= probe_is_slow && all.tries < most_tries;
+        once_more = all.succeeded() && all.slowest() >= probe_is_slow && all.tries < max_tries;
     }
     co_return all;
 }

@@ -26,7 +26,7 @@ milliseconds default_grace(milliseconds ttl) noexcept
     return std::min(ttl / 4, milliseconds{5000});
 }
 
-std::optional<milliseconds> longest_grace(milliseconds ttl) noexcept
+std::optional<milliseconds> max_grace(milliseconds ttl) noexcept
 {
     const milliseconds late = extend_every(ttl) + (extend_every(ttl) + milliseconds{9}) / 10;
     const std::chrono::duration<double, std::milli> drift = ttl * config{}.drift_factor + milliseconds{2};
@@ -40,7 +40,7 @@ milliseconds shortest_ttl() noexcept
 {
     milliseconds ttl{1};
     // Terminates, since about half of each added millisecond is left for the grace.
-    while (!longest_grace(ttl))
+    while (!max_grace(ttl))
     {
         ++ttl;
     }

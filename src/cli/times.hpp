@@ -32,7 +32,7 @@ std::chrono::milliseconds default_grace(std::chrono::milliseconds ttl) noexcept;
 
 /// Returns the longest grace that fits into a ttl: 1.1 × extend_every + 2 × node_timeout + stop_margin + drift < ttl,
 /// as the library requires (redlock/options.hpp). Empty if none fits.
-std::optional<std::chrono::milliseconds> longest_grace(std::chrono::milliseconds ttl) noexcept;
+std::optional<std::chrono::milliseconds> max_grace(std::chrono::milliseconds ttl) noexcept;
 
 /// Returns the shortest ttl that can be extended in time, with a grace of 0 ms.
 std::chrono::milliseconds shortest_ttl() noexcept;

@@ -14,7 +14,7 @@ namespace
 {
 
 constexpr std::chrono::minutes anchor_age{1};
-constexpr std::chrono::microseconds longest_jump{std::chrono::hours{24 * 365 * 100}};
+constexpr std::chrono::microseconds max_jump{std::chrono::hours{24 * 365 * 100}};
 
 /// Returns by how much a master's clock advanced. Limited to a hundred years in either direction, because a clock may
 /// have been set to any value.
@@ -26,7 +26,7 @@ clock::duration between(std::chrono::microseconds then, std::chrono::microsecond
     const bool ahead = now >= then;
     const std::uint64_t distance = ahead ? as_bits(now) - as_bits(then) : as_bits(then) - as_bits(now);
     const clock::duration length = std::chrono::microseconds{
-        static_cast<std::chrono::microseconds::rep>(std::min(distance, as_bits(longest_jump)))};
+        static_cast<std::chrono::microseconds::rep>(std::min(distance, as_bits(max_jump)))};
     return ahead ? length : -length;
 }
 

@@ -15,7 +15,7 @@ namespace
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds longest_beat{25};
+constexpr milliseconds max_beat{25};
 constexpr int beats = 200; // The minimum number of beats per extend_every.
 
 } // namespace
@@ -62,7 +62,7 @@ extension_at(const lease_schedule& given, clock::time_point now, std::uint64_t r
     const clock::duration least = every - every / 10;
     const auto width = static_cast<std::uint64_t>((every / 5).count()) + 1;
     const clock::time_point drawn = now + least + clock::duration{static_cast<clock::rep>(random % width)};
-    const clock::duration beat = std::min<clock::duration>(longest_beat, every / beats);
+    const clock::duration beat = std::min<clock::duration>(max_beat, every / beats);
     return std::max(now, drawn - drawn.time_since_epoch() % beat);
 }
 

@@ -35,7 +35,7 @@ class completion_slot : public boost::intrusive::slist_base_hook<>
     void hold(Function&& function)
     {
         using kept = std::decay_t<Function>;
-        static_assert(sizeof(kept) <= most && alignof(kept) <= alignof(std::max_align_t));
+        static_assert(sizeof(kept) <= capacity && alignof(kept) <= alignof(std::max_align_t));
         assert(kind_ == nullptr);
         ::new (static_cast<void*>(storage_)) kept(std::forward<Function>(function));
         kind_ = &kind_of<kept>;
@@ -56,7 +56,7 @@ class completion_slot : public boost::intrusive::slist_base_hook<>
     }
 
   private:
-    static constexpr std::size_t most = 192;
+    static constexpr std::size_t capacity = 192;
 
     struct kind
     {
@@ -75,7 +75,7 @@ class completion_slot : public boost::intrusive::slist_base_hook<>
         [](std::byte* storage) noexcept { std::destroy_at(&in<Kept>(storage)); }};
 
     const kind* kind_ = nullptr;
-    alignas(std::max_align_t) std::byte storage_[most];
+    alignas(std::max_align_t) std::byte storage_[capacity];
 };
 
 } // namespace redlock::env

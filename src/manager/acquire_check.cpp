@@ -14,7 +14,7 @@ refused_argument check(const lock_service& service, const acquire_call& call)
         return {
             errc::invalid_resource, "a resource name of " + std::to_string(call.resource.size()) +
                                         " bytes can't be used: it must have from 1 to " +
-                                        std::to_string(longest_resource) + " bytes"};
+                                        std::to_string(max_resource_size) + " bytes"};
     }
     const acquire_options& options = call.options;
     const core::timing given = service.timing(options.ttl, options.min_validity);

@@ -24,9 +24,9 @@ using std::chrono::milliseconds;
 constexpr milliseconds shortest{1};
 constexpr milliseconds longest{std::chrono::hours{1}};
 constexpr double largest_drift_factor = 0.5;
-constexpr std::size_t longest_prefix = 1024;
-constexpr std::size_t longest_client_name = 64;
-constexpr std::size_t least_waiting_bytes = 65'536; // About a dozen commands of maximum length.
+constexpr std::size_t max_prefix_size = 1024;
+constexpr std::size_t max_client_name_size = 64;
+constexpr std::size_t min_write_queue_bytes = 65'536; // About a dozen commands of maximum length.
 
 /// Throws for an option: `value` is its name with its value, `allowed` the allowed range.
 [[noreturn]] void refuse(const std::string& value, const std::string& allowed)
@@ -133,20 +133,20 @@ void check_times(const config& options)
 
 void check_texts(const config& options)
 {
-    if (options.key_prefix.size() > longest_prefix)
+    if (options.key_prefix.size() > max_prefix_size)
     {
         refuse(
             fmt::format("a key_prefix of {} bytes", options.key_prefix.size()),
-            fmt::format("it may have 0 to {} bytes", longest_prefix));
+            fmt::format("it may have 0 to {} bytes", max_prefix_size));
     }
     const std::string& name = options.client_name;
     const bool printable =
         std::all_of(name.begin(), name.end(), [](char one) { return one > ' ' && one < '\x7f'; });
-    if (!printable || name.size() > longest_client_name)
+    if (!printable || name.size() > max_client_name_size)
     {
         refuse(
             fmt::format("a client_name of '{}' ({} bytes)", short_text{name}.view(), name.size()),
-            fmt::format("it may have 0 to {} bytes, printable and without spaces", longest_client_name));
+            fmt::format("it may have 0 to {} bytes, printable and without spaces", max_client_name_size));
     }
 }
 
@@ -182,11 +182,11 @@ void check_limits(const config& options)
     check_count("max_outstanding_keys", options.max_outstanding_keys);
     check_count("max_operations", options.max_operations);
     check_count("max_waiting_acquires", options.max_waiting_acquires);
-    if (options.max_write_queue_bytes < least_waiting_bytes)
+    if (options.max_write_queue_bytes < min_write_queue_bytes)
     {
         refuse(
             fmt::format("a max_write_queue_bytes of {}", options.max_write_queue_bytes),
-            fmt::format("it must be {} or more", least_waiting_bytes));
+            fmt::format("it must be {} or more", min_write_queue_bytes));
     }
 }
 

@@ -16,7 +16,7 @@ namespace redlock::manager
 namespace
 {
 
-constexpr std::size_t most_unused_rounds = 4096;
+constexpr std::size_t max_unused_rounds = 4096;
 
 } // namespace
 
@@ -216,7 +216,7 @@ void lock_service::release_in_background(lease_state& lease)
 void lock_service::recycle(round& unused) noexcept
 {
     std::unique_ptr<round> owned{&unused};
-    if (unused_rounds_.size() < most_unused_rounds)
+    if (unused_rounds_.size() < max_unused_rounds)
     {
         unused_rounds_.push_back(std::move(owned));
     }

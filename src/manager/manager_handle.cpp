@@ -175,7 +175,7 @@ void manager_handle::recycle(lease_state& unused) noexcept
 {
     {
         const std::lock_guard lock{mutex_};
-        if (pooled_ < most_pooled)
+        if (pooled_ < max_pooled)
         {
             pool_.push_front(unused);
             ++pooled_;

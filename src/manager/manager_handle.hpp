@@ -71,7 +71,7 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
 
     void collect(lock_service& service);
 
-    static constexpr std::size_t most_pooled = 4096;
+    static constexpr std::size_t max_pooled = 4096;
 
     mutable std::mutex mutex_;
     asio::any_io_executor executor_;

@@ -12,7 +12,7 @@ namespace redlock::manager
 namespace
 {
 
-constexpr int most_in_a_row = 64;
+constexpr int max_in_a_row = 64;
 
 } // namespace
 
@@ -42,7 +42,7 @@ void notifier::deliver() noexcept
 {
     // In batches, because the thread has other work as well.
     event current{events_dropped{0}};
-    for (int left = most_in_a_row; left > 0; --left)
+    for (int left = max_in_a_row; left > 0; --left)
     {
         if (!next(current))
         {

@@ -30,11 +30,11 @@ struct keep_order
     core::lease_schedule schedule;
 };
 
-inline constexpr std::size_t longest_resource = 1024;
+inline constexpr std::size_t max_resource_size = 1024;
 
 inline bool has_lockable_length(std::string_view resource) noexcept
 {
-    return !resource.empty() && resource.size() <= longest_resource;
+    return !resource.empty() && resource.size() <= max_resource_size;
 }
 
 struct acquire_call

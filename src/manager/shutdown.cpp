@@ -13,10 +13,10 @@ namespace
 {
 
 // The number of leases that are released concurrently: each needs memory for its votes.
-constexpr std::size_t most_releases = 512;
+constexpr std::size_t max_releases = 512;
 
 // The maximum wait for the masters, in multiples of response_timeout.
-constexpr int most_patience = 10;
+constexpr int max_patience = 10;
 
 /// Completes a cancelled shutdown at once. The shutdown itself continues.
 void tell_if_stopped(lock_service& service, const active_operation& self, shutdown_call& call)
@@ -60,12 +60,12 @@ env::detached_task shut_down(lock_service& service, shutdown_call call)
     while (lease_state* held = service.first_lease())
     {
         service.release_in_background(*held);
-        while (service.active_count() > most_releases)
+        while (service.active_count() > max_releases)
         {
             co_await self.wake_event;
         }
     }
-    const auto patience = service.options().response_timeout * most_patience;
+    const auto patience = service.options().response_timeout * max_patience;
     const clock::time_point at_latest = core::later(service.strand().now(), patience);
     {
         const alarm_clock enough{service.strand(), self.wake_event, at_latest};

@@ -26,20 +26,20 @@ namespace redlock::net
 ///
 /// Guarantees:
 /// - Time doesn't clear a key: its ttl starts when the SET runs, which may be long after it was sent.
-/// - At most `most` keys are outstanding. The caller checks `has_room` ahead of each SET.
+/// - At most `max_keys` keys are outstanding. The caller checks `has_room` ahead of each SET.
 /// - Claims that are due are kept alive. In state `release_sent`, the command in flight keeps the claim alive; in state
 ///   `sent`, the operation or lease that will release it.
 class ledger
 {
   public:
-    ledger(std::size_t master, std::size_t most) noexcept : master_{master}, most_{most} {}
+    ledger(std::size_t master, std::size_t max_keys) noexcept : master_{master}, max_keys_{max_keys} {}
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 
     /// Returns whether a SET may be sent for a claim: its key is outstanding already, or there is room for another one.
     bool has_room(const claim& of) const noexcept
     {
-        return of.at(master_).state != outstanding_state::none || count_ < most_;
+        return of.at(master_).state != outstanding_state::none || count_ < max_keys_;
     }
     /// Returns the number of outstanding keys.
     std::size_t count() const noexcept { return count_; }
@@ -64,7 +64,7 @@ class ledger
 
   private:
     std::size_t master_;
-    std::size_t most_;
+    std::size_t max_keys_;
     std::size_t count_ = 0;
     std::deque<claim_ptr> due_; // May include claims that are no longer due.
 };

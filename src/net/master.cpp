@@ -22,8 +22,8 @@ using net::in_quotes;
 using net::letters;
 using net::refuse_master;
 
-constexpr std::size_t longest_host = 253; // The limit of DNS names.
-constexpr std::size_t longest_path = 107; // The limit of sockaddr_un, without the final NUL.
+constexpr std::size_t max_host_size = 253; // The limit of DNS names.
+constexpr std::size_t max_path_size = 107; // The limit of sockaddr_un, without the final NUL.
 constexpr std::size_t npos = std::string_view::npos;
 
 void check_host(const std::string& host)
@@ -32,11 +32,11 @@ void check_host(const std::string& host)
     {
         refuse_master("a master's host is empty: give a name or an address");
     }
-    if (host.size() > longest_host)
+    if (host.size() > max_host_size)
     {
         refuse_master(
             "a master's host of " + std::to_string(host.size()) + " bytes can't be used: it must have 1 to " +
-            std::to_string(longest_host));
+            std::to_string(max_host_size));
     }
     if (!consists_of(host, letters, "-._") && !boost::urls::parse_ipv6_address(host))
     {
@@ -55,11 +55,11 @@ void check_path(const std::string& path)
             "a master's path " + in_quotes(path) +
             "can't be used: it must be the absolute path of a socket, such as /run/redis.sock");
     }
-    if (path.size() > longest_path)
+    if (path.size() > max_path_size)
     {
         refuse_master(
             "a master's path of " + std::to_string(path.size()) +
-            " bytes can't be used: a unix socket's path has 2 to " + std::to_string(longest_path));
+            " bytes can't be used: a unix socket's path has 2 to " + std::to_string(max_path_size));
     }
     if (path.find('\0') != npos)
     {

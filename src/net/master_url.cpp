@@ -21,7 +21,7 @@ namespace
 
 namespace urls = boost::urls;
 
-constexpr std::size_t longest_url = 64 * 1024;
+constexpr std::size_t max_url_size = 64 * 1024;
 constexpr std::size_t npos = std::string_view::npos;
 constexpr std::string_view after_host = "/?#";
 constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
@@ -91,9 +91,9 @@ scheme scheme_of(std::string_view url)
     {
         refuse(url, "it is empty; give redis://host[:port][/db] or unix:///path[?db=n]");
     }
-    if (url.size() > longest_url)
+    if (url.size() > max_url_size)
     {
-        refuse(url, "it is longer than " + std::to_string(longest_url) + " bytes");
+        refuse(url, "it is longer than " + std::to_string(max_url_size) + " bytes");
     }
     const std::size_t end = url.find("://");
     if (end == npos)

@@ -56,7 +56,7 @@ void pipeline::push_turn(claim& of, std::string_view command, vote_sink& votes, 
 
 bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
-    if (slots_.size() >= most_optional_ || !has_room(command.size()))
+    if (slots_.size() >= max_optional_ || !has_room(command.size()))
     {
         return false;
     }
@@ -67,7 +67,7 @@ bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes
 
 bool pipeline::push_query(std::string_view command, vote_sink& asker, clock::time_point now)
 {
-    if (slots_.size() >= most_optional_ || !has_room(command.size()))
+    if (slots_.size() >= max_optional_ || !has_room(command.size()))
     {
         return false;
     }
@@ -87,7 +87,7 @@ bool pipeline::push_release(claim& of, std::string_view command, vote_sink* vote
     {
         outstanding_.mark_release_sent(of);
     }
-    else if (slots_.size() >= most_optional_)
+    else if (slots_.size() >= max_optional_)
     {
         return false;
     }

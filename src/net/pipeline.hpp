@@ -42,16 +42,16 @@ namespace redlock::net
 class pipeline
 {
   public:
-    /// Commands that don't concern an outstanding key are refused while `most_optional` commands are in flight; the
-    /// others are bounded by the ledger. All commands are refused if the output would exceed `most_bytes`. `repeats` is
+    /// Commands that don't concern an outstanding key are refused while `max_optional` commands are in flight; the
+    /// others are bounded by the ledger. All commands are refused if the output would exceed `max_bytes`. `repeats` is
     /// the back-off of refused releases.
     pipeline(
-        std::size_t master, ledger& outstanding, std::size_t most_optional, std::size_t most_bytes,
+        std::size_t master, ledger& outstanding, std::size_t max_optional, std::size_t max_bytes,
         const core::backoff_policy& repeats)
         : master_{master},
           outstanding_{outstanding},
-          most_optional_{most_optional},
-          most_bytes_{most_bytes},
+          max_optional_{max_optional},
+          max_bytes_{max_bytes},
           pace_{repeats}
     {
     }
@@ -59,7 +59,7 @@ class pipeline
     /// Returns whether the output has room for another `bytes` bytes.
     bool has_room(std::size_t bytes) const noexcept
     {
-        return waiting_.size() + writing_.size() + bytes <= most_bytes_;
+        return waiting_.size() + writing_.size() + bytes <= max_bytes_;
     }
     /// Queues a serialised SET. Precondition: there is room for it here and in the ledger.
     void push_set(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
@@ -158,8 +158,8 @@ class pipeline
 
     std::size_t master_;
     ledger& outstanding_;
-    std::size_t most_optional_;
-    std::size_t most_bytes_;
+    std::size_t max_optional_;
+    std::size_t max_bytes_;
     boost::circular_buffer<slot> slots_;
     std::size_t unwritten_ = 0; // The number of last slots whose text is in waiting_.
     clock::time_point busy_since_{};

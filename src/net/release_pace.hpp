@@ -54,7 +54,7 @@ class release_pace
             return false;
         }
         // The back-off has reached its bound by this number; an unlimited counter could wrap around.
-        refusals_ = std::min<std::uint32_t>(refusals_ + 1, most_refusals);
+        refusals_ = std::min<std::uint32_t>(refusals_ + 1, max_refusals);
         not_before_ = now + core::backoff_delay(policy_, refusals_, clock::duration::zero(), random);
         return true;
     }
@@ -62,7 +62,7 @@ class release_pace
     bool refused() const noexcept { return refused_; }
 
   private:
-    static constexpr std::uint32_t most_refusals = 64;
+    static constexpr std::uint32_t max_refusals = 64;
 
     core::backoff_policy policy_;
     std::size_t in_flight_ = 0;

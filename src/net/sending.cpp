@@ -8,14 +8,14 @@ namespace redlock::net
 namespace
 {
 
-constexpr std::size_t longest_command = 4096;
+constexpr std::size_t max_command_size = 4096;
 
 } // namespace
 
 /// Returns the reason why the pipeline refused a command: its output is full, or else `otherwise`.
 error_code connection::full(const error_code& otherwise) const noexcept
 {
-    return commands_.has_room(longest_command) ? otherwise : error_code{master_errc::write_queue_full};
+    return commands_.has_room(max_command_size) ? otherwise : error_code{master_errc::write_queue_full};
 }
 
 /// Returns whether a command that may create a key can be sent. If not, delivers the vote.

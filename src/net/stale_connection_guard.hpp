@@ -21,7 +21,7 @@ class stale_connection_guard
   public:
     /// The maximum number of stale connections. There should be one at most, since no SET is sent before the earlier
     /// connections are confirmed dead; the limit is a safeguard.
-    static constexpr std::size_t most = 64;
+    static constexpr std::size_t max_remembered = 64;
 
     /// Records the client id and the run id of a new connection; 0 and "" if the server doesn't reveal them.
     void identify(std::int64_t client_id, std::string run_id)
@@ -37,7 +37,7 @@ class stale_connection_guard
     /// Records that the connection broke with a SET unanswered, so that it has become stale.
     void mark_stale()
     {
-        if (client_id_ != 0 && !run_id_.empty() && to_kill_.size() < most)
+        if (client_id_ != 0 && !run_id_.empty() && to_kill_.size() < max_remembered)
         {
             to_kill_.push_back(client_id_);
         }

@@ -16,8 +16,8 @@ namespace redlock::resp
 namespace
 {
 
-constexpr std::size_t longest_integer = 20; // "-9223372036854775808"
-constexpr std::size_t longest_length = 10;  // More digits than any limit has.
+constexpr std::size_t max_integer = 20; // "-9223372036854775808"
+constexpr std::size_t max_length = 10;  // More digits than any limit has.
 
 } // namespace
 
@@ -39,7 +39,7 @@ std::span<char> parser::prepare()
     {
         begin_ = cursor_ = scanned_ = end_ = 0; // Nothing to keep: reuse the front, which is in the cache.
     }
-    else if (capacity_ - end_ < least_room && begin_ > 0)
+    else if (capacity_ - end_ < min_room && begin_ > 0)
     {
         move_to_front();
     }
@@ -202,7 +202,7 @@ parser::progress parser::read_element()
     case '-':
         return read_line(kind::simple_error, limits_.line_bytes, parse_error::line_too_long);
     case ':':
-        return read_line(kind::integer, longest_integer, parse_error::bad_integer);
+        return read_line(kind::integer, max_integer, parse_error::bad_integer);
     case '$':
         return read_bulk(kind::bulk_string);
     case '_':
@@ -386,7 +386,7 @@ parser::progress parser::find_line(std::size_t longest, parse_error when_longer,
 // Finds a line that is a length. For "-1", whose meaning depends on the type, `length` is unchanged.
 parser::progress parser::find_length(line& found, std::uint64_t& length) noexcept
 {
-    if (const progress state = find_line(longest_length, parse_error::bad_length, found);
+    if (const progress state = find_line(max_length, parse_error::bad_length, found);
         state != progress::value)
     {
         return state;

@@ -38,13 +38,13 @@ class parser
     /// The size of the buffer in excess of the longest reply.
     static constexpr std::size_t read_room = 16 * 1024;
     /// The minimum number of bytes that prepare() provides.
-    static constexpr std::size_t least_room = 4 * 1024;
+    static constexpr std::size_t min_room = 4 * 1024;
 
     explicit parser(limits bounds = {});
     parser(const parser&) = delete;
     parser& operator=(const parser&) = delete;
 
-    /// Returns the buffer for the next read: at least least_room bytes if next() has returned nullptr, otherwise
+    /// Returns the buffer for the next read: at least min_room bytes if next() has returned nullptr, otherwise
     /// possibly fewer or none. After an error, the bytes read are discarded.
     std::span<char> prepare();
     /// Makes the first `bytes` bytes of the buffer available to the parser.

@@ -11,7 +11,7 @@ namespace
 {
 
 // A type byte, a length and a line end.
-constexpr std::size_t longest_header = 1 + 20 + 2;
+constexpr std::size_t max_header_size = 1 + 20 + 2;
 
 char* write_line_end(char* at) noexcept
 {
@@ -36,10 +36,10 @@ void append_command(std::string& out, std::span<const std::string_view> argument
     }
     // Allocate first, so that a command is written completely, or not at all if memory is exhausted.
     const std::size_t before = out.size();
-    std::size_t most = before + longest_header;
+    std::size_t most = before + max_header_size;
     for (const std::string_view argument : arguments)
     {
-        most += longest_header + argument.size() + 2;
+        most += max_header_size + argument.size() + 2;
     }
     if (most > out.capacity())
     {

@@ -60,7 +60,7 @@ class guarded_master
     std::string url() const { return fmt::format("redis://locker:open-sesame@127.0.0.1:{}", server_.port()); }
     server& at() { return server_; }
     /// Returns the longest remaining ttl of any key; -1 for a key without expiry, 0 without a key.
-    long long longest_life()
+    long long max_lifetime()
     {
         long long most = 0;
         for (const reply& key : server_.command({"KEYS", "*"}).elements)
@@ -105,7 +105,7 @@ TEST_CASE("probe: names the command that an ACL forbids", "[scenario-102]")
         CHECK_THAT(found.text, ContainsSubstring(fmt::format("ACL SETUSER locker +{}.\n", command)));
         CHECK(found.text.find("sesame") == std::string::npos);
         // A key that it couldn't release expires soon.
-        const long long life = master.longest_life();
+        const long long life = master.max_lifetime();
         CHECK(life >= 0);
         CHECK(life <= 5000);
         master.allow(fmt::format("+{}", command));

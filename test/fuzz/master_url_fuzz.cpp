@@ -21,7 +21,7 @@ namespace
 
 // No part of a scheme, a host or a message: where it is shown, it was given away.
 constexpr std::string_view password = "S3same0pen";
-constexpr std::size_t longest_message = 1024;
+constexpr std::size_t max_message_size = 1024;
 
 void require_harmless(std::string_view shown)
 {
@@ -29,7 +29,7 @@ void require_harmless(std::string_view shown)
     const bool printable =
         std::all_of(shown.begin(), shown.end(), [](char one) { return one >= ' ' && one <= '~'; });
     require(printable, "something is shown that isn't printable");
-    require(shown.size() <= longest_message, "something is shown that is very long");
+    require(shown.size() <= max_message_size, "something is shown that is very long");
 }
 
 /// Where a name leads is where the address led, without user and password.

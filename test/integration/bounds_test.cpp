@@ -23,7 +23,7 @@ using redlock::vote;
 namespace
 {
 
-constexpr long long most_owed = 500;
+constexpr long long max_outstanding_keys = 500;
 
 asio::awaitable<void>
 go_on(redlock::lock_manager& locks, std::string resource, int times, std::atomic<int>& refused)
@@ -68,7 +68,7 @@ TEST_CASE(
 {
     std::vector<server> servers = start_servers(3);
     redlock::config options = unhurried(servers);
-    options.max_outstanding_keys = static_cast<std::size_t>(most_owed);
+    options.max_outstanding_keys = static_cast<std::size_t>(max_outstanding_keys);
     // With 1000 clients, the two other masters may reach their limits for a moment, too: the round is then repeated.
     options.retry_delay_max = 50ms;
     options.response_timeout = 1h;
@@ -80,17 +80,17 @@ TEST_CASE(
     // Each SET, and after it the release that room was reserved for.
     const auto runs_of = [&](const char* command)
     { return info_number(servers[2], "commandstats", std::string{"cmdstat_"} + command); };
-    CHECK(comes_true(servers[2], [&] { return runs_of("evalsha") >= most_owed; }));
-    CHECK(runs_of("set") == most_owed);
+    CHECK(comes_true(servers[2], [&] { return runs_of("evalsha") >= max_outstanding_keys; }));
+    CHECK(runs_of("set") == max_outstanding_keys);
     CHECK(comes_true(servers[2], [&] { return servers[2].command({"DBSIZE"}) == 0; }));
     // A new SET is sent only after everything queued for this master.
     const auto is_asked_again = [&]
     {
         const redlock::lease lease = own.win("s");
-        return runs_of("set") > most_owed;
+        return runs_of("set") > max_outstanding_keys;
     };
     CHECK(comes_true(servers[2], is_asked_again));
-    CHECK(runs_of("set") + runs_of("evalsha") <= 4 * most_owed);
+    CHECK(runs_of("set") + runs_of("evalsha") <= 4 * max_outstanding_keys);
     CHECK(own.events().downs_of(2).empty());
 }
 
@@ -132,7 +132,7 @@ TEST_CASE("a master that never answers is sent at most max_outstanding_keys SETs
     std::vector<redlock::master> masters = addresses_of(servers);
     masters.emplace_back(silent_one.url());
     redlock::config options = unhurried(masters);
-    options.max_outstanding_keys = static_cast<std::size_t>(most_owed);
+    options.max_outstanding_keys = static_cast<std::size_t>(max_outstanding_keys);
     options.retry_delay_max = 50ms;
     options.response_timeout = 1h;
     client own{options, 1, log_of::masters};
@@ -146,7 +146,7 @@ TEST_CASE("a master that never answers is sent at most max_outstanding_keys SETs
     // A release always has room, an extension only if the queue isn't full.
     redlock::lease lease = own.win("s");
     finished extended;
-    for (long long time = 0; time <= 4 * most_owed; ++time)
+    for (long long time = 0; time <= 4 * max_outstanding_keys; ++time)
     {
         extended = extend(lease, 2 * long_ttl);
     }

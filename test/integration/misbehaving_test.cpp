@@ -223,13 +223,13 @@ TEST_CASE(
     {
         own.events().wait_for_up(index);
     }
-    const auto most_resident_kib = []
+    const auto max_resident_kib = []
     {
         rusage used{};
         getrusage(RUSAGE_SELF, &used);
         return used.ru_maxrss;
     };
-    const long before = most_resident_kib();
+    const long before = max_resident_kib();
     // The client reconnects repeatedly; the server sends until the connection is closed.
     while (!masters.scripted[0]->wait_for_connections(5, 0ms))
     {
@@ -237,7 +237,7 @@ TEST_CASE(
         REQUIRE(held.valid());
     }
     // Half of one of its answers: a sanitizer keeps some of the freed memory.
-    CHECK(most_resident_kib() - before < static_cast<long>(gigabyte / 1024 / 2));
+    CHECK(max_resident_kib() - before < static_cast<long>(gigabyte / 1024 / 2));
 }
 
 TEST_CASE("masters that answer in single bytes, or with a short delay, work", "[own-servers]")

@@ -65,10 +65,10 @@ class sequence
 
     std::string take_step()
     {
-        constexpr std::size_t most_clients = 4;
+        constexpr std::size_t max_clients = 4;
         std::erase_if(clients_, [](const client& each) { return !each.connection->open(); });
         const std::size_t what = chance_.below(100);
-        if (clients_.empty() || (what < 10 && clients_.size() < most_clients))
+        if (clients_.empty() || (what < 10 && clients_.size() < max_clients))
         {
             add_client();
             return settle();
@@ -101,9 +101,9 @@ class sequence
 
     std::string pipeline()
     {
-        constexpr std::size_t most_commands = 6;
+        constexpr std::size_t max_commands = 6;
         std::string bytes;
-        for (std::size_t left = 1 + chance_.below(most_commands); left > 0; --left)
+        for (std::size_t left = 1 + chance_.below(max_commands); left > 0; --left)
         {
             bytes += as_bytes(random_command(chance_, {first_id_, masters_.last_id()}));
         }

@@ -17,7 +17,7 @@ namespace
 {
 
 constexpr std::size_t any = std::numeric_limits<std::size_t>::max();
-constexpr std::size_t longest_shown = 128; // Of what is unknown, and of its arguments together.
+constexpr std::size_t max_shown_size = 128; // Of what is unknown, and of its arguments together.
 
 /// How many words a command has, its name included.
 struct word_count
@@ -45,7 +45,7 @@ std::string lower(std::string text)
 }
 
 /// As much of a word as an error repeats: up to a zero byte, as C has it.
-std::string_view shown(std::string_view word, std::size_t most = longest_shown)
+std::string_view shown(std::string_view word, std::size_t most = max_shown_size)
 {
     return word.substr(0, std::min(word.find('\0'), most));
 }
@@ -83,9 +83,9 @@ std::optional<std::int64_t> integer_in(std::string_view word)
 std::string unknown_command(const command& words)
 {
     std::string arguments;
-    for (std::size_t at = 1; at < words.size() && arguments.size() < longest_shown; ++at)
+    for (std::size_t at = 1; at < words.size() && arguments.size() < max_shown_size; ++at)
     {
-        arguments += fmt::format("'{}' ", shown(words[at], longest_shown - arguments.size()));
+        arguments += fmt::format("'{}' ", shown(words[at], max_shown_size - arguments.size()));
     }
     return error_line(
         fmt::format("unknown command '{}', with args beginning with: {}", shown(words.front()), arguments));

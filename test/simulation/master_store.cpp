@@ -12,7 +12,7 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t most_changes = 4096; // No test goes back further.
+constexpr std::size_t max_changes = 4096; // No test goes back further.
 
 } // namespace
 
@@ -144,9 +144,9 @@ void master_store::go_back_to(clock::time_point truth)
 /// The key is about to change.
 void master_store::note(const std::string& key)
 {
-    if (changes_.size() >= most_changes)
+    if (changes_.size() >= max_changes)
     {
-        changes_.erase(changes_.begin(), changes_.begin() + most_changes / 2);
+        changes_.erase(changes_.begin(), changes_.begin() + max_changes / 2);
     }
     const auto found = keys_.find(key);
     changes_.push_back(

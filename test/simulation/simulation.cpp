@@ -23,7 +23,7 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t most_steps = 2'000'000; // Of one call: more means that time stands still.
+constexpr std::size_t max_steps = 2'000'000; // Of one call: more means that time stands still.
 
 std::string host_of(std::size_t index)
 {
@@ -278,7 +278,7 @@ void simulation::run_until(clock::time_point when)
 bool simulation::run_until(const std::function<bool()>& holds, clock::duration bound)
 {
     const clock::time_point limit = now() + bound;
-    for (std::size_t steps = 0; steps < most_steps; ++steps)
+    for (std::size_t steps = 0; steps < max_steps; ++steps)
     {
         if (holds())
         {
@@ -295,7 +295,7 @@ bool simulation::run_until(const std::function<bool()>& holds, clock::duration b
 
 void simulation::run_until_idle()
 {
-    for (std::size_t steps = 0; steps < most_steps; ++steps)
+    for (std::size_t steps = 0; steps < max_steps; ++steps)
     {
         io_->restart();
         if (io_->poll_one() > 0)

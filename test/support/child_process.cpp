@@ -30,7 +30,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds signal_limit{20};
 constexpr int first_inherited = 3;
-constexpr int most_descriptors_by_hand = 65536;
+constexpr int max_descriptors_by_hand = 65536;
 
 /// Returns the reading and the writing end.
 std::pair<unique_fd, unique_fd> make_pipe()
@@ -75,7 +75,7 @@ void close_the_rest_at_exec()
     {
         return;
     }
-    for (int descriptor = first_inherited; descriptor < most_descriptors_by_hand; ++descriptor)
+    for (int descriptor = first_inherited; descriptor < max_descriptors_by_hand; ++descriptor)
     {
         ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     }

@@ -26,9 +26,9 @@ namespace
 
 using clock = std::chrono::steady_clock;
 
-constexpr std::size_t longest_line = 64 * 1024;
-constexpr std::size_t longest_bulk = 64 * 1024 * 1024;
-constexpr std::size_t most_elements = 1'000'000;
+constexpr std::size_t max_line_size = 64 * 1024;
+constexpr std::size_t max_bulk_size = 64 * 1024 * 1024;
+constexpr std::size_t max_elements = 1'000'000;
 constexpr int deepest_nesting = 8;
 
 std::int64_t number_in(std::string_view text)
@@ -118,8 +118,8 @@ connection_lost::connection_lost(int error, const std::string& what)
 control_client::control_client(unique_fd socket, std::chrono::milliseconds limit)
     : socket_{std::move(socket)}, limit_{limit}
 {
-    const timeval longest_send{limit.count() / 1000, static_cast<suseconds_t>(limit.count() % 1000 * 1000)};
-    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &longest_send, sizeof longest_send);
+    const timeval send_timeout{limit.count() / 1000, static_cast<suseconds_t>(limit.count() % 1000 * 1000)};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &send_timeout, sizeof send_timeout);
 }
 
 control_client control_client::to_port(int port, std::chrono::milliseconds limit)
@@ -246,7 +246,7 @@ std::string control_client::line(clock::time_point deadline)
     std::size_t end = 0;
     while ((end = buffer_.find("\r\n")) == std::string::npos)
     {
-        if (buffer_.size() > longest_line)
+        if (buffer_.size() > max_line_size)
         {
             throw connection_lost{EPROTO, "an answer's line has no end"};
         }
@@ -298,7 +298,7 @@ reply control_client::receive(clock::time_point deadline, int depth)
         return {};
     }
     const bool is_array = head.front() == '*';
-    if (static_cast<std::uint64_t>(size) > (is_array ? most_elements : longest_bulk) ||
+    if (static_cast<std::uint64_t>(size) > (is_array ? max_elements : max_bulk_size) ||
         depth > deepest_nesting)
     {
         throw connection_lost{EPROTO, fmt::format("an answer beyond the limits: '{}'", head)};

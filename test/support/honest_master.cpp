@@ -265,7 +265,7 @@ std::string honest_master::script_command(const command& words)
         scripts_.clear();
         return ok_reply;
     }
-    if (what != "LOAD" || words.size() != 3 || scripts_.size() >= most_scripts)
+    if (what != "LOAD" || words.size() != 3 || scripts_.size() >= max_scripts)
     {
         return syntax_error_reply;
     }

@@ -47,7 +47,7 @@ class honest_master
     };
 
     /// The most scripts in the cache.
-    static constexpr std::size_t most_scripts = 1000;
+    static constexpr std::size_t max_scripts = 1000;
 
     explicit honest_master(honest_options options = {});
 

@@ -13,7 +13,7 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t most_keys = 100'000;
+constexpr std::size_t max_keys = 100'000;
 
 } // namespace
 
@@ -83,7 +83,7 @@ std::string honest_master::set_command(const client& who, const command& words)
     {
         return null_for(who);
     }
-    if (keys_.size() >= most_keys)
+    if (keys_.size() >= max_keys)
     {
         return "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     }
@@ -106,7 +106,7 @@ std::string honest_master::eval(const command& words, bool by_name)
         }
         script = found->second;
     }
-    else if (scripts_.size() < most_scripts)
+    else if (scripts_.size() < max_scripts)
     {
         scripts_[sha1_hex(script)] = script;
     }

@@ -20,7 +20,7 @@ namespace
 
 constexpr int lowest_port = 15000;
 constexpr int highest_port = 65000;
-constexpr int most_candidates = 256;
+constexpr int max_candidates = 256;
 constexpr int backlog = 1024;
 
 struct port_range
@@ -91,7 +91,7 @@ listener listen_on_loopback()
     const port_range outgoing = outgoing_ports();
     std::random_device entropy;
     std::uniform_int_distribution<int> any_port{lowest_port, highest_port};
-    for (int candidate = 0; candidate < most_candidates; ++candidate)
+    for (int candidate = 0; candidate < max_candidates; ++candidate)
     {
         const int port = any_port(entropy);
         if (port >= outgoing.first && port <= outgoing.last)

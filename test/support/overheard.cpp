@@ -11,7 +11,7 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t most_kept = 20;
+constexpr std::size_t max_kept = 20;
 
 struct eavesdropper
 {
@@ -45,7 +45,7 @@ void overhear(std::string_view text, std::string_view whom)
     ++here.so_far.texts;
     for (const std::string& secret : here.secrets)
     {
-        if (text.find(secret) != std::string_view::npos && here.so_far.with_a_password.size() < most_kept)
+        if (text.find(secret) != std::string_view::npos && here.so_far.with_a_password.size() < max_kept)
         {
             here.so_far.with_a_password.push_back(std::string{whom} + ": " + std::string{text});
         }

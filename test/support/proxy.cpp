@@ -22,8 +22,8 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t most_links = 4096;
-constexpr int most_accept_errors = 1000;
+constexpr std::size_t max_links = 4096;
+constexpr int max_accept_errors = 1000;
 constexpr std::chrono::seconds command_limit{30};
 
 } // namespace
@@ -114,7 +114,7 @@ class proxy::engine
                 {
                     take(std::move(client));
                 }
-                else if (++accept_errors_ > most_accept_errors)
+                else if (++accept_errors_ > max_accept_errors)
                 {
                     return;
                 }
@@ -125,7 +125,7 @@ class proxy::engine
     void take(asio::ip::tcp::socket client)
     {
         forget_finished();
-        if (refusing || links_.size() >= most_links)
+        if (refusing || links_.size() >= max_links)
         {
             const std::lock_guard lock{counters_.mutex};
             ++counters_.accepted;

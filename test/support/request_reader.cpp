@@ -26,15 +26,15 @@ std::string name_of(const command& words)
 /// Reads "<mark>number CR LF" and advances the position; empty if it is incomplete.
 std::optional<std::size_t> request_reader::length_at(std::size_t& position, char mark, std::size_t most) const
 {
-    constexpr std::size_t longest_head = 24;
+    constexpr std::size_t max_head_size = 24;
     if (position >= buffer_.size())
     {
         return {};
     }
     const std::size_t end = buffer_.find("\r\n", position);
-    const std::size_t shown = std::min(longest_head, buffer_.size() - position);
+    const std::size_t shown = std::min(max_head_size, buffer_.size() - position);
     const std::string head = buffer_.substr(position, end == std::string::npos ? shown : end - position);
-    if (head.empty() || head.front() != mark || (end == std::string::npos && shown == longest_head))
+    if (head.empty() || head.front() != mark || (end == std::string::npos && shown == max_head_size))
     {
         throw malformed_request{fmt::format("'{}' where a '{}' line belongs", head, mark)};
     }
@@ -55,7 +55,7 @@ std::optional<std::size_t> request_reader::length_at(std::size_t& position, char
 std::optional<command> request_reader::next()
 {
     std::size_t position = 0;
-    const std::optional<std::size_t> words = length_at(position, '*', most_words);
+    const std::optional<std::size_t> words = length_at(position, '*', max_words);
     if (!words)
     {
         return {};
@@ -63,7 +63,7 @@ std::optional<command> request_reader::next()
     command result;
     for (std::size_t word = 0; word < *words; ++word)
     {
-        const std::optional<std::size_t> length = length_at(position, '$', longest_word);
+        const std::optional<std::size_t> length = length_at(position, '$', max_word_size);
         if (!length || buffer_.size() < position + *length + 2)
         {
             return {};

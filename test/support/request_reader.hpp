@@ -29,8 +29,8 @@ class malformed_request : public std::runtime_error
 class request_reader
 {
   public:
-    static constexpr std::size_t most_words = 1024;
-    static constexpr std::size_t longest_word = 1024 * 1024;
+    static constexpr std::size_t max_words = 1024;
+    static constexpr std::size_t max_word_size = 1024 * 1024;
 
     /// Appends received bytes.
     void feed(std::string_view bytes) { buffer_ += bytes; }

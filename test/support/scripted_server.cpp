@@ -27,9 +27,9 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t most_connections = 1024;
-constexpr std::size_t most_complaints = 1000;
-constexpr int longest_poll_milliseconds = 60'000;
+constexpr std::size_t max_connections = 1024;
+constexpr std::size_t max_complaints = 1000;
+constexpr int max_poll_milliseconds = 60'000;
 
 } // namespace
 
@@ -120,7 +120,7 @@ class scripted_server::engine
         {
             std::array<pollfd, 2> readiness{
                 pollfd{listener_.socket.get(), POLLIN, 0}, pollfd{stop_.get(), POLLIN, 0}};
-            ::poll(readiness.data(), readiness.size(), longest_poll_milliseconds);
+            ::poll(readiness.data(), readiness.size(), max_poll_milliseconds);
             if (readiness[1].revents != 0)
             {
                 return;
@@ -142,7 +142,7 @@ class scripted_server::engine
         }
         const std::size_t number = ++accepted_;
         changed_.notify_all();
-        if (served_.size() >= most_connections)
+        if (served_.size() >= max_connections)
         {
             complain("more connections at once than a scripted server takes");
             return;
@@ -202,7 +202,7 @@ class scripted_server::engine
     {
         const std::lock_guard lock{mutex_};
         ++counts_[name_of(words)];
-        if (commands_.size() < most_recorded)
+        if (commands_.size() < max_recorded)
         {
             commands_.push_back(words);
         }
@@ -211,7 +211,7 @@ class scripted_server::engine
 
     void complain(std::string what)
     {
-        if (complaints_.size() < most_complaints)
+        if (complaints_.size() < max_complaints)
         {
             complaints_.push_back(std::move(what));
         }

@@ -20,7 +20,7 @@ class scripted_server
 {
   public:
     /// The most commands that `commands()` returns. Later ones are only counted.
-    static constexpr std::size_t most_recorded = 100'000;
+    static constexpr std::size_t max_recorded = 100'000;
 
     /// Serves every connection with this behaviour.
     explicit scripted_server(behaviour how);

@@ -31,10 +31,10 @@ constexpr std::chrono::seconds start_limit{60};
 constexpr std::chrono::milliseconds first_answer_limit{2000};
 constexpr std::chrono::milliseconds between_tries{3};
 constexpr std::chrono::milliseconds between_starts{50};
-constexpr int most_ports_tried = 20;
-constexpr int most_restarts_tried = 100;
+constexpr int max_ports_tried = 20;
+constexpr int max_restarts_tried = 100;
 constexpr std::size_t log_lines_shown = 20;
-constexpr std::size_t longest_directory_path = 60;
+constexpr std::size_t max_directory_path_size = 60;
 
 /// Returns the last lines of a file, starting at `offset`.
 std::string last_lines(const std::string& path, std::uintmax_t offset)
@@ -97,7 +97,7 @@ temporary_directory::temporary_directory()
 {
     std::string base = std::filesystem::temp_directory_path().string();
     // The path of a unix socket is limited to about a hundred characters.
-    if (base.size() > longest_directory_path)
+    if (base.size() > max_directory_path_size)
     {
         base = "/tmp";
     }
@@ -131,7 +131,7 @@ temporary_directory::~temporary_directory()
 server::server(server_options options) : options_{std::move(options)}
 {
     settle_options();
-    start_or_throw(most_ports_tried, true);
+    start_or_throw(max_ports_tried, true);
 }
 
 /// Resolves the options that are left to the environment.
@@ -338,7 +338,7 @@ void server::kill()
 void server::restart()
 {
     kill();
-    start_or_throw(most_restarts_tried, false);
+    start_or_throw(max_restarts_tried, false);
 }
 
 void server::stop()

@@ -21,7 +21,7 @@ namespace
 
 /// The time for a client to close its side of a connection that the script has closed.
 constexpr std::chrono::seconds drain_limit{2};
-constexpr int longest_wait_milliseconds = 60'000;
+constexpr int max_wait_milliseconds = 60'000;
 
 } // namespace
 
@@ -62,7 +62,7 @@ std::optional<command> session::read_command()
 
 void session::send(answer what)
 {
-    if (waiting_.size() >= most_waiting)
+    if (waiting_.size() >= max_waiting_answers)
     {
         throw std::length_error{"too many answers wait for their time"};
     }
@@ -131,11 +131,11 @@ void session::write(std::string_view bytes)
 bool session::wait(short events, std::optional<clock::time_point> until)
 {
     std::array<pollfd, 2> readiness{pollfd{socket_.get(), events, 0}, pollfd{stop_, POLLIN, 0}};
-    int milliseconds = longest_wait_milliseconds;
+    int milliseconds = max_wait_milliseconds;
     if (until)
     {
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - clock::now()).count();
-        milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, longest_wait_milliseconds));
+        milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, max_wait_milliseconds));
     }
     ::poll(readiness.data(), readiness.size(), milliseconds);
     if (readiness[1].revents != 0 || aborted_)

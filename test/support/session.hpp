@@ -47,7 +47,7 @@ class session
 {
   public:
     /// The most answers that wait for their time.
-    static constexpr std::size_t most_waiting = 100'000;
+    static constexpr std::size_t max_waiting_answers = 100'000;
 
     /// `stop` is a descriptor that becomes readable when the server ends.
     session(unique_fd socket, std::size_t number, int stop, std::function<void(const command&)> on_command);

@@ -30,7 +30,7 @@ namespace
 thread_local clockid_t clock_that_was_read = -1;
 
 /// The most bytes that getrandom() returns per call, and how many calls a signal interrupts first.
-thread_local std::size_t most_at_once = std::numeric_limits<std::size_t>::max();
+thread_local std::size_t max_at_once = std::numeric_limits<std::size_t>::max();
 thread_local int interruptions = 0;
 
 } // namespace
@@ -52,7 +52,7 @@ extern "C" ssize_t getrandom(void* out, size_t length, unsigned int flags)
         errno = EINTR;
         return -1;
     }
-    return ::syscall(SYS_getrandom, out, std::min(length, most_at_once), flags);
+    return ::syscall(SYS_getrandom, out, std::min(length, max_at_once), flags);
 }
 
 namespace redlock::test
@@ -124,10 +124,10 @@ TEST_CASE("random numbers fill the whole buffer, even if the kernel returns less
 {
     const env::asio_environment outside;
     std::vector<std::byte> many(16'000);
-    most_at_once = 7;
+    max_at_once = 7;
     interruptions = 3;
     outside.random(many);
-    most_at_once = std::numeric_limits<std::size_t>::max();
+    max_at_once = std::numeric_limits<std::size_t>::max();
     CHECK(interruptions == 0);
     // Every piece of 16 bytes is drawn: it is all zero with a probability of 2^-128.
     std::size_t empty_pieces = 0;

@@ -267,7 +267,7 @@ TEST_CASE("after an error a parser stays in error, whatever follows", "[resp]")
     for (int turn = 0; turn < 100; ++turn)
     {
         const std::span<char> room = parser.prepare();
-        REQUIRE(room.size() >= resp::parser::least_room);
+        REQUIRE(room.size() >= resp::parser::min_room);
         std::memcpy(room.data(), "+OK\r\n", 5);
         std::fill(room.begin() + 5, room.end(), 'x');
         parser.commit(room.size()); // As a flood of input does.

@@ -248,7 +248,7 @@ TEST_CASE("a partial reply survives being moved to the start of the buffer", "[r
 
         stream_result result;
         feed(parser, first, result);
-        REQUIRE(room.size() - first.size() < resp::parser::least_room); // Otherwise nothing has to be moved.
+        REQUIRE(room.size() - first.size() < resp::parser::min_room); // Otherwise nothing has to be moved.
         const std::span<char> behind = parser.prepare();
         REQUIRE(behind.size() >= resp::parser::read_room);
         std::fill(
@@ -277,7 +277,7 @@ TEST_CASE("the buffer never reallocates and always has room", "[resp]")
     while (at < stream.size())
     {
         const std::span<char> room = parser.prepare();
-        REQUIRE(room.size() >= resp::parser::least_room);
+        REQUIRE(room.size() >= resp::parser::min_room);
         REQUIRE(room.data() + room.size() == first.data() + first.size());
         const std::size_t size = std::min<std::size_t>({room.size(), stream.size() - at, 5000});
         std::memcpy(room.data(), stream.data() + at, size);

@@ -17,13 +17,13 @@ namespace
 {
 
 constexpr clock::duration one_way = std::chrono::microseconds{100};
-constexpr std::size_t longest_in_pieces = 256;
+constexpr std::size_t max_in_pieces = 256;
 constexpr std::size_t commands_of_handshake = 16; // More than it has.
 
 /// Kept for all runs: their buffers are large.
 resp::parser& parser_of(std::size_t index)
 {
-    static std::array<resp::parser, witness::most_masters> all;
+    static std::array<resp::parser, witness::max_fuzz_masters> all;
     return all[index];
 }
 
@@ -125,7 +125,7 @@ void hostile_stream::read()
     }
     std::size_t bytes = std::min(arrived_.size(), buffer_.size());
     // A long one in small pieces would take the whole run's time, and teach nothing new.
-    const bool whole = master_.piece == 0 || arrived_.size() > longest_in_pieces;
+    const bool whole = master_.piece == 0 || arrived_.size() > max_in_pieces;
     bytes = whole ? bytes : std::min(bytes, master_.piece);
     std::memcpy(buffer_.data(), arrived_.data(), bytes);
     arrived_.erase(0, bytes);
@@ -133,12 +133,12 @@ void hostile_stream::read()
 }
 
 hostile_master::hostile_master(
-    std::size_t index, virtual_world& world, fuzz_input& input, witness& seen, std::size_t most_in_flight)
+    std::size_t index, virtual_world& world, fuzz_input& input, witness& seen, std::size_t max_in_flight)
     : index_{index},
       world_{world},
       input_{input},
       seen_{seen},
-      most_in_flight_{most_in_flight},
+      max_in_flight_{max_in_flight},
       replies_{parser_of(index)}
 {
 }
@@ -189,7 +189,7 @@ void hostile_master::on_command_bytes(std::string_view bytes)
         }
         all.push_back(std::move(*next));
     }
-    require(unanswered_.size() <= most_in_flight_ + commands_of_handshake, "too many commands are in flight");
+    require(unanswered_.size() <= max_in_flight_ + commands_of_handshake, "too many commands are in flight");
     match();
     if (!takes_bytes)
     {

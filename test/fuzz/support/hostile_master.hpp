@@ -70,8 +70,7 @@ class hostile_master
 {
   public:
     hostile_master(
-        std::size_t index, virtual_world& world, fuzz_input& input, witness& seen,
-        std::size_t most_in_flight);
+        std::size_t index, virtual_world& world, fuzz_input& input, witness& seen, std::size_t max_in_flight);
     hostile_master(const hostile_master&) = delete;
     hostile_master& operator=(const hostile_master&) = delete;
 
@@ -143,7 +142,7 @@ class hostile_master
     virtual_world& world_;
     fuzz_input& input_;
     witness& seen_;
-    std::size_t most_in_flight_;
+    std::size_t max_in_flight_;
 
     // Of the connection.
     hostile_stream* client_ = nullptr;

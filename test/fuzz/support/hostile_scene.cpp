@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 constexpr double drift_factor = 0.01;
 constexpr clock::duration rounding = 1us;
 constexpr clock::duration second_look = 10ms; // At what the kernel may still have, and some more.
-constexpr std::size_t most_steps = 100'000;   // Of one call: more means that time stands still.
+constexpr std::size_t max_steps = 100'000;    // Of one call: more means that time stands still.
 constexpr std::string_view password = "S3same0pen";
 
 /// The simulation's clock, chance and alarms; but all ways lead to hostile masters.
@@ -61,7 +61,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     : input_{input},
       environment_{std::make_shared<virtual_environment>(1)},
       world_{environment_->world()},
-      most_owed_{input.one_of(std::array<std::size_t, 4>{64, 1, 2, 5})},
+      max_outstanding_{input.one_of(std::array<std::size_t, 4>{64, 1, 2, 5})},
       seen_{input.one_of(std::array<std::size_t, 4>{3, 1, 2, 3}), drift_factor},
       warm_at_latest_{world_.now()}
 {
@@ -80,7 +80,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     // Short ones: whatever takes long to get over costs runs.
     options.connect_timeout = 200ms;
     options.reconnect_delay_max = 100ms;
-    options.max_outstanding_keys = most_owed_;
+    options.max_outstanding_keys = max_outstanding_;
     options.observer.on_event = [this](const event& what) { check_event(what); };
     const std::uint8_t hostile = input.byte();
     with_password_ = (hostile & 0x40U) != 0;
@@ -92,7 +92,8 @@ hostile_scene::hostile_scene(fuzz_input& input)
     }
     for (std::size_t index = 0; index < seen_.masters(); ++index)
     {
-        masters_.push_back(std::make_unique<hostile_master>(index, world_, input, seen_, 4 * most_owed_));
+        masters_.push_back(
+            std::make_unique<hostile_master>(index, world_, input, seen_, 4 * max_outstanding_));
         masters_.back()->is_hostile = (hostile >> index & 1U) != 0;
         masters_.back()->greets_well = (hostile >> index & 8U) == 0;
         const std::string host = "10.0.0." + std::to_string(index + 1);
@@ -140,7 +141,7 @@ void hostile_scene::run_for(clock::duration length)
     std::size_t steps = 0;
     while (step(limit))
     {
-        require(++steps < most_steps, "time stands still");
+        require(++steps < max_steps, "time stands still");
     }
     world_.jump(std::max(limit - world_.now(), clock::duration::zero()));
     for (const auto& each : masters_)
@@ -170,7 +171,7 @@ void hostile_scene::run_until_idle()
     std::size_t steps = 0;
     while (step(world_.quiet() ? world_.now() : clock::time_point::max()))
     {
-        require(++steps < most_steps, "it never becomes idle");
+        require(++steps < max_steps, "it never becomes idle");
     }
 }
 

@@ -43,8 +43,8 @@ using begun_ptr = std::shared_ptr<begun>;
 class hostile_scene
 {
   public:
-    static constexpr std::size_t most_operations = 64; // That run, or were begun.
-    static constexpr std::size_t most_leases = 8;
+    static constexpr std::size_t max_scene_operations = 64; // That run, or were begun.
+    static constexpr std::size_t max_scene_leases = 8;
 
     /// The first decisions are the options of the manager and the masters' ways.
     explicit hostile_scene(fuzz_input& input);
@@ -93,7 +93,7 @@ class hostile_scene
     fuzz_input& input_;
     std::shared_ptr<virtual_environment> environment_;
     virtual_world& world_;
-    std::size_t most_owed_;
+    std::size_t max_outstanding_;
     bool with_password_ = false;
     witness seen_;
     std::vector<std::unique_ptr<hostile_master>> masters_;

@@ -21,12 +21,12 @@ namespace
 using namespace std::chrono_literals;
 
 constexpr auto moment = 1ms; // What an operation may take beyond its bound.
-constexpr auto longest_node_timeout = 50ms;
+constexpr auto max_node_timeout = 50ms;
 constexpr auto longest_ttl = 10s;
 constexpr std::array ttls{10'000ms, 100ms, 1000ms, 30ms};
 constexpr std::array<std::chrono::milliseconds, 4> waits{0ms, 100ms, 1000ms, 20ms};
 constexpr std::array<clock::duration, 8> lengths{100us, 1ms, 0ns, 10ms, 50ms, 200ms, 1s, 3s};
-constexpr int longest_patience = 10; // Of a shutdown, in response_timeout.
+constexpr int max_patience = 10; // Of a shutdown, in response_timeout.
 
 } // namespace
 
@@ -54,7 +54,7 @@ void hostile_scene::act()
 
 void hostile_scene::act_on_manager(std::size_t what)
 {
-    if (!locks_ || operations_.size() >= most_operations)
+    if (!locks_ || operations_.size() >= max_scene_operations)
     {
         run_for(1ms);
         return;
@@ -104,7 +104,7 @@ void hostile_scene::act_on_leases(std::size_t what)
         return;
     }
     lease* const held = some_lease();
-    if (held == nullptr || operations_.size() >= most_operations)
+    if (held == nullptr || operations_.size() >= max_scene_operations)
     {
         return;
     }
@@ -203,7 +203,7 @@ auto hostile_scene::lease_into(const begun_ptr& to)
         }
         check_lease(won);
         seen_.on_lease(won.owner_id());
-        if (leases_.size() >= most_leases)
+        if (leases_.size() >= max_scene_leases)
         {
             leases_.erase(leases_.begin());
         }
@@ -230,7 +230,7 @@ void hostile_scene::acquire(std::size_t how)
     const std::chrono::milliseconds ttl = input_.one_of(ttls);
     const std::chrono::milliseconds wait = input_.one_of(waits);
     const clock::duration at_most =
-        std::max<clock::duration>(how == 1 ? 0ms : wait, until_warm()) + longest_node_timeout;
+        std::max<clock::duration>(how == 1 ? 0ms : wait, until_warm()) + max_node_timeout;
     const begun_ptr what = begin("acquire", at_most);
     if (how == 0)
     {
@@ -255,14 +255,14 @@ void hostile_scene::extend(lease& held)
     const auto before = std::count_if(
         operations_.begin(), operations_.end(),
         [](const begun_ptr& each) { return !each->done && each->what == "extend"; });
-    const begun_ptr what = begin("extend", (before + 1) * longest_node_timeout);
+    const begun_ptr what = begin("extend", (before + 1) * max_node_timeout);
     what->owner_id = held.owner_id();
     held.async_extend(input_.one_of(ttls), what->report, status_into(what));
 }
 
 void hostile_scene::release(lease& held)
 {
-    const begun_ptr what = begin("release", longest_node_timeout);
+    const begun_ptr what = begin("release", max_node_timeout);
     what->owner_id = held.owner_id();
     held.async_release(what->report, status_into(what));
 }
@@ -312,8 +312,7 @@ void hostile_scene::examine()
 
 begun_ptr hostile_scene::shut_down()
 {
-    begun_ptr what =
-        begin("shutdown", longest_ttl + longest_patience * response_timeout_ + longest_node_timeout);
+    begun_ptr what = begin("shutdown", longest_ttl + max_patience * response_timeout_ + max_node_timeout);
     locks_->async_shutdown(status_into(what));
     return what;
 }

@@ -43,7 +43,7 @@ constexpr std::array<std::string_view, 24> replies{
 
 constexpr std::array<std::size_t, 4> limits_of_debts{3, 1, 8, 64};
 constexpr std::array<std::size_t, 3> limits_of_bytes{100'000, 500, 1500};
-constexpr std::size_t longest_probe = 20; // A sign of life needs no room.
+constexpr std::size_t max_probe_size = 20; // A sign of life needs no room.
 constexpr std::size_t script_in_full =
     net::turn_script.text.size() + 200; // And the key: the room that a script needs after NOSCRIPT.
 
@@ -101,15 +101,15 @@ counted_claim::counted_claim(std::size_t index)
 
 model_pipeline::model_pipeline(fuzz_input& input)
     : input_{input},
-      most_owed_{input.one_of(limits_of_debts)},
-      most_bytes_{input.one_of(limits_of_bytes)},
-      owed_{std::make_unique<net::ledger>(0, most_owed_)},
+      max_outstanding_{input.one_of(limits_of_debts)},
+      max_bytes_{input.one_of(limits_of_bytes)},
+      owed_{std::make_unique<net::ledger>(0, max_outstanding_)},
       pipeline_{std::make_unique<net::pipeline>(
-          0, *owed_, 2 * most_owed_, most_bytes_,
+          0, *owed_, 2 * max_outstanding_, max_bytes_,
           core::backoff_policy{std::chrono::milliseconds{10}, std::chrono::milliseconds{500}})},
       parser_{shared_parser()}
 {
-    for (std::size_t index = 0; index < most_claims; ++index)
+    for (std::size_t index = 0; index < max_claims; ++index)
     {
         claims_[index] = std::make_unique<counted_claim>(index);
         // As an operation would: the claim is there as long as it is worked with.
@@ -155,10 +155,10 @@ void model_pipeline::write()
         return;
     }
     const std::span<const char> bytes = pipeline_->take_output();
-    std::size_t most = most_bytes_;
+    std::size_t most = max_bytes_;
     for (std::size_t at = queue_.size() - unwritten_; at < queue_.size(); ++at)
     {
-        most += queue_[at].what == asked::probe ? longest_probe : 0U;
+        most += queue_[at].what == asked::probe ? max_probe_size : 0U;
     }
     require(bytes.size() <= most, "more waits to be written than may");
     requests_.feed({bytes.data(), bytes.size()});
@@ -286,7 +286,7 @@ void model_pipeline::break_off()
 void model_pipeline::check()
 {
     require(pipeline_->empty() == queue_.empty(), "a place is lost, or left");
-    require(owed_->count() <= most_owed_, "more is owed than may be");
+    require(owed_->count() <= max_outstanding_, "more is owed than may be");
     for (const auto& each : claims_)
     {
         require(each->recycled == 0, "a claim is dropped too often");

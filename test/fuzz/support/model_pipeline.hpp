@@ -79,7 +79,7 @@ class model_pipeline
     void end();
 
   private:
-    static constexpr std::size_t most_claims = 8;
+    static constexpr std::size_t max_claims = 8;
 
     struct place
     {
@@ -103,9 +103,9 @@ class model_pipeline
     void check();
 
     fuzz_input& input_;
-    std::size_t most_owed_;
-    std::size_t most_bytes_;
-    std::array<std::unique_ptr<counted_claim>, most_claims> claims_;
+    std::size_t max_outstanding_;
+    std::size_t max_bytes_;
+    std::array<std::unique_ptr<counted_claim>, max_claims> claims_;
     std::unique_ptr<net::ledger> owed_;
     std::unique_ptr<net::pipeline> pipeline_;
     resp::parser& parser_;

@@ -28,7 +28,7 @@ void model_pipeline::act()
 {
     now_ += std::chrono::milliseconds{1};
     const std::uint8_t what = input_.byte();
-    counted_claim& one = *claims_[what / 16U % most_claims];
+    counted_claim& one = *claims_[what / 16U % max_claims];
     switch (what % 16)
     {
     case 0:
@@ -89,7 +89,7 @@ void model_pipeline::push_set(counted_claim& of, asked what)
     }
     if (!owed_->has_room(of))
     {
-        require(owed_->count() >= most_owed_, "a SET is refused though there is room");
+        require(owed_->count() >= max_outstanding_, "a SET is refused though there is room");
         return;
     }
     boost::intrusive_ptr<listener> who = listener_for(what, of);
@@ -127,7 +127,7 @@ void model_pipeline::push_extend(counted_claim& of)
     net::append_extend(text, of, ttl, net::script_form::digest);
     const bool room = pipeline_->has_room(text.size());
     const bool taken = pipeline_->push_extend(of, text, *who, now_);
-    const bool expected = queue_.size() < 2 * most_owed_ && room;
+    const bool expected = queue_.size() < 2 * max_outstanding_ && room;
     require(taken == expected, "an extension is taken beyond the limit, or refused before");
     if (taken)
     {
@@ -146,9 +146,9 @@ void model_pipeline::push_release(counted_claim& of)
     net::append_release(text, of, net::script_form::digest);
     const bool room = pipeline_->has_room(text.size());
     const bool taken = pipeline_->push_release(of, text, who.get(), now_);
-    require(!taken || due || queue_.size() < 2 * most_owed_, "a release is taken beyond the limit");
+    require(!taken || due || queue_.size() < 2 * max_outstanding_, "a release is taken beyond the limit");
     require(
-        taken || !room || !(due || queue_.size() < 2 * most_owed_),
+        taken || !room || !(due || queue_.size() < 2 * max_outstanding_),
         "a release is refused though there is room");
     if (taken)
     {
@@ -163,7 +163,7 @@ void model_pipeline::push_query()
     const std::string_view text = "*1\r\n$4\r\nTIME\r\n";
     const bool room = pipeline_->has_room(text.size());
     const bool taken = pipeline_->push_query(text, *who, now_);
-    const bool expected = queue_.size() < 2 * most_owed_ && room;
+    const bool expected = queue_.size() < 2 * max_outstanding_ && room;
     require(taken == expected, "a question is taken beyond the limit, or refused before");
     if (taken)
     {
@@ -174,7 +174,7 @@ void model_pipeline::push_query()
 
 void model_pipeline::release_what_is_due()
 {
-    for (std::size_t left = most_claims; net::claim* next = owed_->next_due(); --left)
+    for (std::size_t left = max_claims; net::claim* next = owed_->next_due(); --left)
     {
         require(left > 0, "there is always something due");
         auto& of = static_cast<counted_claim&>(*next);

@@ -193,7 +193,7 @@ const witness::story& witness::story_of(std::string_view owner_id) const
 clock::time_point witness::provable(std::string_view owner_id) const
 {
     const story& about = story_of(owner_id);
-    std::array<clock::time_point, most_masters> good{};
+    std::array<clock::time_point, max_fuzz_masters> good{};
     std::transform(
         about.at.begin(), about.at.end(), good.begin(), [](const share& each) { return each.good; });
     std::sort(good.begin(), good.end(), std::greater<>{});

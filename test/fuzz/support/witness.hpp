@@ -47,7 +47,7 @@ struct written
 class witness
 {
   public:
-    static constexpr std::size_t most_masters = 5;
+    static constexpr std::size_t max_fuzz_masters = 5;
 
     explicit witness(std::size_t masters, double drift_factor)
         : masters_{masters}, drift_factor_{drift_factor}
@@ -88,7 +88,7 @@ class witness
     struct story
     {
         bool handed_out = false;
-        std::array<share, most_masters> at{};
+        std::array<share, max_fuzz_masters> at{};
     };
 
     const story& story_of(std::string_view owner_id) const;
@@ -97,7 +97,8 @@ class witness
     std::size_t masters_;
     double drift_factor_;
     std::map<std::string, story, std::less<>> stories_;
-    std::array<std::set<std::string>, most_masters> told_ids_; // The client ids that a master said were ours.
+    std::array<std::set<std::string>, max_fuzz_masters>
+        told_ids_; // The client ids that a master said were ours.
 };
 
 } // namespace redlock::test

@@ -60,7 +60,7 @@ void come_back_empty_later(universe& all, chance& draws)
     its.master.restart(all.fresh_run_id(), true);
     const auto longest = all.drawn().longest_ttl();
     all.later(
-        longest + longest * all.drawn().most_drift() / 500'000 + 2ms,
+        longest + longest * all.drawn().max_drift() / 500'000 + 2ms,
         [&all, its]
         {
             its.master.flush_all();
@@ -231,7 +231,7 @@ void garble(universe& all, chance& draws)
 void drift(universe& all, chance& draws)
 {
     scripted_master& master = any_master(all, draws, fault_number::master_drift).master;
-    const auto bound = static_cast<std::size_t>(all.drawn().most_drift());
+    const auto bound = static_cast<std::size_t>(all.drawn().max_drift());
     const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
     master.clock_of_its_own().set_rate(all.world().now(), draws.one_in(2) ? rate : -rate);
 }

@@ -93,7 +93,7 @@ milliseconds plan::longest_ttl() const
     return *std::max_element(ttls.begin(), ttls.end());
 }
 
-std::int64_t plan::most_drift() const
+std::int64_t plan::max_drift() const
 {
     return static_cast<std::int64_t>(drift_factor * 1'000'000) / 2;
 }

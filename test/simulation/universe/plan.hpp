@@ -69,7 +69,7 @@ struct plan
 
     std::chrono::milliseconds longest_ttl() const;
     /// The most that a clock may gain or lose, in millionths, so that two clocks stay within the drift.
-    std::int64_t most_drift() const;
+    std::int64_t max_drift() const;
 };
 
 plan draw_plan(std::uint64_t seed);

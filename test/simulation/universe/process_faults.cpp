@@ -12,7 +12,7 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t most_processes = 8;
+constexpr std::size_t max_processes = 8;
 
 /// One that is up; null if there is none.
 std::shared_ptr<process> any_process(universe& all, chance& draws, fault_number number)
@@ -99,7 +99,7 @@ void sleep(universe& all, chance& draws)
 
 void replace(universe& all, chance& draws)
 {
-    if (all.processes().size() < most_processes)
+    if (all.processes().size() < max_processes)
     {
         all.later(draws.between(0ms, 30ms), [&all] { all.add_process().start(); });
     }
@@ -185,7 +185,7 @@ void drift(universe& all, chance& draws)
 {
     if (const auto one = any_process(all, draws, fault_number::client_drift))
     {
-        const auto bound = static_cast<std::size_t>(all.drawn().most_drift());
+        const auto bound = static_cast<std::size_t>(all.drawn().max_drift());
         const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
         one->environment().set_rate(draws.one_in(2) ? rate : -rate);
     }

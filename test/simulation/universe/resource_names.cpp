@@ -27,7 +27,7 @@ constexpr std::string_view label = "invoices";
 static_assert(label.size() == 8, "another length gives every seed another trace");
 
 constexpr std::size_t slots = 64; // Divides the size of the library's cache.
-constexpr std::size_t most_salts = 1U << 24U;
+constexpr std::size_t max_salts = 1U << 24U;
 
 } // namespace
 
@@ -89,7 +89,7 @@ std::string resource_names::search(std::size_t number) const
 
     constexpr std::string_view digits = "0123456789abcdef";
     std::string name = fmt::format("{}-{:02}-000000", label, number);
-    for (std::size_t salt = 0; salt < most_salts; ++salt)
+    for (std::size_t salt = 0; salt < max_salts; ++salt)
     {
         std::size_t left = salt;
         for (std::size_t at = name.size(); left != 0; left /= digits.size())

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 namespace
 {
 
-constexpr std::size_t most_steps = 1'000'000;
+constexpr std::size_t max_steps = 1'000'000;
 
 std::vector<std::string> names_of(const std::vector<master>& masters)
 {
@@ -56,7 +56,7 @@ universe::universe(const plan& drawn, trace& told)
       clock_was_set_(drawn.masters),
       away_(drawn.masters)
 {
-    const auto bound = static_cast<std::size_t>(plan_.most_drift());
+    const auto bound = static_cast<std::size_t>(plan_.max_drift());
     for (std::size_t index = 0; index < plan_.masters; ++index)
     {
         masters_.push_back(std::make_unique<scripted_master>(*world_, fresh_run_id()));
@@ -178,7 +178,7 @@ process& universe::add_process()
     const int number = static_cast<int>(processes_.size()) + 1;
     processes_.push_back(std::make_shared<process>(*this, number, births_.fork()));
     process& fresh = *processes_.back();
-    const auto bound = static_cast<std::size_t>(plan_.most_drift());
+    const auto bound = static_cast<std::size_t>(plan_.max_drift());
     const auto rate = static_cast<std::int64_t>(births_.one_in(2) ? births_.below(bound + 1) : bound);
     fresh.environment().jump(births_.between(0s, 1000s));
     fresh.environment().set_rate(births_.one_in(2) ? rate : -rate);
@@ -285,7 +285,7 @@ bool universe::run_until(clock::time_point limit, const std::function<bool()>& h
         {
             return true;
         }
-        if (++steps_ > most_steps)
+        if (++steps_ > max_steps)
         {
             oracle_.check(false, "steps", "time stands still");
             return false;

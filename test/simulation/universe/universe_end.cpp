@@ -128,7 +128,7 @@ void universe::probe(clock::time_point mended_at)
         each->network = near();
     }
     const clock::duration longest = plan_.longest_ttl();
-    const clock::duration lapses = longest + longest * plan_.most_drift() / 500'000 + 1ms;
+    const clock::duration lapses = longest + longest * plan_.max_drift() / 500'000 + 1ms;
     const clock::duration bound = lapses + longest_body() + plan_.retry_delay_max + plan_.connect_timeout +
                                   plan_.reconnect_delay_max + 1s;
     const clock::time_point ends = std::max(mended_at + bound, world_->now() + 1s);

@@ -121,7 +121,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
 std::optional<std::pair<std::string, std::string>> wire_rules::look_at_release(
     std::size_t master, const connection& on, const std::string& owner_id, const std::string& reply)
 {
-    constexpr std::size_t most_tries = 6; // The first one, and one after each of five delays.
+    constexpr std::size_t max_tries = 6; // The first one, and one after each of five delays.
     seen_of_owner& seen = owners_[owner_id];
     seen.sent_to.erase(master);
     seen.set_at.erase(master);
@@ -139,11 +139,11 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look_at_release(
     {
         seen.refused_on.insert(on);
     }
-    else if (reply.starts_with("-ERR ") && ++seen.unknown_errors[on] > most_tries)
+    else if (reply.starts_with("-ERR ") && ++seen.unknown_errors[on] > max_tries)
     {
         return std::pair{
             std::string{"repeat"},
-            fmt::format("master {} has refused the release of {} {} times", master, owner_id, most_tries)};
+            fmt::format("master {} has refused the release of {} {} times", master, owner_id, max_tries)};
     }
     return std::nullopt;
 }
