@@ -4,7 +4,7 @@
 // callgrind counts the instructions in the former without the latter, and this program the allocations.
 #include "cost/allocation_counter.hpp"
 #include "manager/create.hpp"
-#include "simulation/scripted_master.hpp"
+#include "simulation/sim_master.hpp"
 #include "simulation/virtual_environment.hpp"
 
 #include <redlock/redlock.hpp>
@@ -166,8 +166,7 @@ class workers
         for (std::size_t index = 0; index < masters; ++index)
         {
             const std::string host = fmt::format("10.0.0.{}", index + 1);
-            masters_.push_back(
-                std::make_unique<scripted_master>(inner_->world(), fmt::format("run-{}", index)));
+            masters_.push_back(std::make_unique<sim_master>(inner_->world(), fmt::format("run-{}", index)));
             inner_->put(host, *masters_.back());
             options.masters.emplace_back("redis://" + host);
         }
@@ -233,7 +232,7 @@ class workers
     }
 
     std::shared_ptr<virtual_environment> inner_;
-    std::vector<std::unique_ptr<scripted_master>> masters_;
+    std::vector<std::unique_ptr<sim_master>> masters_;
     std::optional<asio::io_context> io_{std::in_place};
     std::optional<lock_manager> locks_;
     std::vector<std::string> names_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Memory for a master that never answers is bounded, and the other masters are unaffected.
 #include "integration/fixture.hpp"
-#include "support/scripted_server.hpp"
+#include "support/fake_server.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -128,7 +128,7 @@ TEST_CASE(
 TEST_CASE("a master that never answers is sent at most max_outstanding_keys SETs", "[scenario-61]")
 {
     std::vector<server> servers = start_servers(2);
-    scripted_server silent_one{silent(applies::to_locks)};
+    fake_server silent_one{silent(applies::to_locks)};
     std::vector<redlock::master> masters = addresses_of(servers);
     masters.emplace_back(silent_one.url());
     redlock::config options = unhurried(masters);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Servers that misbehave: each loses its vote, but never delays the caller, and never causes a lock that isn't held.
 #include "integration/fixture.hpp"
-#include "support/scripted_server.hpp"
+#include "support/fake_server.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -93,7 +93,7 @@ struct mixed_masters
     {
         for (std::size_t count = 0; count < bad; ++count)
         {
-            scripted.push_back(std::make_unique<scripted_server>(how()));
+            scripted.push_back(std::make_unique<fake_server>(how()));
         }
     }
 
@@ -113,7 +113,7 @@ struct mixed_masters
         return result;
     }
 
-    std::vector<std::unique_ptr<scripted_server>> scripted;
+    std::vector<std::unique_ptr<fake_server>> scripted;
     std::vector<server> servers;
 };
 
@@ -261,13 +261,13 @@ TEST_CASE(
     "masters that answer after the node timeout are no quorum, and the keys they set are released",
     "[scenario-23][own-servers]")
 {
-    std::vector<std::shared_ptr<honest_master>> states;
-    std::vector<std::unique_ptr<scripted_server>> servers;
+    std::vector<std::shared_ptr<fake_redis>> states;
+    std::vector<std::unique_ptr<fake_server>> servers;
     std::vector<redlock::master> addresses;
     for (int count = 0; count < 3; ++count)
     {
-        states.push_back(std::make_shared<honest_master>());
-        servers.push_back(std::make_unique<scripted_server>(late(1500ms, applies::to_locks, states.back())));
+        states.push_back(std::make_shared<fake_redis>());
+        servers.push_back(std::make_unique<fake_server>(late(1500ms, applies::to_locks, states.back())));
         addresses.emplace_back(servers.back()->url());
     }
     redlock::config options = unhurried(addresses);
@@ -314,9 +314,9 @@ TEST_CASE(
     "every round of an acquire has its own owner id, and is released with it",
     "[scenario-19][scenario-25][own-servers]")
 {
-    const auto state = std::make_shared<honest_master>();
+    const auto state = std::make_shared<fake_redis>();
     state->set("lock:r", "another client");
-    scripted_server at{honest(state)};
+    fake_server at{honest(state)};
     client own{unhurried({at.url()})};
     own.wait_for_masters();
     const acquired none = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 10});
@@ -346,17 +346,17 @@ TEST_CASE(
 
 TEST_CASE("a server that doesn't know HELLO is used with RESP2", "[own-servers]")
 {
-    std::vector<std::unique_ptr<scripted_server>> servers;
+    std::vector<std::unique_ptr<fake_server>> servers;
     std::vector<redlock::master> addresses;
     for (int count = 0; count < 3; ++count)
     {
         const auto master =
-            std::make_shared<honest_master>(honest_options{.password = "secret", .knows_hello = false});
+            std::make_shared<fake_redis>(honest_options{.password = "secret", .knows_hello = false});
         // Such a server looks up the command before it requires a password.
         const auto knows_no_hello = [](session&, const command& words, std::string bytes)
         { return answer{.bytes = name_of(words) == "HELLO" ? "-ERR unknown command `HELLO`\r\n" : bytes}; };
         servers.push_back(
-            std::make_unique<scripted_server>(altered(knows_no_hello, applies::from_the_start, master)));
+            std::make_unique<fake_server>(altered(knows_no_hello, applies::from_the_start, master)));
         addresses.emplace_back("redis://:secret@127.0.0.1:" + std::to_string(servers.back()->port()));
     }
     client own{unhurried(addresses)};
@@ -383,7 +383,7 @@ TEST_CASE(
         }
         return answer{.bytes = text + "\r\n"};
     };
-    scripted_server at{answering(repeats)};
+    fake_server at{answering(repeats)};
     client own{unhurried({"redis://user:sesame@127.0.0.1:" + std::to_string(at.port())})};
     own.events().wait_for_down(0);
     const redlock::master_down down = own.events().downs_of(0).front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Masters that refuse releases permanently, send unsolicited pushes, or announce another master's run id, over TCP.
 #include "integration/fixture.hpp"
-#include "support/scripted_server.hpp"
+#include "support/fake_server.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -110,7 +110,7 @@ TEST_CASE("a server that sends unsolicited pushes is disconnected", "[connection
         }
         return answer{.bytes = bytes + honest_bytes};
     };
-    scripted_server pushing{altered(pushes, when)};
+    fake_server pushing{altered(pushes, when)};
     const std::vector<server> others = start_servers(2);
     client own{unhurried(with(master{pushing.url()}, others))};
     own.events().wait_for_up(1);
@@ -132,9 +132,9 @@ TEST_CASE(
     "[handshake][scenario-90][own-servers]")
 {
     const std::string run_id(40, 'a');
-    auto honest_one = std::make_unique<scripted_server>(honest({.run_id = run_id}));
+    auto honest_one = std::make_unique<fake_server>(honest({.run_id = run_id}));
     const std::vector<server> others = start_servers(2);
-    scripted_server liar{honest({.run_id = std::string(40, 'b')})};
+    fake_server liar{honest({.run_id = std::string(40, 'b')})};
     std::vector<master> all = with(master{honest_one->url()}, others);
     all.emplace_back(liar.url());
     client own{unhurried(all)};

@@ -91,7 +91,7 @@ void reply_cutter::feed(std::string_view bytes)
     }
 }
 
-both_connection::both_connection(int port, virtual_world& world, scripted_master& simulated)
+both_connection::both_connection(int port, virtual_world& world, sim_master& simulated)
     : socket_{connect_to(port)},
       link_{std::make_shared<virtual_link>(world, simulated, static_cast<client_end&>(*this), 0)}
 {

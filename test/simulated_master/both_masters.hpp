@@ -3,7 +3,7 @@
 #pragma once
 
 #include "resp/parser.hpp"
-#include "simulation/scripted_master.hpp"
+#include "simulation/sim_master.hpp"
 #include "support/control_client.hpp"
 #include "support/request_reader.hpp"
 #include "support/server.hpp"
@@ -36,7 +36,7 @@ class reply_cutter
 class both_connection final : private client_end
 {
   public:
-    both_connection(int port, virtual_world& world, scripted_master& simulated);
+    both_connection(int port, virtual_world& world, sim_master& simulated);
     both_connection(const both_connection&) = delete;
     both_connection& operator=(const both_connection&) = delete;
     ~both_connection();
@@ -99,7 +99,7 @@ class both_masters
 
     virtual_world world_{1};
     server real_;
-    scripted_master simulated_;
+    sim_master simulated_;
     control_client control_;
     std::int64_t last_id_ = 0;
 };

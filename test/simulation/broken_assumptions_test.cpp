@@ -63,7 +63,7 @@ struct two_rivals
     outcome_ptr held_by_first;
     outcome_ptr held_by_second;
 
-    scripted_master& forgetful() { return all.master(1); }
+    sim_master& forgetful() { return all.master(1); }
 
     /// Both are connected to 0 and 1, and the first one gets the resource there.
     void first_acquires()

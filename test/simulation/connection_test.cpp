@@ -71,7 +71,7 @@ TEST_CASE(
     simulation all{3};
     const clock::time_point began = all.now();
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const clock::time_point ready = began + handshake;
     REQUIRE(all.now() == ready + 200us); // It was asked for its clock at once.
     // A firewall forgets the connection: nothing arrives, and neither end is notified.
@@ -98,7 +98,7 @@ TEST_CASE("a connection whose oldest command is unanswered is closed after its t
     config options = all.options();
     options.response_timeout = 300ms;
     lock_manager locks = all.make_connected_manager(options);
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     all.run_for(170ms);
     master.hang();
     const outcome_ptr got = acquired(all, locks, "r");
@@ -118,7 +118,7 @@ TEST_CASE("a server that answers one command after the other is alive", "[scenar
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.network.back = 900ms;
     std::vector<outcome_ptr> held;
     for (int count = 0; count < 20; ++count)
@@ -151,7 +151,7 @@ TEST_CASE("what is being written is left alone when its connection breaks")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.takes_bytes = false;
     const outcome_ptr got = acquired(all, locks, "r");
     CHECK(!got->error);
@@ -176,7 +176,7 @@ TEST_CASE("a late reply is read by its own command", "[scenario-43]")
 {
     simulation all{1};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const bool first_is_taken = GENERATE(false, true);
     master.set(first_is_taken ? "lock:first" : "lock:second", "another");
     master.hang();
@@ -199,7 +199,7 @@ TEST_CASE("an unsolicited reply ends the connection", "[scenario-43]")
 {
     simulation all{1};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.answer("SET", {.bytes = "+OK\r\n+OK\r\n", .runs = true});
     const outcome_ptr got = acquired(all, locks, "r");
     CHECK(!got->error);
@@ -215,7 +215,7 @@ TEST_CASE("a script that the server doesn't know is sent in full, once", "[scena
     lock_manager locks = all.make_connected_manager();
     const outcome_ptr got = acquired(all, locks, "r");
     all.run_until_idle();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     SECTION("to release")
     {
         for (const auto& each : all.masters())
@@ -264,7 +264,7 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
     lock_manager locks = all.make_connected_manager();
     const outcome_ptr got = acquired(all, locks, "r");
     all.run_until_idle();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.flush_scripts();
     SECTION("a quorum has matched: this one is worth having too, and a release would follow it")
     {

@@ -134,7 +134,7 @@ class bad_luck
         all_.world().at(all_.now() + pause, event_kind::timer, std::move(mend));
     }
 
-    void strike(scripted_master& master)
+    void strike(sim_master& master)
     {
         switch (all_.world().random_below(9))
         {
@@ -172,7 +172,7 @@ class bad_luck
     }
 
     /// What is on its way stays there for a while, beyond the end of its connection.
-    void hold(scripted_master& master)
+    void hold(sim_master& master)
     {
         if (master.clients() == 0)
         {

@@ -15,7 +15,7 @@ namespace
 {
 
 /// What came from a connection, in its order.
-std::vector<std::string> verbs_of(const scripted_master& at, std::int64_t connection)
+std::vector<std::string> verbs_of(const sim_master& at, std::int64_t connection)
 {
     std::vector<std::string> verbs;
     for (const received& each : at.log())
@@ -58,7 +58,7 @@ TEST_CASE("a SET that is under way on a broken connection is killed before its r
     lock_manager locks = all.make_connected_manager();
     const auto ghost = leave_a_ghost(all, locks);
     all.run_for(2s);
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     REQUIRE(master.count("CLIENT KILL") == 1);
     CHECK(master.last("CLIENT KILL").words == command{"CLIENT", "KILL", "ID", "1"});
     const std::vector<std::string> verbs = verbs_of(master, 2);
@@ -89,7 +89,7 @@ TEST_CASE(
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     std::vector<std::shared_ptr<virtual_link>> ghosts;
     SECTION("in its handshake, before the first is dead")
     {
@@ -138,7 +138,7 @@ TEST_CASE("no connection is killed on a restarted server", "[scenario-59]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const bool keeps_keys = GENERATE(false, true);
     SECTION("the SET had run")
     {
@@ -181,7 +181,7 @@ TEST_CASE("without the right to kill, an outstanding key is released once and fo
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.refuse("CLIENT KILL", "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
     const auto ghost = leave_a_ghost(all, locks);
     all.run_for(2s);
@@ -200,7 +200,7 @@ TEST_CASE("a server under the name of another doesn't make the ghosts of that on
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const auto ghost = leave_a_ghost(all, locks);
     // The name leads to another of the masters for a while, and that one is refused.
     all.put(0, 1);
@@ -219,7 +219,7 @@ TEST_CASE("outstanding releases don't expire", "[scenario-60]")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.hang();
     const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 1s});
     REQUIRE(all.finish(got));
@@ -239,7 +239,7 @@ TEST_CASE("outstanding releases survive a restart of the master", "[scenario-60]
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10min});
     REQUIRE(all.finish(got));
     all.run_until_idle();

@@ -119,7 +119,7 @@ TEST_CASE("a ghost is killed on an old server too", "[scenario-18]")
 TEST_CASE("a master that can't be used is one failed vote with its reason")
 {
     simulation all{1};
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     config options = all.options();
     error_code expected;
     SECTION("its password is another")

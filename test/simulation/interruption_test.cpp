@@ -30,7 +30,7 @@ class life
   public:
     life(simulation& all, weather now) : all_{all}, locks_{all.make_manager(options(all))}
     {
-        scripted_master& last = all.master(2);
+        sim_master& last = all.master(2);
         for (const std::size_t taken : {0U, 2U})
         {
             if (now == weather::taken)

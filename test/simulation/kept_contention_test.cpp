@@ -112,7 +112,7 @@ class misfortune
             });
     }
 
-    void strike(scripted_master& master)
+    void strike(sim_master& master)
     {
         switch (all_.world().random_below(8))
         {
@@ -146,7 +146,7 @@ class misfortune
     }
 
     /// What is on its way stays there for a while, beyond the end of its connection.
-    void hold(scripted_master& master)
+    void hold(sim_master& master)
     {
         if (master.clients() > 0)
         {

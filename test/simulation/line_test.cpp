@@ -92,7 +92,7 @@ class taker
 };
 
 /// Which master leads for a resource.
-scripted_master& leader_of(simulation& all, const std::string& resource)
+sim_master& leader_of(simulation& all, const std::string& resource)
 {
     const std::uint64_t key = core::stable_hash("lock:" + resource);
     const config known = all.options();
@@ -295,7 +295,7 @@ TEST_CASE("a leading master that forgot the script is sent it in full, but not a
 {
     simulation all{3};
     rivals of{all, with_long_pauses(all)};
-    scripted_master& leader = leader_of(all, "r");
+    sim_master& leader = leader_of(all, "r");
     leader.flush_scripts();
     of.wait();
     REQUIRE(all.run_until([&] { return leader.count("turn") == 1; }, 1s));

@@ -57,7 +57,7 @@ void strike(simulation& all, fault what)
     const bool three = what == fault::three_hang || what == fault::three_cut;
     for (std::size_t index = three ? 2 : 0; index < all.masters().size(); ++index)
     {
-        scripted_master& master = all.master(index);
+        sim_master& master = all.master(index);
         switch (what)
         {
         case fault::three_hang:

@@ -89,7 +89,7 @@ class racer
 };
 
 /// How many commands came after the release of their lease.
-std::size_t late_commands(const scripted_master& master)
+std::size_t late_commands(const sim_master& master)
 {
     std::set<std::string> released;
     std::size_t late = 0;

@@ -84,7 +84,7 @@ TEST_CASE("an alarm rings by the clock of its process, also when that is changed
 TEST_CASE("keys expire by the clock of their master, in whole milliseconds, and not a moment before")
 {
     simulation all{1};
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     all.world().jump(400us);
     master.set("k", "v", 10ms);
     all.world().jump(10'599us);
@@ -105,7 +105,7 @@ TEST_CASE("keys expire by the clock of their master, in whole milliseconds, and 
 TEST_CASE("a restart gives back what is on disk")
 {
     simulation all{1};
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.set("old", "1");
     all.world().jump(3s);
     master.set("old", "2");

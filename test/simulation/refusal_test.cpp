@@ -61,7 +61,7 @@ TEST_CASE("a release that is refused permanently ends, and is reported once", "[
     simulation all{5};
     told_risks told;
     lock_manager locks = all.make_connected_manager(told.options(all));
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.refuse("release", said);
     lock_and_release(all, locks, 50);
     all.run_for(30s);
@@ -95,7 +95,7 @@ TEST_CASE("an unknown error is taken for permanent after a few tries", "[release
     simulation all{5};
     told_risks told;
     lock_manager locks = all.make_connected_manager(told.options(all));
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.refuse("release", "-ERR nobody has seen this error yet\r\n");
     lock_and_release(all, locks, 50);
     all.run_for(30s);
@@ -168,7 +168,7 @@ TEST_CASE("a master that refuses releases for long gets few of them", "[release]
         GENERATE("-BUSY Redis is busy running a script.\r\n", "-LOADING Redis is loading\r\n");
     simulation all{5};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.refuse("release", said);
     constexpr std::size_t keys = 1000;
     lock_and_release(all, locks, keys);
@@ -188,7 +188,7 @@ TEST_CASE(
     constexpr std::size_t batch = 128;
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     std::vector<outcome_ptr> held;
     for (int count = 0; count < 1000; ++count)
     {
@@ -237,7 +237,7 @@ TEST_CASE("a SET that is refused doesn't hide one of the same owner id that has 
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     // The first SET is answered when the caller no longer waits: the lease is held without this master.
     master.answer("SET", {.bytes = "-ERR upstream timed out\r\n", .runs = true});
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
@@ -263,7 +263,7 @@ TEST_CASE("a server that pushes what was not asked for is disconnected after 16"
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const auto push = [&](std::size_t times)
     {
         std::string bytes;
@@ -296,7 +296,7 @@ TEST_CASE("a server that pushes what was not asked for is disconnected after 16"
 TEST_CASE("a server that pushes in the handshake is disconnected after 16", "[handshake][scenario-89]")
 {
     simulation all{3};
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     std::string bytes;
     for (int count = 0; count < 16; ++count)
     {
@@ -316,8 +316,8 @@ TEST_CASE("a master that announces another one's run id never takes its place", 
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& honest = all.master(0);
-    scripted_master& liar = all.master(2);
+    sim_master& honest = all.master(0);
+    sim_master& liar = all.master(2);
     liar.restart(honest.run_id, true);
     all.run_for(2s);
     // Whenever the honest one is away the liar is at the door.

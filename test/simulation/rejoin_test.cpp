@@ -25,13 +25,13 @@ outcome_ptr kept(simulation& all, lock_manager& locks)
     return got;
 }
 
-void leave(scripted_master& master)
+void leave(sim_master& master)
 {
     master.door = entrance::refuses;
     master.restart("gone " + master.run_id, false);
 }
 
-void come_back_empty(scripted_master& master)
+void come_back_empty(sim_master& master)
 {
     // Its run id is new, and no other master's.
     master.restart("after " + master.run_id, false);
@@ -103,7 +103,7 @@ TEST_CASE("masters that restart empty one after the other don't wear a kept leas
     const outcome_ptr rival = all.acquire(others, "r", {.ttl = 10s, .wait = no_limit});
     for (std::size_t time = 0; time < 20; ++time)
     {
-        scripted_master& master = all.master(time % 5);
+        sim_master& master = all.master(time % 5);
         master.restart("run " + std::to_string(time), false);
         const auto is_back = [&] { return master.value("lock:r") == got->lease.owner_id(); };
         REQUIRE(all.run_until(is_back, 20s));

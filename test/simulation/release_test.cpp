@@ -160,7 +160,7 @@ TEST_CASE("a master that never answers is sent no more than it may owe", "[scena
     config options = all.options();
     options.max_outstanding_keys = 50;
     lock_manager locks = all.make_connected_manager(options);
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.hang();
     std::size_t refused = 0;
     for (int count = 0; count < 500; ++count)

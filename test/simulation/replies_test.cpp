@@ -80,7 +80,7 @@ TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned 
     CAPTURE(row.bytes);
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.network.there = 50us;
     master.answer("SET", {.bytes = row.bytes, .runs = !row.rules_out_a_key});
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
@@ -106,7 +106,7 @@ TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]"
     lock_manager locks = all.make_connected_manager();
     all.master(1).set("lock:r", "another");
     all.master(2).set("lock:r", "another");
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     master.answer("SET", {.bytes = row.bytes});
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
     REQUIRE(all.finish(got));
@@ -174,7 +174,7 @@ TEST_CASE("a release that is refused is asked for again where that can help", "[
     CAPTURE(row.bytes);
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
     REQUIRE(all.finish(got));
     all.run_until_idle();
@@ -202,7 +202,7 @@ TEST_CASE("a release that is always refused isn't repeated in a hurry")
 {
     simulation all{3};
     lock_manager locks = all.make_connected_manager();
-    scripted_master& master = all.master(0);
+    sim_master& master = all.master(0);
     const std::string bytes = GENERATE("-OOM no memory\r\n", "-BUSY busy\r\n", ":7\r\n");
     master.refuse("release", bytes);
     const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});

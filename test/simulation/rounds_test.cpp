@@ -26,7 +26,7 @@ void answer_one_after_the_other(simulation& all)
 }
 
 /// The owner ids that came with the SETs, in their order.
-std::vector<std::string> owner_ids(const scripted_master& at)
+std::vector<std::string> owner_ids(const sim_master& at)
 {
     std::vector<std::string> ids;
     for (const received& each : at.log())

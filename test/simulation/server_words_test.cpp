@@ -68,7 +68,7 @@ TEST_CASE(
     options.observer.on_event = [&events](const event& what) { events.push_back(what); };
     for (std::size_t index = 0; index < 2; ++index)
     {
-        scripted_master& one = all.master(index);
+        sim_master& one = all.master(index);
         one.run_id = evil;
         one.run_id += static_cast<char>('a' + index);
         one.version = "5.0 " + evil.substr(0, 40);

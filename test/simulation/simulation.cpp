@@ -58,7 +58,7 @@ simulation::simulation(std::size_t masters, std::uint64_t seed)
 {
     for (std::size_t index = 0; index < masters; ++index)
     {
-        masters_.push_back(std::make_unique<scripted_master>(world(), "run-of-" + std::to_string(index)));
+        masters_.push_back(std::make_unique<sim_master>(world(), "run-of-" + std::to_string(index)));
         environment_->put(host_of(index), *masters_.back());
     }
 }

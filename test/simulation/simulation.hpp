@@ -2,7 +2,7 @@
 // A whole run: masters, managers on a virtual clock, and what became of the operations that a test began.
 #pragma once
 
-#include "scripted_master.hpp"
+#include "sim_master.hpp"
 #include "virtual_environment.hpp"
 
 #include <redlock/redlock.hpp>
@@ -69,8 +69,8 @@ class simulation
 
     virtual_world& world() const noexcept { return environment_->world(); }
     clock::time_point now() const noexcept { return world().now(); }
-    scripted_master& master(std::size_t index) { return *masters_.at(index); }
-    const std::vector<std::unique_ptr<scripted_master>>& masters() const noexcept { return masters_; }
+    sim_master& master(std::size_t index) { return *masters_.at(index); }
+    const std::vector<std::unique_ptr<sim_master>>& masters() const noexcept { return masters_; }
     const virtual_environment& environment() const noexcept { return *environment_; }
 
     /// The address of one master leads to another one from now on; to itself again with the same index.
@@ -131,7 +131,7 @@ class simulation
     auto lease_into(const outcome_ptr& to);
 
     std::shared_ptr<virtual_environment> environment_;
-    std::vector<std::unique_ptr<scripted_master>> masters_;
+    std::vector<std::unique_ptr<sim_master>> masters_;
     std::optional<asio::io_context> io_{std::in_place};
 };
 

@@ -17,7 +17,7 @@
 namespace redlock::test
 {
 
-class scripted_master;
+class sim_master;
 class virtual_alarm;
 
 /// How often alarms were set.
@@ -47,7 +47,7 @@ class virtual_environment final : public env::environment
     virtual_world& world() const noexcept { return *world_; }
     const std::shared_ptr<virtual_world>& shared_world() const noexcept { return world_; }
     /// From now on `host` leads there. The master outlives every stream to it.
-    void put(const std::string& host, scripted_master& at) { masters_[host] = &at; }
+    void put(const std::string& host, sim_master& at) { masters_[host] = &at; }
     /// How many there are, of those that were made here.
     std::size_t alarms() const noexcept { return alarms_.size(); }
     std::size_t streams() const noexcept { return streams_; }
@@ -73,7 +73,7 @@ class virtual_environment final : public env::environment
     int origin_;
     process_clock clock_;
     mutable std::vector<virtual_alarm*> alarms_;
-    std::map<std::string, scripted_master*> masters_;
+    std::map<std::string, sim_master*> masters_;
     mutable std::size_t streams_ = 0;
     mutable alarm_count alarms_set_;
 };

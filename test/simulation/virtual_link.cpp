@@ -2,7 +2,7 @@
 // One virtual connection.
 #include "virtual_link.hpp"
 
-#include "scripted_master.hpp"
+#include "sim_master.hpp"
 
 #include <boost/asio/error.hpp>
 

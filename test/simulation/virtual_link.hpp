@@ -18,7 +18,7 @@
 namespace redlock::test
 {
 
-class scripted_master;
+class sim_master;
 
 /// The client's end of a connection.
 class client_end
@@ -53,7 +53,7 @@ struct client_state
 class virtual_link final : public std::enable_shared_from_this<virtual_link>
 {
   public:
-    virtual_link(virtual_world& world, scripted_master& master, client_end& client, int origin)
+    virtual_link(virtual_world& world, sim_master& master, client_end& client, int origin)
         : world_{world}, master_{master}, client_{&client}
     {
         at_master_.origin = origin;
@@ -108,7 +108,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     void arrive_at_client();
 
     virtual_world& world_;
-    scripted_master& master_;
+    sim_master& master_;
     client_end* client_; // Null after the client closed its end.
     client_state at_master_;
     clock::time_point last_to_master_{};

@@ -27,7 +27,7 @@ void require(bool holds)
 } // namespace
 
 virtual_stream::virtual_stream(
-    env::scheduler& strand, virtual_world& world, scripted_master& to, int origin, std::size_t& count)
+    env::scheduler& strand, virtual_world& world, sim_master& to, int origin, std::size_t& count)
     : strand_{strand},
       world_{world},
       handlers_{pending_handlers::of(strand)},

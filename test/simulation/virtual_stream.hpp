@@ -19,7 +19,7 @@ class virtual_stream final : public env::stream, private client_end
   public:
     /// `origin` is the process that it belongs to, which counts its streams.
     virtual_stream(
-        env::scheduler& strand, virtual_world& world, scripted_master& to, int origin, std::size_t& count);
+        env::scheduler& strand, virtual_world& world, sim_master& to, int origin, std::size_t& count);
     ~virtual_stream() override;
 
     void connect(env::io_operation& operation, clock::time_point until) override;

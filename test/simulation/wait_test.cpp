@@ -27,7 +27,7 @@ TEST_CASE("a lock that is simply held is never reported as no quorum", "[acquire
     const std::size_t dead = 1 + all.world().random_below(2);
     for (std::size_t index = 0; index < dead; ++index)
     {
-        scripted_master& one = all.master(all.world().random_below(5));
+        sim_master& one = all.master(all.world().random_below(5));
         const bool hangs = all.world().random_below(2) == 0;
         one.door = hangs ? entrance::silent : entrance::refuses;
         one.break_connections();
@@ -74,7 +74,7 @@ TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[
         REQUIRE(all.finish(all.try_acquire(locks, "another", {.ttl = 60s})));
         for (const auto& each : all.masters())
         {
-            scripted_master& one = *each;
+            sim_master& one = *each;
             const std::chrono::milliseconds pause{all.world().random_below(3000)};
             all.world().at(all.now() + pause, event_kind::timer, [&one] { one.hang(); });
             all.world().at(all.now() + pause + 900ms, event_kind::timer, [&one] { one.resume(); });

@@ -14,7 +14,7 @@ namespace
 class visit
 {
   public:
-    visit(honest_master& master, session& where) : master_{master}, who_{master.enter(where)} {}
+    visit(fake_redis& master, session& where) : master_{master}, who_{master.enter(where)} {}
     visit(const visit&) = delete;
     visit& operator=(const visit&) = delete;
     ~visit() { master_.leave(who_); }
@@ -22,13 +22,13 @@ class visit
     std::string answer_to(const command& words) { return master_.answer_to(who_, words); }
 
   private:
-    honest_master& master_;
-    honest_master::client who_;
+    fake_redis& master_;
+    fake_redis::client who_;
 };
 
-std::shared_ptr<honest_master> or_new(std::shared_ptr<honest_master> master)
+std::shared_ptr<fake_redis> or_new(std::shared_ptr<fake_redis> master)
 {
-    return master ? std::move(master) : std::make_shared<honest_master>();
+    return master ? std::move(master) : std::make_shared<fake_redis>();
 }
 
 bool concerned(applies when, const command& words)
@@ -37,7 +37,7 @@ bool concerned(applies when, const command& words)
 }
 
 /// Honest, but the affected commands are not carried out, and answered with `what`.
-behaviour answers_instead(answer what, applies when, std::shared_ptr<honest_master> master)
+behaviour answers_instead(answer what, applies when, std::shared_ptr<fake_redis> master)
 {
     return [what = std::move(what), when, master = or_new(std::move(master))](session& client)
     {
@@ -50,7 +50,7 @@ behaviour answers_instead(answer what, applies when, std::shared_ptr<honest_mast
 }
 
 /// Honest, but the answers to the affected commands are sent in the manner of `how`.
-behaviour answers_so(answer how, applies when, std::shared_ptr<honest_master> master)
+behaviour answers_so(answer how, applies when, std::shared_ptr<fake_redis> master)
 {
     return altered(
         [how = std::move(how)](session&, const command&, std::string bytes)
@@ -83,15 +83,15 @@ behaviour answering(command_script script)
 
 behaviour honest(honest_options options)
 {
-    return honest(std::make_shared<honest_master>(std::move(options)));
+    return honest(std::make_shared<fake_redis>(std::move(options)));
 }
 
-behaviour honest(std::shared_ptr<honest_master> master)
+behaviour honest(std::shared_ptr<fake_redis> master)
 {
     return answers_so({}, applies::from_the_start, std::move(master));
 }
 
-behaviour altered(alteration change, applies when, std::shared_ptr<honest_master> master)
+behaviour altered(alteration change, applies when, std::shared_ptr<fake_redis> master)
 {
     return [change = std::move(change), when, master = or_new(std::move(master))](session& client)
     {
@@ -111,7 +111,7 @@ behaviour altered(alteration change, applies when, std::shared_ptr<honest_master
     };
 }
 
-behaviour silent(applies when, std::shared_ptr<honest_master> master)
+behaviour silent(applies when, std::shared_ptr<fake_redis> master)
 {
     return [when, master = or_new(std::move(master))](session& client)
     {
@@ -128,12 +128,12 @@ behaviour silent(applies when, std::shared_ptr<honest_master> master)
     };
 }
 
-behaviour says(std::string bytes, applies when, std::shared_ptr<honest_master> master)
+behaviour says(std::string bytes, applies when, std::shared_ptr<fake_redis> master)
 {
     return answers_instead({.bytes = std::move(bytes)}, when, std::move(master));
 }
 
-behaviour speaks_http(applies when, std::shared_ptr<honest_master> master)
+behaviour speaks_http(applies when, std::shared_ptr<fake_redis> master)
 {
     return answers_instead(
         {.bytes = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n"
@@ -142,18 +142,18 @@ behaviour speaks_http(applies when, std::shared_ptr<honest_master> master)
         when, std::move(master));
 }
 
-behaviour garbage(applies when, std::shared_ptr<honest_master> master)
+behaviour garbage(applies when, std::shared_ptr<fake_redis> master)
 {
     using namespace std::string_literals;
     return says("\x00\xff\x13\x37 what is this\r\n\r\n\x80\x81\x00"s, when, std::move(master));
 }
 
-behaviour huge_bulk_length(applies when, std::shared_ptr<honest_master> master)
+behaviour huge_bulk_length(applies when, std::shared_ptr<fake_redis> master)
 {
     return says("$4294967296\r\n" + std::string(4096, 'x'), when, std::move(master));
 }
 
-behaviour endless_line(std::size_t bytes, applies when, std::shared_ptr<honest_master> master)
+behaviour endless_line(std::size_t bytes, applies when, std::shared_ptr<fake_redis> master)
 {
     constexpr std::size_t piece = 64 * 1024;
     return answers_instead(
@@ -161,7 +161,7 @@ behaviour endless_line(std::size_t bytes, applies when, std::shared_ptr<honest_m
         std::move(master));
 }
 
-behaviour answers_twice(applies when, std::shared_ptr<honest_master> master)
+behaviour answers_twice(applies when, std::shared_ptr<fake_redis> master)
 {
     // In a single write: the client couldn't recognize a second answer that arrives after its next command was sent.
     return altered(
@@ -169,27 +169,27 @@ behaviour answers_twice(applies when, std::shared_ptr<honest_master> master)
         std::move(master));
 }
 
-behaviour closes_in_the_middle(applies when, std::shared_ptr<honest_master> master)
+behaviour closes_in_the_middle(applies when, std::shared_ptr<fake_redis> master)
 {
     return answers_so({.close = closing::in_the_middle}, when, std::move(master));
 }
 
-behaviour closes_instead(applies when, std::shared_ptr<honest_master> master)
+behaviour closes_instead(applies when, std::shared_ptr<fake_redis> master)
 {
     return answers_so({.close = closing::before}, when, std::move(master));
 }
 
-behaviour closes_after(applies when, std::shared_ptr<honest_master> master)
+behaviour closes_after(applies when, std::shared_ptr<fake_redis> master)
 {
     return answers_so({.close = closing::after}, when, std::move(master));
 }
 
-behaviour late(std::chrono::milliseconds by, applies when, std::shared_ptr<honest_master> master)
+behaviour late(std::chrono::milliseconds by, applies when, std::shared_ptr<fake_redis> master)
 {
     return answers_so({.delay = by}, when, std::move(master));
 }
 
-behaviour in_single_bytes(applies when, std::shared_ptr<honest_master> master)
+behaviour in_single_bytes(applies when, std::shared_ptr<fake_redis> master)
 {
     return answers_so({.single_bytes = true}, when, std::move(master));
 }

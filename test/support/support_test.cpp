@@ -2,9 +2,9 @@
 // The tools of the integration tests: real servers, the proxy, the scripted server.
 #include "child_process.hpp"
 #include "control_client.hpp"
+#include "fake_server.hpp"
 #include "loopback.hpp"
 #include "proxy.hpp"
-#include "scripted_server.hpp"
 #include "server.hpp"
 #include "sha1.hpp"
 
@@ -380,8 +380,8 @@ TEST_CASE(
 
 TEST_CASE("an honest scripted server behaves as a master with state", "[threads][own-servers]")
 {
-    const auto master = std::make_shared<honest_master>(honest_options{.password = "secret"});
-    scripted_server subject{honest(master)};
+    const auto master = std::make_shared<fake_redis>(honest_options{.password = "secret"});
+    fake_server subject{honest(master)};
     control_client client = control_client::to_port(subject.port());
     CHECK(client.command({"PING"}).text.starts_with("NOAUTH"));
     CHECK(client.command({"AUTH", "wrong"}).text.starts_with("WRONGPASS"));
@@ -420,7 +420,7 @@ TEST_CASE(
     const applies when = GENERATE(applies::from_the_start, applies::to_locks);
     const auto bytes_of = [when](behaviour how, std::size_t limit = 1'000'000)
     {
-        scripted_server subject{std::move(how)};
+        fake_server subject{std::move(how)};
         control_client client = control_client::to_port(subject.port());
         if (when == applies::to_locks)
         {
@@ -446,7 +446,7 @@ TEST_CASE(
 
 TEST_CASE("answers can be late or missing, and can be scripted by the test", "[threads][own-servers]")
 {
-    scripted_server slow{late(40ms, applies::to_locks)};
+    fake_server slow{late(40ms, applies::to_locks)};
     control_client patient = control_client::to_port(slow.port());
     const auto before = std::chrono::steady_clock::now();
     patient.send({"SET", "key", "value"});
@@ -455,7 +455,7 @@ TEST_CASE("answers can be late or missing, and can be scripted by the test", "[t
     CHECK(std::chrono::steady_clock::now() - before >= 40ms);
     CHECK(patient.receive() == "value");
 
-    scripted_server mute{silent(applies::to_locks)};
+    fake_server mute{silent(applies::to_locks)};
     control_client unanswered = control_client::to_port(mute.port(), 50ms);
     REQUIRE(unanswered.command({"PING"}) == "PONG");
     unanswered.send({"SET", "key", "value"});
@@ -465,7 +465,7 @@ TEST_CASE("answers can be late or missing, and can be scripted by the test", "[t
     mute.end_connections();
     CHECK(mute.wait_for_no_connection(generous));
 
-    scripted_server own{answering([](session&, const command& words) { return answer{words.back()}; })};
+    fake_server own{answering([](session&, const command& words) { return answer{words.back()}; })};
     {
         control_client client = control_client::to_port(own.port());
         CHECK(client.command({"twice", ":3\r\n"}) == 3);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a hostile master answers: what is right, or anything else.
-#include "hostile_master.hpp"
+#include "fuzz_master.hpp"
 
 #include "net/command.hpp"
 
@@ -82,7 +82,7 @@ std::int64_t number_in(const std::string& word)
 
 } // namespace
 
-void hostile_master::answer(const command& words)
+void fuzz_master::answer(const command& words)
 {
     const bool greets = !votes_ && name_of(words) != "SET" && !name_of(words).starts_with("EVAL");
     const bool asks_input = is_hostile && !(greets && greets_well);
@@ -90,7 +90,7 @@ void hostile_master::answer(const command& words)
 }
 
 /// The first decision is what kind of answer it is. Half of the kinds are right answers, so that a run gets somewhere.
-std::string hostile_master::wrong_answer(const command& words)
+std::string fuzz_master::wrong_answer(const command& words)
 {
     const std::uint8_t kind = input_.byte();
     if (kind < 96)
@@ -138,7 +138,7 @@ std::string hostile_master::wrong_answer(const command& words)
     }
 }
 
-std::string hostile_master::greeting(const command& words)
+std::string fuzz_master::greeting(const command& words)
 {
     const std::string name = name_of(words);
     if (name == "HELLO")
@@ -169,7 +169,7 @@ std::string hostile_master::greeting(const command& words)
     return "+OK\r\n";
 }
 
-std::string hostile_master::honest_answer(const command& words)
+std::string fuzz_master::honest_answer(const command& words)
 {
     const std::string name = name_of(words);
     if (name == "TIME")
@@ -194,7 +194,7 @@ std::string hostile_master::honest_answer(const command& words)
     return name == "EVAL" || name == "EVALSHA" ? script_answer(words) : greeting(words);
 }
 
-std::string hostile_master::script_answer(const command& words)
+std::string fuzz_master::script_answer(const command& words)
 {
     if (name_of(words) == "EVALSHA" && !knows_scripts_)
     {
@@ -227,7 +227,7 @@ std::string hostile_master::script_answer(const command& words)
     return ":1\r\n";
 }
 
-hostile_master::entry* hostile_master::find(const std::string& key)
+fuzz_master::entry* fuzz_master::find(const std::string& key)
 {
     const auto found = keys_.find(key);
     if (found == keys_.end())

@@ -30,7 +30,7 @@ class hostile_environment final : public env::environment
   public:
     hostile_environment(
         std::shared_ptr<const virtual_environment> inner,
-        const std::vector<std::unique_ptr<hostile_master>>& masters)
+        const std::vector<std::unique_ptr<fuzz_master>>& masters)
         : inner_{std::move(inner)}
     {
         std::transform(
@@ -52,7 +52,7 @@ class hostile_environment final : public env::environment
 
   private:
     std::shared_ptr<const virtual_environment> inner_;
-    std::vector<hostile_master*> masters_;
+    std::vector<fuzz_master*> masters_;
 };
 
 } // namespace
@@ -92,8 +92,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     }
     for (std::size_t index = 0; index < seen_.masters(); ++index)
     {
-        masters_.push_back(
-            std::make_unique<hostile_master>(index, world_, input, seen_, 4 * max_outstanding_));
+        masters_.push_back(std::make_unique<fuzz_master>(index, world_, input, seen_, 4 * max_outstanding_));
         masters_.back()->is_hostile = (hostile >> index & 1U) != 0;
         masters_.back()->greets_well = (hostile >> index & 8U) == 0;
         const std::string host = "10.0.0." + std::to_string(index + 1);

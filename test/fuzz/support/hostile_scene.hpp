@@ -3,7 +3,7 @@
 #pragma once
 
 #include "fuzz_input.hpp"
-#include "hostile_master.hpp"
+#include "fuzz_master.hpp"
 #include "simulation/virtual_environment.hpp"
 #include "witness.hpp"
 
@@ -96,7 +96,7 @@ class hostile_scene
     std::size_t max_outstanding_;
     bool with_password_ = false;
     witness seen_;
-    std::vector<std::unique_ptr<hostile_master>> masters_;
+    std::vector<std::unique_ptr<fuzz_master>> masters_;
     std::optional<boost::asio::io_context> io_{std::in_place};
     std::optional<lock_manager> locks_;
     clock::time_point warm_at_latest_;

@@ -127,7 +127,7 @@ void hostile_scene::act_on_leases(std::size_t what)
 
 void hostile_scene::act_on_masters(std::size_t what)
 {
-    hostile_master& one = *masters_[input_.below(masters_.size())];
+    fuzz_master& one = *masters_[input_.below(masters_.size())];
     const std::uint8_t how = input_.byte();
     switch (what)
     {

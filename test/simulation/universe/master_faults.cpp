@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 struct target
 {
     std::size_t index;
-    scripted_master& master;
+    sim_master& master;
 };
 
 target any_master(universe& all, chance& draws, fault_number number)
@@ -31,7 +31,7 @@ target any_master(universe& all, chance& draws, fault_number number)
 
 void hang(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::master_pause).master;
+    sim_master& master = any_master(all, draws, fault_number::master_pause).master;
     master.hang();
     all.later(some_time(draws), [&master] { master.resume(); });
 }
@@ -68,14 +68,14 @@ void come_back_empty_later(universe& all, chance& draws)
         });
 }
 
-void refuse_for_a_while(universe& all, chance& draws, scripted_master& master)
+void refuse_for_a_while(universe& all, chance& draws, sim_master& master)
 {
     all.later(some_time(draws), [&master] { master.answer_as_usual(); });
 }
 
 void run_out_of_memory(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::oom).master;
+    sim_master& master = any_master(all, draws, fault_number::oom).master;
     const char* const said = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     for (const char* each : {"SET", "turn", "extend"})
     {
@@ -86,7 +86,7 @@ void run_out_of_memory(universe& all, chance& draws)
 
 void refuse_writes(universe& all, chance& draws, fault_number number, const char* said)
 {
-    scripted_master& master = any_master(all, draws, number).master;
+    sim_master& master = any_master(all, draws, number).master;
     for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, said);
@@ -98,7 +98,7 @@ void refuse_writes(universe& all, chance& draws, fault_number number, const char
 void become_replica(universe& all, chance& draws)
 {
     all.allow_leftovers();
-    scripted_master& master = any_master(all, draws, fault_number::readonly).master;
+    sim_master& master = any_master(all, draws, fault_number::readonly).master;
     for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, "-READONLY You can't write against a read only replica.\r\n");
@@ -148,7 +148,7 @@ void refuse_to_the_end(
     const char* said)
 {
     all.allow_leftovers();
-    scripted_master& master = any_master(all, draws, number).master;
+    sim_master& master = any_master(all, draws, number).master;
     for (const char* each : commands)
     {
         master.refuse(each, said);
@@ -192,7 +192,7 @@ void be_busy_to_the_end(universe& all, chance& draws)
 /// As other libraries use them. Not in the place of a lock: that would be a key that is lost.
 void use_another_type(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::another_type).master;
+    sim_master& master = any_master(all, draws, fault_number::another_type).master;
     const std::string key = key_of(all.resource_name(draws.below(all.drawn().resources)));
     if (!master.value(key))
     {
@@ -209,7 +209,7 @@ void forget_scripts(universe& all, chance& draws)
 /// Ghosts can't be ended any more.
 void forbid_kills(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::noperm).master;
+    sim_master& master = any_master(all, draws, fault_number::noperm).master;
     all.allow_leftovers();
     for (const char* each : {"may kill?", "CLIENT KILL"})
     {
@@ -220,7 +220,7 @@ void forbid_kills(universe& all, chance& draws)
 
 void garble(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::garbled).master;
+    sim_master& master = any_master(all, draws, fault_number::garbled).master;
     constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "turn", "extend", "release"};
     const char* const what = kinds.at(draws.below(kinds.size()));
     const char* const said = draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
@@ -230,7 +230,7 @@ void garble(universe& all, chance& draws)
 
 void drift(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::master_drift).master;
+    sim_master& master = any_master(all, draws, fault_number::master_drift).master;
     const auto bound = static_cast<std::size_t>(all.drawn().max_drift());
     const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
     master.clock_of_its_own().set_rate(all.world().now(), draws.one_in(2) ? rate : -rate);
@@ -243,7 +243,7 @@ void restart_empty(universe& all, chance& draws)
 
 void restart_stale(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::restart_stale).master;
+    sim_master& master = any_master(all, draws, fault_number::restart_stale).master;
     master.on_disk = persistence::everysec;
     master.unflushed = draws.between(1ms, 2s);
     master.restart(all.fresh_run_id());
@@ -256,7 +256,7 @@ void flush(universe& all, chance& draws)
 
 void promote(universe& all, chance& draws)
 {
-    scripted_master& master = any_master(all, draws, fault_number::promote).master;
+    sim_master& master = any_master(all, draws, fault_number::promote).master;
     master.promote_stale_replica(all.fresh_run_id(), draws.between(1ms, 200ms));
 }
 
@@ -287,7 +287,7 @@ void drift_wildly(universe& all, chance& draws)
     const target its = any_master(all, draws, fault_number::wild_drift);
     const auto rate = static_cast<std::int64_t>(draws.below(600'000)) - 300'000;
     its.master.clock_of_its_own().set_rate(all.world().now(), rate);
-    scripted_master& master = its.master;
+    sim_master& master = its.master;
     all.at_mending([&all, &master] { master.clock_of_its_own().set_rate(all.world().now(), 0); });
 }
 

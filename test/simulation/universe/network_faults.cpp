@@ -21,7 +21,7 @@ std::size_t any_master(universe& all, chance& draws)
 }
 
 /// One connection of a master, if it has any.
-std::shared_ptr<virtual_link> any_link_of(scripted_master& master, chance& draws)
+std::shared_ptr<virtual_link> any_link_of(sim_master& master, chance& draws)
 {
     auto links = master.links();
     std::erase_if(links, [](const auto& each) { return !each->open(); });
@@ -39,7 +39,7 @@ void delay(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(fault_number::delay, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     const latency before = master.network;
     const clock::duration longer = draws.between(1ms, 60ms);
     master.network.there += draws.one_in(2) ? longer : 0ms;
@@ -57,7 +57,7 @@ void reorder(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(fault_number::reorder, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     const clock::duration before = master.network.jitter;
     master.network.jitter = draws.between(1ms, 30ms);
     all.later(some_time(draws), [&master, before] { master.network.jitter = before; });
@@ -67,7 +67,7 @@ void split(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(fault_number::split, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     master.network.piece = 1 + draws.below(7);
     all.later(some_time(draws), [&master] { master.network.piece = 0; });
 }
@@ -76,7 +76,7 @@ void cut_there(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(fault_number::cut_there, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     master.network.cut_there = true;
     all.later(some_time(draws), [&master] { master.heal(); });
 }
@@ -85,7 +85,7 @@ void cut_back(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(fault_number::cut_back, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     master.network.cut_back = true;
     all.later(some_time(draws), [&master] { master.heal(); });
 }
@@ -97,7 +97,7 @@ void part(universe& all, chance& draws)
     all.tell_fault(fault_number::partition, how_many);
     for (std::size_t index = 0; index < how_many; ++index)
     {
-        scripted_master& master = *all.masters()[index];
+        sim_master& master = *all.masters()[index];
         master.network.cut_there = master.network.cut_back = true;
         all.later(length, [&master] { master.heal(); });
     }
@@ -152,7 +152,7 @@ void cut_short(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(fault_number::cut_short, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     const clock::duration length = some_time(draws);
     if (const auto ghost = any_link_of(master, draws))
     {
@@ -216,7 +216,7 @@ void fill(universe& all, chance& draws)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(fault_number::full, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     master.takes_bytes = false;
     all.later(some_time(draws), [&master] { master.heal(); });
 }
@@ -225,7 +225,7 @@ void shut_door(universe& all, chance& draws, fault_number number, entrance how)
 {
     const std::size_t index = any_master(all, draws);
     all.tell_fault(number, index);
-    scripted_master& master = *all.masters()[index];
+    sim_master& master = *all.masters()[index];
     if (master.door == entrance::open)
     {
         master.door = how;

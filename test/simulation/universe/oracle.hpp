@@ -4,7 +4,7 @@
 // sees: leases, and the results of operations.
 #pragma once
 
-#include "simulation/scripted_master.hpp"
+#include "simulation/sim_master.hpp"
 #include "wire_rules.hpp"
 
 #include <redlock/redlock.hpp>

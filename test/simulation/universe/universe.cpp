@@ -59,8 +59,8 @@ universe::universe(const plan& drawn, trace& told)
     const auto bound = static_cast<std::size_t>(plan_.max_drift());
     for (std::size_t index = 0; index < plan_.masters; ++index)
     {
-        masters_.push_back(std::make_unique<scripted_master>(*world_, fresh_run_id()));
-        scripted_master& one = *masters_.back();
+        masters_.push_back(std::make_unique<sim_master>(*world_, fresh_run_id()));
+        sim_master& one = *masters_.back();
         one.network = calm();
         one.password = plan_.locked_up ? onlooker::password : "";
         one.knows_hello = !plan_.old_masters;

@@ -7,7 +7,7 @@
 #include "plan.hpp"
 #include "process.hpp"
 #include "resource_names.hpp"
-#include "simulation/scripted_master.hpp"
+#include "simulation/sim_master.hpp"
 #include "trace.hpp"
 #include "trace_numbers.hpp"
 
@@ -42,7 +42,7 @@ class universe
     oracle& watch() noexcept { return oracle_; }
     virtual_world& world() noexcept { return *world_; }
     const std::shared_ptr<virtual_world>& shared_world() const noexcept { return world_; }
-    const std::vector<std::unique_ptr<scripted_master>>& masters() const noexcept { return masters_; }
+    const std::vector<std::unique_ptr<sim_master>>& masters() const noexcept { return masters_; }
     /// All processes so far, including those that are down.
     const std::vector<std::shared_ptr<process>>& processes() const noexcept { return processes_; }
 
@@ -114,7 +114,7 @@ class universe
     oracle oracle_;
     chance picks_;
     chance births_;
-    std::vector<std::unique_ptr<scripted_master>> masters_;
+    std::vector<std::unique_ptr<sim_master>> masters_;
     std::vector<bool> clock_was_set_;
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;

@@ -40,7 +40,7 @@ void universe::mend_everything()
     }
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
-        scripted_master& one = *masters_[index];
+        sim_master& one = *masters_[index];
         if (clock_was_set_[index])
         {
             // Keys that were set by a clock that was ahead would be there for hours.

@@ -2,7 +2,7 @@
 // Rules for the commands on the wire: their order, owner ids, and which connections may be killed.
 #pragma once
 
-#include "simulation/scripted_master.hpp"
+#include "simulation/sim_master.hpp"
 
 #include <cstddef>
 #include <cstdint>

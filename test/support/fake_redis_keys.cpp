@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The honest master's keys. Scripts aren't run; their effect is derived from their text.
-#include "honest_master.hpp"
+#include "fake_redis.hpp"
 
-#include "honest_replies.hpp"
+#include "fake_replies.hpp"
 #include "sha1.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ constexpr std::size_t max_keys = 100'000;
 
 } // namespace
 
-std::optional<std::string> honest_master::value(const std::string& key) const
+std::optional<std::string> fake_redis::value(const std::string& key) const
 {
     const std::lock_guard lock{mutex_};
     const auto found = keys_.find(key);
@@ -26,19 +26,19 @@ std::optional<std::string> honest_master::value(const std::string& key) const
     return there ? std::optional{found->second.value} : std::nullopt;
 }
 
-void honest_master::set(const std::string& key, const std::string& value)
+void fake_redis::set(const std::string& key, const std::string& value)
 {
     const std::lock_guard lock{mutex_};
     keys_[key] = {.value = value};
 }
 
-void honest_master::remove(const std::string& key)
+void fake_redis::remove(const std::string& key)
 {
     const std::lock_guard lock{mutex_};
     keys_.erase(key);
 }
 
-honest_master::entry* honest_master::find(const std::string& key)
+fake_redis::entry* fake_redis::find(const std::string& key)
 {
     const auto found = keys_.find(key);
     if (found == keys_.end())
@@ -54,7 +54,7 @@ honest_master::entry* honest_master::find(const std::string& key)
 }
 
 /// SET key value [NX] [PX milliseconds].
-std::string honest_master::set_command(const client& who, const command& words)
+std::string fake_redis::set_command(const client& who, const command& words)
 {
     entry fresh{.value = words[2]};
     bool only_new = false;
@@ -94,7 +94,7 @@ std::string honest_master::set_command(const client& who, const command& words)
 /// EVALSHA sha1 1 key owner [ttl], and EVAL. A script that contains PEXPIRE extends, one with DEL or UNLINK releases;
 /// both require the owner, and never move the expiry to an earlier time. A script that contains TIME requests a slot;
 /// any other answers 1.
-std::string honest_master::eval(const command& words, bool by_name)
+std::string fake_redis::eval(const command& words, bool by_name)
 {
     std::string script = words[1];
     if (by_name)
@@ -140,7 +140,7 @@ std::string honest_master::eval(const command& words, bool by_name)
 }
 
 /// The request for a slot. There is no queue: the first to ask gets the lock, others are to ask again in a moment.
-std::string honest_master::turn(const command& words)
+std::string fake_redis::turn(const command& words)
 {
     constexpr std::int64_t moment = 5;
     const entry* const held = find(words[3]);
@@ -154,7 +154,7 @@ std::string honest_master::turn(const command& words)
 }
 
 /// GET, PTTL and DEL of one key.
-std::string honest_master::get(const client& who, const command& words)
+std::string fake_redis::get(const client& who, const command& words)
 {
     const std::string name = name_of(words);
     const entry* const held = find(words[1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The scripted server's threads: one accepts, each connection has its own, and all end with the server.
-#include "scripted_server.hpp"
+#include "fake_server.hpp"
 
 #include "loopback.hpp"
 
@@ -33,7 +33,7 @@ constexpr int max_poll_milliseconds = 60'000;
 
 } // namespace
 
-class scripted_server::engine
+class fake_server::engine
 {
   public:
     explicit engine(behaviour how)
@@ -227,68 +227,68 @@ class scripted_server::engine
     std::thread acceptor_;
 };
 
-scripted_server::scripted_server(behaviour how) : engine_{std::make_unique<engine>(std::move(how))} {}
-scripted_server::scripted_server(scripted_server&&) noexcept = default;
-scripted_server& scripted_server::operator=(scripted_server&&) noexcept = default;
-scripted_server::~scripted_server() = default;
+fake_server::fake_server(behaviour how) : engine_{std::make_unique<engine>(std::move(how))} {}
+fake_server::fake_server(fake_server&&) noexcept = default;
+fake_server& fake_server::operator=(fake_server&&) noexcept = default;
+fake_server::~fake_server() = default;
 
-int scripted_server::port() const
+int fake_server::port() const
 {
     return engine_->port();
 }
 
-std::string scripted_server::url() const
+std::string fake_server::url() const
 {
     return fmt::format("redis://127.0.0.1:{}", port());
 }
 
-void scripted_server::behave(behaviour how)
+void fake_server::behave(behaviour how)
 {
     engine_->behave(std::move(how));
 }
 
-void scripted_server::end_connections()
+void fake_server::end_connections()
 {
     engine_->end_connections();
 }
 
-std::size_t scripted_server::connections() const
+std::size_t fake_server::connections() const
 {
     return engine_->read([](const engine& it) { return it.clients_.size(); });
 }
 
-std::size_t scripted_server::accepted() const
+std::size_t fake_server::accepted() const
 {
     return engine_->read([](const engine& it) { return it.accepted_; });
 }
 
-std::vector<command> scripted_server::commands() const
+std::vector<command> fake_server::commands() const
 {
     return engine_->read([](const engine& it) { return it.commands_; });
 }
 
-std::size_t scripted_server::count(std::string_view name) const
+std::size_t fake_server::count(std::string_view name) const
 {
     return engine_->read([name](const engine& it) { return it.count(name); });
 }
 
-std::vector<std::string> scripted_server::complaints() const
+std::vector<std::string> fake_server::complaints() const
 {
     return engine_->read([](const engine& it) { return it.complaints_; });
 }
 
-bool scripted_server::wait_for_connections(std::size_t at_least_accepted, std::chrono::milliseconds at_most)
+bool fake_server::wait_for_connections(std::size_t at_least_accepted, std::chrono::milliseconds at_most)
 {
     return engine_->wait(
         at_most, [at_least_accepted](const engine& it) { return it.accepted_ >= at_least_accepted; });
 }
 
-bool scripted_server::wait_for_no_connection(std::chrono::milliseconds at_most)
+bool fake_server::wait_for_no_connection(std::chrono::milliseconds at_most)
 {
     return engine_->wait(at_most, [](const engine& it) { return it.clients_.empty(); });
 }
 
-bool scripted_server::wait_for_command(
+bool fake_server::wait_for_command(
     std::string_view name, std::size_t at_least, std::chrono::milliseconds at_most)
 {
     return engine_->wait(at_most, [name, at_least](const engine& it) { return it.count(name) >= at_least; });

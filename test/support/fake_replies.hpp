@@ -2,7 +2,7 @@
 // Replies in wire format, and parsing of arguments, for the implementation of the honest master.
 #pragma once
 
-#include "honest_master.hpp"
+#include "fake_redis.hpp"
 
 #include <charconv>
 #include <cstdint>
@@ -31,7 +31,7 @@ inline std::string number(std::int64_t value)
 }
 
 /// Returns the null of the protocol that the client uses.
-inline std::string null_for(const honest_master::client& who)
+inline std::string null_for(const fake_redis::client& who)
 {
     return who.protocol == 3 ? "_\r\n" : "$-1\r\n";
 }

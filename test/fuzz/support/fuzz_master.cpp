@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A master that answers as the fuzzer's input says: its connections, and what comes over them.
-#include "hostile_master.hpp"
+#include "fuzz_master.hpp"
 
 #include <boost/asio/error.hpp>
 
@@ -29,7 +29,7 @@ resp::parser& parser_of(std::size_t index)
 
 } // namespace
 
-hostile_stream::hostile_stream(env::scheduler& strand, hostile_master& to)
+hostile_stream::hostile_stream(env::scheduler& strand, fuzz_master& to)
     : strand_{strand}, handlers_{pending_handlers::of(strand)}, master_{to}
 {
     master_.count_stream(1);
@@ -132,7 +132,7 @@ void hostile_stream::read()
     handlers_.complete(reading_, {}, bytes);
 }
 
-hostile_master::hostile_master(
+fuzz_master::fuzz_master(
     std::size_t index, virtual_world& world, fuzz_input& input, witness& seen, std::size_t max_in_flight)
     : index_{index},
       world_{world},
@@ -143,13 +143,13 @@ hostile_master::hostile_master(
 {
 }
 
-clock::time_point hostile_master::arrival() noexcept
+clock::time_point fuzz_master::arrival() noexcept
 {
     last_sent_ = std::max(last_sent_, world_.now() + one_way + delay);
     return last_sent_;
 }
 
-void hostile_master::on_connect(hostile_stream& client)
+void fuzz_master::on_connect(hostile_stream& client)
 {
     require(client_ == nullptr, "two connections to one master");
     client_ = &client;
@@ -168,12 +168,12 @@ void hostile_master::on_connect(hostile_stream& client)
         [this] { client_->on_connected(listens ? error_code{} : asio::error::connection_refused); });
 }
 
-void hostile_master::on_close(const hostile_stream& client) noexcept
+void fuzz_master::on_close(const hostile_stream& client) noexcept
 {
     client_ = client_ == &client ? nullptr : client_;
 }
 
-void hostile_master::on_command_bytes(std::string_view bytes)
+void fuzz_master::on_command_bytes(std::string_view bytes)
 {
     requests_.feed(bytes);
     std::vector<command> all;
@@ -213,7 +213,7 @@ void hostile_master::on_command_bytes(std::string_view bytes)
     later(world_.now() + one_way, std::move(arrive));
 }
 
-void hostile_master::go_on()
+void fuzz_master::go_on()
 {
     hangs = false;
     takes_bytes = true;
@@ -235,7 +235,7 @@ void hostile_master::go_on()
     later(world_.now() + one_way, std::move(arrive));
 }
 
-void hostile_master::become_honest()
+void fuzz_master::become_honest()
 {
     listens = true;
     is_hostile = false;
@@ -244,7 +244,7 @@ void hostile_master::become_honest()
     go_on();
 }
 
-void hostile_master::send(std::string bytes)
+void fuzz_master::send(std::string bytes)
 {
     if (client_ == nullptr || bytes.empty())
     {
@@ -259,7 +259,7 @@ void hostile_master::send(std::string bytes)
     later(arrival(), std::move(arrive));
 }
 
-void hostile_master::end(error_code why)
+void fuzz_master::end(error_code why)
 {
     if (client_ == nullptr)
     {
@@ -274,7 +274,7 @@ void hostile_master::end(error_code why)
 }
 
 /// The next one that isn't a push, of all that was sent.
-const resp::reply* hostile_master::next_reply()
+const resp::reply* fuzz_master::next_reply()
 {
     for (;;)
     {
@@ -299,7 +299,7 @@ const resp::reply* hostile_master::next_reply()
     }
 }
 
-void hostile_master::match()
+void fuzz_master::match()
 {
     while (!unanswered_.empty())
     {
@@ -320,7 +320,7 @@ void hostile_master::match()
     }
 }
 
-void hostile_master::check_patience(clock::duration most) const
+void fuzz_master::check_patience(clock::duration most) const
 {
     if (client_ != nullptr && votes_ && !unanswered_.empty())
     {
@@ -329,7 +329,7 @@ void hostile_master::check_patience(clock::duration most) const
     }
 }
 
-void hostile_master::check_when_idle()
+void fuzz_master::check_when_idle()
 {
     if (client_ == nullptr)
     {

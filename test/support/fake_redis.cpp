@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// The handshake, and the information on a well-behaved master; its keys are in honest_master_keys.cpp.
-#include "honest_master.hpp"
+// The handshake, and the information on a well-behaved master; its keys are in fake_redis_keys.cpp.
+#include "fake_redis.hpp"
 
-#include "honest_replies.hpp"
+#include "fake_replies.hpp"
 #include "sha1.hpp"
 
 #include <random>
@@ -33,7 +33,7 @@ std::string unknown(const command& words)
 
 } // namespace
 
-honest_master::honest_master(honest_options options) : options_{std::move(options)}
+fake_redis::fake_redis(honest_options options) : options_{std::move(options)}
 {
     if (options_.run_id.empty())
     {
@@ -41,7 +41,7 @@ honest_master::honest_master(honest_options options) : options_{std::move(option
     }
 }
 
-honest_master::client honest_master::enter(session& where)
+fake_redis::client fake_redis::enter(session& where)
 {
     const std::lock_guard lock{mutex_};
     client who;
@@ -51,19 +51,19 @@ honest_master::client honest_master::enter(session& where)
     return who;
 }
 
-void honest_master::leave(const client& who)
+void fake_redis::leave(const client& who)
 {
     const std::lock_guard lock{mutex_};
     clients_.erase(who.id);
 }
 
-void honest_master::forget_scripts()
+void fake_redis::forget_scripts()
 {
     const std::lock_guard lock{mutex_};
     scripts_.clear();
 }
 
-std::string honest_master::answer_to(client& who, const command& words)
+std::string fake_redis::answer_to(client& who, const command& words)
 {
     const std::lock_guard lock{mutex_};
     if (!clients_.contains(who.id))
@@ -88,7 +88,7 @@ std::string honest_master::answer_to(client& who, const command& words)
 }
 
 /// The commands for authenticated clients.
-std::string honest_master::data_command(client& who, const command& words)
+std::string fake_redis::data_command(client& who, const command& words)
 {
     const std::string name = name_of(words);
     if (name == "PING")
@@ -141,7 +141,7 @@ std::string honest_master::data_command(client& who, const command& words)
 }
 
 /// HELLO [version [AUTH user password] [SETNAME name]].
-std::string honest_master::hello(client& who, const command& words)
+std::string fake_redis::hello(client& who, const command& words)
 {
     const std::int64_t version = words.size() > 1 ? integer_in(words[1]).value_or(0) : who.protocol;
     if (version != 2 && version != 3)
@@ -180,7 +180,7 @@ std::string honest_master::hello(client& who, const command& words)
            bulk("modules") + "*0\r\n";
 }
 
-std::string honest_master::auth(client& who, const std::string& user, const std::string& password) const
+std::string fake_redis::auth(client& who, const std::string& user, const std::string& password) const
 {
     if (user == "default" && (options_.password.empty() || password == options_.password))
     {
@@ -190,7 +190,7 @@ std::string honest_master::auth(client& who, const std::string& user, const std:
     return "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 }
 
-std::string honest_master::client_command(client& who, const command& words)
+std::string fake_redis::client_command(client& who, const command& words)
 {
     const std::string what = in_capitals(words[1]);
     if (what == "ID")
@@ -221,7 +221,7 @@ std::string honest_master::client_command(client& who, const command& words)
     return syntax_error_reply;
 }
 
-std::string honest_master::time()
+std::string fake_redis::time()
 {
     const auto now = std::chrono::duration_cast<std::chrono::microseconds>(
                          std::chrono::system_clock::now().time_since_epoch())
@@ -229,7 +229,7 @@ std::string honest_master::time()
     return "*2\r\n" + bulk(std::to_string(now / 1'000'000)) + bulk(std::to_string(now % 1'000'000));
 }
 
-std::string honest_master::info() const
+std::string fake_redis::info() const
 {
     return fmt::format(
         "# Server\r\nredis_version:7.0.15\r\nredis_mode:{}\r\nprocess_id:1\r\nrun_id:{}\r\n"
@@ -238,14 +238,14 @@ std::string honest_master::info() const
         options_.mode, options_.run_id, options_.role, options_.mode == "cluster" ? 1 : 0);
 }
 
-std::string honest_master::role() const
+std::string fake_redis::role() const
 {
     return options_.role == "master"
                ? "*3\r\n" + bulk("master") + number(0) + "*0\r\n"
                : "*5\r\n" + bulk("slave") + bulk("127.0.0.1") + number(6379) + bulk("connected") + number(0);
 }
 
-std::string honest_master::config(const client& who, const command& words) const
+std::string fake_redis::config(const client& who, const command& words) const
 {
     if (words.size() != 3 || in_capitals(words[1]) != "GET")
     {
@@ -257,7 +257,7 @@ std::string honest_master::config(const client& who, const command& words) const
     return known ? head + bulk("maxmemory-policy") + bulk(options_.maxmemory_policy) : head;
 }
 
-std::string honest_master::script_command(const command& words)
+std::string fake_redis::script_command(const command& words)
 {
     const std::string what = words.size() > 1 ? in_capitals(words[1]) : "";
     if (what == "FLUSH")

@@ -33,7 +33,7 @@ struct honest_options
 };
 
 /// The state of a master, shared by all its connections. Thread-safe.
-class honest_master
+class fake_redis
 {
   public:
     /// A client of the master.
@@ -49,7 +49,7 @@ class honest_master
     /// The most scripts in the cache.
     static constexpr std::size_t max_scripts = 1000;
 
-    explicit honest_master(honest_options options = {});
+    explicit fake_redis(honest_options options = {});
 
     /// Registers a connection, which gets the next client id. `where` must exist until `leave`.
     client enter(session& where);

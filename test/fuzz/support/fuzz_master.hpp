@@ -25,13 +25,13 @@
 namespace redlock::test
 {
 
-class hostile_master;
+class fuzz_master;
 
 /// The client's end of a connection to a hostile master, as the library sees it.
 class hostile_stream final : public env::stream
 {
   public:
-    hostile_stream(env::scheduler& strand, hostile_master& to);
+    hostile_stream(env::scheduler& strand, fuzz_master& to);
     ~hostile_stream() override;
 
     void connect(env::io_operation& operation, clock::time_point until) override;
@@ -53,7 +53,7 @@ class hostile_stream final : public env::stream
 
     env::scheduler& strand_;
     pending_handlers& handlers_;
-    hostile_master& master_;
+    fuzz_master& master_;
     bool closed_ = false;
     pending_handlers::ticket connecting_ = 0;
     pending_handlers::ticket reading_ = 0;
@@ -66,13 +66,13 @@ class hostile_stream final : public env::stream
 };
 
 /// There is one connection at a time.
-class hostile_master
+class fuzz_master
 {
   public:
-    hostile_master(
+    fuzz_master(
         std::size_t index, virtual_world& world, fuzz_input& input, witness& seen, std::size_t max_in_flight);
-    hostile_master(const hostile_master&) = delete;
-    hostile_master& operator=(const hostile_master&) = delete;
+    fuzz_master(const fuzz_master&) = delete;
+    fuzz_master& operator=(const fuzz_master&) = delete;
 
     // ---- How it behaves, from now on.
     bool listens = true;      // Else connections are refused.

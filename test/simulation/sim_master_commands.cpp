@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // What a scripted master answers when it behaves, and its keys, which expire by the virtual clock.
 #include "command_arguments.hpp"
-#include "scripted_master.hpp"
+#include "sim_master.hpp"
 
 #include "net/command.hpp"
 #include "support/sha1.hpp"
@@ -81,7 +81,7 @@ std::optional<line_parts> line_in(const std::string& value)
 
 } // namespace
 
-std::string scripted_master::run(client_state& from, const std::string& what, const command& words)
+std::string sim_master::run(client_state& from, const std::string& what, const command& words)
 {
     if (what == "HELLO" && !knows_hello)
     {
@@ -140,7 +140,7 @@ std::string scripted_master::run(client_state& from, const std::string& what, co
     return what == "SET" ? set_key(from, words) : script(from, words);
 }
 
-std::string scripted_master::hello(client_state& who, const command& words) const
+std::string sim_master::hello(client_state& who, const command& words) const
 {
     const hello_arguments asked{words};
     // It is logged in as soon as that is read, also if a later argument is wrong.
@@ -166,7 +166,7 @@ std::string scripted_master::hello(client_state& who, const command& words) cons
 }
 
 /// AUTH [user] password.
-std::string scripted_master::log_in(client_state& who, const command& words) const
+std::string sim_master::log_in(client_state& who, const command& words) const
 {
     if (words.size() > 3)
     {
@@ -181,7 +181,7 @@ std::string scripted_master::log_in(client_state& who, const command& words) con
     return lets_in(who, words.size() == 3 ? words[1] : "default", words.back()) ? ok : wrong_password;
 }
 
-bool scripted_master::lets_in(client_state& who, std::string_view user, std::string_view given) const
+bool sim_master::lets_in(client_state& who, std::string_view user, std::string_view given) const
 {
     const bool right = user == username && (password.empty() || given == password);
     who.authenticated = who.authenticated || right;
@@ -189,7 +189,7 @@ bool scripted_master::lets_in(client_state& who, std::string_view user, std::str
 }
 
 /// All databases share one set of keys.
-std::string scripted_master::select(const command& words)
+std::string sim_master::select(const command& words)
 {
     const std::optional<std::int64_t> database = integer_in(words[1]);
     if (!database)
@@ -200,7 +200,7 @@ std::string scripted_master::select(const command& words)
     return *database >= 0 && *database < databases ? ok : "-ERR DB index is out of range\r\n";
 }
 
-std::string scripted_master::forget_scripts(const command& words)
+std::string sim_master::forget_scripts(const command& words)
 {
     const std::string how = words.size() == 3 ? name_of({words[2]}) : "";
     if (words.size() > 3 || (words.size() == 3 && how != "SYNC" && how != "ASYNC"))
@@ -212,7 +212,7 @@ std::string scripted_master::forget_scripts(const command& words)
 }
 
 /// CLIENT KILL ID id: commands of that client that weren't executed never are.
-std::string scripted_master::kill(const client_state& from, const command& words)
+std::string sim_master::kill(const client_state& from, const command& words)
 {
     const kill_arguments asked{words};
     if (!asked.error.empty())
@@ -230,14 +230,14 @@ std::string scripted_master::kill(const client_state& from, const command& words
     return integer(1);
 }
 
-std::string scripted_master::time() const
+std::string sim_master::time() const
 {
     const auto shown = std::chrono::floor<std::chrono::microseconds>(keys_.now().time_since_epoch());
     const std::string seconds = std::to_string(shown.count() / 1'000'000);
     return "*2\r\n" + text(seconds) + text(std::to_string(shown.count() % 1'000'000));
 }
 
-std::string scripted_master::info(const client_state& who, const command& words) const
+std::string sim_master::info(const client_state& who, const command& words) const
 {
     const std::map<std::string, std::string> sections{
         {"SERVER", fmt::format(
@@ -260,7 +260,7 @@ std::string scripted_master::info(const client_state& who, const command& words)
     return who.protocol == 3 ? fmt::format("={}\r\ntxt:{}\r\n", about.size() + 4, about) : text(about);
 }
 
-std::string scripted_master::set_key(const client_state& from, const command& words)
+std::string sim_master::set_key(const client_state& from, const command& words)
 {
     const set_arguments asked{words};
     if (!asked.error.empty())
@@ -278,7 +278,7 @@ std::string scripted_master::set_key(const client_state& from, const command& wo
 }
 
 /// EVALSHA or EVAL of one of the library's scripts, which are recognised by their text or digest.
-std::string scripted_master::script(const client_state& from, const command& words)
+std::string sim_master::script(const client_state& from, const command& words)
 {
     constexpr std::size_t digest_size = 40;
     const bool by_text = name_of(words) == "EVAL";
@@ -319,13 +319,13 @@ std::string scripted_master::script(const client_state& from, const command& wor
                                             : "-ERR this script is not simulated\r\n";
 }
 
-bool scripted_master::has_other_type(const std::string& key)
+bool sim_master::has_other_type(const std::string& key)
 {
     const master_store::entry* const found = keys_.find(key);
     return found != nullptr && found->is_hash;
 }
 
-std::string scripted_master::inspect(const client_state& from, const std::string& key)
+std::string sim_master::inspect(const client_state& from, const std::string& key)
 {
     const master_store::entry* const held = keys_.find(key);
     if (held == nullptr)
@@ -336,7 +336,7 @@ std::string scripted_master::inspect(const client_state& from, const std::string
     return "*2\r\n" + text(held->value.substr(0, net::max_inspected_bytes)) + integer(left);
 }
 
-std::string scripted_master::release(const script_arguments& given)
+std::string sim_master::release(const script_arguments& given)
 {
     const master_store::entry* const held = keys_.find(given.keys.front());
     if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
@@ -350,7 +350,7 @@ std::string scripted_master::release(const script_arguments& given)
     return integer(waits ? 3 : 1);
 }
 
-std::string scripted_master::extend(const script_arguments& given, const std::string& digest)
+std::string sim_master::extend(const script_arguments& given, const std::string& digest)
 {
     const master_store::entry* const held = keys_.find(given.keys.front());
     if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
@@ -381,7 +381,7 @@ std::string scripted_master::extend(const script_arguments& given, const std::st
 }
 
 /// Only with whole numbers for numbers, as the library sends it.
-std::string scripted_master::turn(const script_arguments& given)
+std::string sim_master::turn(const script_arguments& given)
 {
     constexpr std::size_t all = 5;
     constexpr std::int64_t hour = 3'600'000;
@@ -433,27 +433,26 @@ std::string scripted_master::turn(const script_arguments& given)
     return integer(turn - now);
 }
 
-std::size_t scripted_master::key_count()
+std::size_t sim_master::key_count()
 {
     const auto all = keys_.contents();
     return static_cast<std::size_t>(std::count_if(
         all.begin(), all.end(), [](const auto& each) { return !each.first.ends_with(line_suffix); }));
 }
 
-std::optional<std::string> scripted_master::value(const std::string& key)
+std::optional<std::string> sim_master::value(const std::string& key)
 {
     const master_store::entry* const found = keys_.find(key);
     return found != nullptr ? std::optional{found->value} : std::nullopt;
 }
 
-std::optional<clock::time_point> scripted_master::expiry(const std::string& key)
+std::optional<clock::time_point> sim_master::expiry(const std::string& key)
 {
     const master_store::entry* const found = keys_.find(key);
     return found != nullptr ? found->expires_at : std::nullopt;
 }
 
-void scripted_master::set(
-    const std::string& key, const std::string& value, std::optional<clock::duration> ttl)
+void sim_master::set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl)
 {
     const auto whole =
         ttl ? std::optional{std::chrono::floor<std::chrono::milliseconds>(*ttl)} : std::nullopt;

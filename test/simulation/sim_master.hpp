@@ -85,15 +85,15 @@ std::string what_of(const command& words);
 
 struct script_arguments;
 
-class scripted_master
+class sim_master
 {
   public:
-    scripted_master(virtual_world& world, std::string its_run_id)
+    sim_master(virtual_world& world, std::string its_run_id)
         : run_id{std::move(its_run_id)}, world_{world}, keys_{world}
     {
     }
-    scripted_master(const scripted_master&) = delete;
-    scripted_master& operator=(const scripted_master&) = delete;
+    sim_master(const sim_master&) = delete;
+    sim_master& operator=(const sim_master&) = delete;
 
     // ---- Properties. Set them before the first connection.
     std::string run_id;

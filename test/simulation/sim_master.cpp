@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // One master of a simulation: its connections, and what a test makes of it.
-#include "scripted_master.hpp"
+#include "sim_master.hpp"
 
 #include "net/command.hpp"
 
@@ -36,12 +36,12 @@ std::string what_of(const command& words)
     return name;
 }
 
-virtual_link& scripted_master::link(std::int64_t id)
+virtual_link& sim_master::link(std::int64_t id)
 {
     return *clients_.at(id);
 }
 
-virtual_link& scripted_master::link()
+virtual_link& sim_master::link()
 {
     if (clients_.empty())
     {
@@ -50,7 +50,7 @@ virtual_link& scripted_master::link()
     return *clients_.rbegin()->second;
 }
 
-void scripted_master::resume()
+void sim_master::resume()
 {
     hung_ = false;
     // As one turn of a server's event loop: what came on old connections, then the new ones.
@@ -66,23 +66,23 @@ void scripted_master::resume()
     }
 }
 
-void scripted_master::answer(const std::string& what, scripted_answer with, std::size_t times)
+void sim_master::answer(const std::string& what, scripted_answer with, std::size_t times)
 {
     answers_[what].insert(answers_[what].end(), times, std::move(with));
 }
 
-void scripted_master::refuse(const std::string& what, std::string bytes)
+void sim_master::refuse(const std::string& what, std::string bytes)
 {
     refusals_[what] = std::move(bytes);
 }
 
-void scripted_master::answer_as_usual()
+void sim_master::answer_as_usual()
 {
     refusals_.clear();
     answers_.clear();
 }
 
-void scripted_master::start_anew(const std::string& new_run_id)
+void sim_master::start_anew(const std::string& new_run_id)
 {
     for (const auto& [id, who] : std::exchange(clients_, {}))
     {
@@ -98,7 +98,7 @@ void scripted_master::start_anew(const std::string& new_run_id)
     scripts_.clear();
 }
 
-void scripted_master::restart(const std::string& new_run_id)
+void sim_master::restart(const std::string& new_run_id)
 {
     start_anew(new_run_id);
     if (on_disk == persistence::none)
@@ -111,7 +111,7 @@ void scripted_master::restart(const std::string& new_run_id)
     }
 }
 
-void scripted_master::restart(const std::string& new_run_id, bool keeps_keys)
+void sim_master::restart(const std::string& new_run_id, bool keeps_keys)
 {
     start_anew(new_run_id);
     if (!keeps_keys)
@@ -120,13 +120,13 @@ void scripted_master::restart(const std::string& new_run_id, bool keeps_keys)
     }
 }
 
-void scripted_master::promote_stale_replica(const std::string& new_run_id, clock::duration behind)
+void sim_master::promote_stale_replica(const std::string& new_run_id, clock::duration behind)
 {
     start_anew(new_run_id);
     lose_writes_of(behind);
 }
 
-void scripted_master::break_connections()
+void sim_master::break_connections()
 {
     const auto all = clients_;
     for (const auto& [id, who] : all)
@@ -135,13 +135,13 @@ void scripted_master::break_connections()
     }
 }
 
-std::size_t scripted_master::count(std::string_view what) const
+std::size_t sim_master::count(std::string_view what) const
 {
     return static_cast<std::size_t>(
         std::count_if(log_.begin(), log_.end(), [&](const received& each) { return each.what == what; }));
 }
 
-const received& scripted_master::last(std::string_view what) const
+const received& sim_master::last(std::string_view what) const
 {
     const auto found =
         std::find_if(log_.rbegin(), log_.rend(), [&](const received& each) { return each.what == what; });
@@ -152,7 +152,7 @@ const received& scripted_master::last(std::string_view what) const
     return *found;
 }
 
-void scripted_master::heal()
+void sim_master::heal()
 {
     network.cut_there = network.cut_back = false;
     takes_bytes = true;
@@ -163,7 +163,7 @@ void scripted_master::heal()
     }
 }
 
-std::vector<std::shared_ptr<virtual_link>> scripted_master::links()
+std::vector<std::shared_ptr<virtual_link>> sim_master::links()
 {
     std::vector<std::shared_ptr<virtual_link>> all;
     for (const auto& each : links_)
@@ -176,13 +176,13 @@ std::vector<std::shared_ptr<virtual_link>> scripted_master::links()
     return all;
 }
 
-void scripted_master::on_link(const std::shared_ptr<virtual_link>& fresh)
+void sim_master::on_link(const std::shared_ptr<virtual_link>& fresh)
 {
     std::erase_if(links_, [](const std::weak_ptr<virtual_link>& each) { return each.expired(); });
     links_.push_back(fresh);
 }
 
-void scripted_master::on_arrival(std::shared_ptr<virtual_link> who)
+void sim_master::on_arrival(std::shared_ptr<virtual_link> who)
 {
     if (hung_)
     {
@@ -192,7 +192,7 @@ void scripted_master::on_arrival(std::shared_ptr<virtual_link> who)
     accept(*who);
 }
 
-void scripted_master::accept(virtual_link& who)
+void sim_master::accept(virtual_link& who)
 {
     if (door == entrance::crowded)
     {
@@ -206,13 +206,13 @@ void scripted_master::accept(virtual_link& who)
     clients_.emplace(state.id, who.shared_from_this());
 }
 
-void scripted_master::on_bytes(virtual_link& from, std::string_view bytes)
+void sim_master::on_bytes(virtual_link& from, std::string_view bytes)
 {
     from.at_master().requests.feed(bytes);
     serve(from);
 }
 
-void scripted_master::on_end(virtual_link& from)
+void sim_master::on_end(virtual_link& from)
 {
     from.at_master().ended = true;
     serve(from);
@@ -220,7 +220,7 @@ void scripted_master::on_end(virtual_link& from)
 
 /// Does what has come in on a connection, also if its client has closed it since: a server reads before it sees the
 /// end.
-void scripted_master::serve(virtual_link& who)
+void sim_master::serve(virtual_link& who)
 {
     client_state& state = who.at_master();
     while (state.id != 0 && !hung_)
@@ -238,12 +238,12 @@ void scripted_master::serve(virtual_link& who)
     }
 }
 
-void scripted_master::forget(virtual_link& who)
+void sim_master::forget(virtual_link& who)
 {
     clients_.erase(std::exchange(who.at_master().id, 0));
 }
 
-void scripted_master::execute(virtual_link& from, const command& words)
+void sim_master::execute(virtual_link& from, const command& words)
 {
     client_state& state = from.at_master();
     const std::string what = what_of(words);
@@ -274,7 +274,7 @@ void scripted_master::execute(virtual_link& from, const command& words)
     }
 }
 
-std::optional<scripted_answer> scripted_master::scripted(const std::string& what)
+std::optional<scripted_answer> sim_master::scripted(const std::string& what)
 {
     if (answers_.empty() && refusals_.empty())
     {

@@ -16,18 +16,18 @@ namespace redlock::test
 {
 
 /// Listens on 127.0.0.1 on its own thread, with one more thread per connection. Thread-safe.
-class scripted_server
+class fake_server
 {
   public:
     /// The most commands that `commands()` returns. Later ones are only counted.
     static constexpr std::size_t max_recorded = 100'000;
 
     /// Serves every connection with this behaviour.
-    explicit scripted_server(behaviour how);
-    scripted_server(scripted_server&&) noexcept;
-    scripted_server& operator=(scripted_server&&) noexcept;
+    explicit fake_server(behaviour how);
+    fake_server(fake_server&&) noexcept;
+    fake_server& operator=(fake_server&&) noexcept;
     /// Ends all connections and waits for their threads.
-    ~scripted_server();
+    ~fake_server();
 
     /// Returns the port on 127.0.0.1.
     int port() const;
