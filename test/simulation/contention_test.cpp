@@ -93,10 +93,10 @@ class client
 };
 
 /// Breaks something now and then, and mends it a little later.
-class bad_luck
+class fault_injector
 {
   public:
-    explicit bad_luck(simulation& all) : all_{all} { plan(); }
+    explicit fault_injector(simulation& all) : all_{all} { plan(); }
 
     void mend_everything()
     {
@@ -122,7 +122,7 @@ class bad_luck
             {
                 if (!over_)
                 {
-                    strike(all_.master(all_.world().random_below(all_.masters().size())));
+                    inject(all_.master(all_.world().random_below(all_.masters().size())));
                     plan();
                 }
             });
@@ -134,7 +134,7 @@ class bad_luck
         all_.world().at(all_.now() + pause, event_kind::timer, std::move(mend));
     }
 
-    void strike(sim_master& master)
+    void inject(sim_master& master)
     {
         switch (all_.world().random_below(9))
         {
@@ -218,7 +218,7 @@ TEST_CASE(
         {
             clients.emplace_back(all, *locks, ttl);
         }
-        bad_luck luck{all};
+        fault_injector luck{all};
         std::size_t doubles = 0;
         const clock::time_point end = all.now() + 120ms;
         while (all.step(end))

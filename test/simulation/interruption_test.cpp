@@ -15,7 +15,7 @@ namespace
 {
 
 /// What makes the life harder.
-enum class weather : std::uint8_t
+enum class fault_profile : std::uint8_t
 {
     fine,
     taken,    // Another holds both resources on two masters at first.
@@ -25,23 +25,23 @@ enum class weather : std::uint8_t
 };
 
 /// A manager from its start on, and two leases: one is acquired, extended and released, the other one is dropped.
-class life
+class lifecycle
 {
   public:
-    life(simulation& all, weather now) : all_{all}, locks_{all.make_manager(options(all))}
+    lifecycle(simulation& all, fault_profile now) : all_{all}, locks_{all.make_manager(options(all))}
     {
         sim_master& last = all.master(2);
         for (const std::size_t taken : {0U, 2U})
         {
-            if (now == weather::taken)
+            if (now == fault_profile::taken)
             {
                 all.master(taken).set("lock:first", "another", 1ms);
                 all.master(taken).set("lock:second", "another", 1ms);
             }
         }
-        now == weather::hung ? last.hang() : void();
-        last.door = now == weather::deserted ? entrance::refuses : entrance::open;
-        last.network.back = now == weather::slow ? 60ms : 100us;
+        now == fault_profile::hung ? last.hang() : void();
+        last.door = now == fault_profile::deserted ? entrance::refuses : entrance::open;
+        last.network.back = now == fault_profile::slow ? 60ms : 100us;
         first = all_.acquire(*locks_, "first", {.ttl = 60s, .wait = 20ms});
         second = all_.acquire(*locks_, "second", {.ttl = 60s, .wait = 20ms});
         current_ = first;
@@ -112,21 +112,23 @@ class life
     outcome_ptr current_;
 };
 
-weather any_weather()
+fault_profile any_fault_profile()
 {
-    return GENERATE(weather::fine, weather::taken, weather::hung, weather::deserted, weather::slow);
+    return GENERATE(
+        fault_profile::fine, fault_profile::taken, fault_profile::hung, fault_profile::deserted,
+        fault_profile::slow);
 }
 
 /// Lives as often as a life has steps, and interrupts it one step later each time.
-void interrupt_everywhere(const std::function<void(simulation&, life&)>& interrupt)
+void interrupt_everywhere(const std::function<void(simulation&, lifecycle&)>& interrupt)
 {
-    const weather now = any_weather();
+    const fault_profile now = any_fault_profile();
     std::size_t at = 0;
     for (bool interrupted = true; interrupted; ++at)
     {
         CAPTURE(static_cast<int>(now), at);
         simulation all{3};
-        life one{all, now};
+        lifecycle one{all, now};
         interrupted = one.steps(at);
         if (interrupted)
         {
@@ -137,7 +139,7 @@ void interrupt_everywhere(const std::function<void(simulation&, life&)>& interru
 }
 
 /// Everything that was begun has ended, and nothing is left on any master.
-void check_end(simulation& all, life& one)
+void check_end(simulation& all, lifecycle& one)
 {
     for (const outcome_ptr& each : {one.first, one.second, one.extended, one.released})
     {
@@ -155,7 +157,7 @@ TEST_CASE("an operation that is cancelled after any step leaves no key", "[scena
 {
     std::size_t aborts = 0;
     interrupt_everywhere(
-        [&aborts](simulation& all, life& one)
+        [&aborts](simulation& all, lifecycle& one)
         {
             const clock::time_point then = all.now();
             const outcome_ptr cancelled = one.cancel();
@@ -175,7 +177,7 @@ TEST_CASE("a connection that breaks after any step leaves no key")
 {
     const std::size_t which = GENERATE(0U, 2U);
     interrupt_everywhere(
-        [which](simulation& all, life& one)
+        [which](simulation& all, lifecycle& one)
         {
             all.master(which).break_connections();
             one.go_on();
@@ -186,7 +188,7 @@ TEST_CASE("a connection that breaks after any step leaves no key")
 TEST_CASE("a master that restarts with its keys after any step keeps none permanently")
 {
     interrupt_everywhere(
-        [](simulation& all, life& one)
+        [](simulation& all, lifecycle& one)
         {
             all.master(0).restart("another run", true);
             one.go_on();
@@ -197,7 +199,7 @@ TEST_CASE("a master that restarts with its keys after any step keeps none perman
 TEST_CASE("a shutdown after any step releases everything and ends")
 {
     interrupt_everywhere(
-        [](simulation& all, life& one)
+        [](simulation& all, lifecycle& one)
         {
             const outcome_ptr down = all.shut_down(one.locks());
             REQUIRE(all.finish(down, 2s));
@@ -225,7 +227,7 @@ TEST_CASE("a shutdown after any step releases everything and ends")
 TEST_CASE("a manager that is destroyed after any step ends its operations at once")
 {
     interrupt_everywhere(
-        [](simulation& all, life& one)
+        [](simulation& all, lifecycle& one)
         {
             const clock::time_point then = all.now();
             one.end_manager();
@@ -252,7 +254,7 @@ TEST_CASE("an execution context may be destroyed after any step")
 {
     const bool manager_first = GENERATE(false, true);
     interrupt_everywhere(
-        [manager_first](simulation& all, life& one)
+        [manager_first](simulation& all, lifecycle& one)
         {
             if (manager_first)
             {

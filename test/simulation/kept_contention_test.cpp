@@ -65,10 +65,10 @@ class worker
 };
 
 /// Every few milliseconds something happens to a master, or to the whole process.
-class misfortune
+class kept_fault_injector
 {
   public:
-    explicit misfortune(simulation& all) : all_{all} { plan(); }
+    explicit kept_fault_injector(simulation& all) : all_{all} { plan(); }
 
     void end()
     {
@@ -107,12 +107,12 @@ class misfortune
             10ms,
             [this]
             {
-                strike(all_.master(all_.world().random_below(all_.masters().size())));
+                inject(all_.master(all_.world().random_below(all_.masters().size())));
                 plan();
             });
     }
 
-    void strike(sim_master& master)
+    void inject(sim_master& master)
     {
         switch (all_.world().random_below(8))
         {
@@ -192,7 +192,7 @@ TEST_CASE(
         {
             workers.emplace_back(all, *locks, ttl);
         }
-        misfortune luck{all};
+        kept_fault_injector luck{all};
         std::size_t doubles = 0;
         const clock::time_point end = all.now() + 500ms;
         while (all.step(end))

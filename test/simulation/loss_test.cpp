@@ -52,7 +52,7 @@ enum class fault : std::uint8_t
     three_cut
 };
 
-void strike(simulation& all, fault what)
+void inject(simulation& all, fault what)
 {
     const bool three = what == fault::three_hang || what == fault::three_cut;
     for (std::size_t index = three ? 2 : 0; index < all.masters().size(); ++index)
@@ -96,7 +96,7 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
     const auto in_flight = [&] { return all.master(0).count("extend") == extensions; };
     REQUIRE(all.run_until(in_flight, 1min));
     const clock::time_point until = body.held->valid_until();
-    strike(all, what);
+    inject(all, what);
 
     REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
     CHECK(body.cancelled_at == until - stop_margin);

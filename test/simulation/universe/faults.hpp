@@ -32,7 +32,7 @@ struct fault
     /// Exclusion can't be promised: a master loses keys, or clocks drift apart further than allowed.
     bool breaks_assumptions;
     /// Injects the fault and schedules its end.
-    void (*strike)(universe&, chance&);
+    void (*inject)(universe&, chance&);
 };
 
 /// All kinds of faults, in a fixed order.

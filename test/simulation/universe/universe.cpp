@@ -77,7 +77,7 @@ universe::universe(const plan& drawn, trace& told)
     }
     for (const injection& each : plan_.injections)
     {
-        world_->at(beginning + each.at, event_kind::timer, [this, each] { strike(each); });
+        world_->at(beginning + each.at, event_kind::timer, [this, each] { inject(each); });
     }
 }
 
@@ -237,12 +237,12 @@ void universe::tell_fault(fault_number number, std::size_t about)
     }
 }
 
-void universe::strike(const injection& what)
+void universe::inject(const injection& what)
 {
     if (!mended_)
     {
         chance draws{what.seed};
-        all_faults()[what.kind].strike(*this, draws);
+        all_faults()[what.kind].inject(*this, draws);
     }
 }
 

@@ -79,7 +79,7 @@ class universe
     void tell_fault(fault_number number, std::size_t about);
 
   private:
-    void strike(const injection& what);
+    void inject(const injection& what);
     void mend_everything();
     bool step(clock::time_point limit);
     bool run_until(clock::time_point limit, const std::function<bool()>& holds = {});
