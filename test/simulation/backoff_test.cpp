@@ -15,22 +15,22 @@ namespace
 {
 
 /// When the first master was asked for the resource, as seen by the client.
-std::vector<clock::time_point> round_starts(simulation& all)
+std::vector<clock::time_point> round_starts(simulation& sim)
 {
     std::vector<clock::time_point> times;
-    for (const received& each : all.master(0).log())
+    for (const received& each : sim.master(0).log())
     {
         if (each.what == "SET")
         {
-            times.push_back(each.at - all.master(0).network.there);
+            times.push_back(each.at - sim.master(0).network.there);
         }
     }
     return times;
 }
 
-void take_everywhere(simulation& all)
+void take_everywhere(simulation& sim)
 {
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->set("lock:r", "another");
     }
@@ -42,20 +42,20 @@ constexpr auto trip = 200us;
 
 TEST_CASE("a pause between rounds is at least a millisecond and within its bound")
 {
-    simulation all{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
-    config options = all.options();
+    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    config options = sim.options();
     options.retry_delay_min = 1ms;
     options.retry_delay_max = 20ms;
-    lock_manager locks = all.make_connected_manager(options);
-    take_everywhere(all);
+    lock_manager locks = sim.make_connected_manager(options);
+    take_everywhere(sim);
     if (GENERATE(false, true))
     {
-        all.forbid_lines();
+        sim.forbid_lines();
     }
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
-    const std::vector<clock::time_point> starts = round_starts(all);
+    const std::vector<clock::time_point> starts = round_starts(sim);
     CHECK(starts.size() == got->report.rounds);
     CHECK(starts.size() > 100);
     clock::duration longest{};
@@ -71,22 +71,22 @@ TEST_CASE("a pause between rounds is at least a millisecond and within its bound
 
 TEST_CASE("no round starts after the wait, and none is squeezed in before its end")
 {
-    simulation all{3, static_cast<std::uint64_t>(GENERATE(range(1, 40)))};
-    config options = all.options();
+    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 40)))};
+    config options = sim.options();
     options.retry_delay_min = 1ms;
     options.retry_delay_max = 4ms;
-    lock_manager locks = all.make_connected_manager(options);
-    take_everywhere(all);
+    lock_manager locks = sim.make_connected_manager(options);
+    take_everywhere(sim);
     if (GENERATE(false, true))
     {
-        all.forbid_lines();
+        sim.forbid_lines();
     }
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 20ms});
-    REQUIRE(all.finish(got));
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 20ms});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     CHECK(got->at - began <= 20ms + trip);
-    const std::vector<clock::time_point> starts = round_starts(all);
+    const std::vector<clock::time_point> starts = round_starts(sim);
     REQUIRE(starts.size() > 1);
     for (std::size_t at = 1; at < starts.size(); ++at)
     {
@@ -97,19 +97,19 @@ TEST_CASE("no round starts after the wait, and none is squeezed in before its en
 
 TEST_CASE("no round starts after the wait when the process slept through its end")
 {
-    simulation all{3};
-    config options = all.options();
+    simulation sim{3};
+    config options = sim.options();
     options.retry_delay_min = 400ms;
-    lock_manager locks = all.make_connected_manager(options);
-    take_everywhere(all);
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 1s});
-    all.run_until_idle();
+    lock_manager locks = sim.make_connected_manager(options);
+    take_everywhere(sim);
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 1s});
+    sim.run_until_idle();
     REQUIRE_FALSE(got->done);
-    all.world().jump(1h);
-    REQUIRE(all.finish(got));
+    sim.world().jump(1h);
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
-    for (const clock::time_point start : round_starts(all))
+    for (const clock::time_point start : round_starts(sim))
     {
         CHECK(start - began <= 1s);
     }
@@ -117,31 +117,31 @@ TEST_CASE("no round starts after the wait when the process slept through its end
 
 TEST_CASE("an acquire without a wait has one round, and max_rounds limits those of others")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    take_everywhere(all);
-    const outcome_ptr once = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
-    REQUIRE(all.finish(once));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    take_everywhere(sim);
+    const outcome_ptr once = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(sim.finish(once));
     CHECK(once->error == errc::held_by_other);
     CHECK(once->report.rounds == 1);
-    const outcome_ptr thrice = all.acquire(locks, "r", {.ttl = 10s, .wait = no_limit, .max_rounds = 3U});
-    REQUIRE(all.finish(thrice));
+    const outcome_ptr thrice = sim.acquire(locks, "r", {.ttl = 10s, .wait = no_limit, .max_rounds = 3U});
+    REQUIRE(sim.finish(thrice));
     CHECK(thrice->error == errc::held_by_other);
     CHECK(thrice->report.rounds == 3);
-    CHECK(all.master(0).count("SET") == 4);
+    CHECK(sim.master(0).count("SET") == 4);
 }
 
 TEST_CASE("an acquire without limits continues until it succeeds")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    for (const auto& each : all.masters())
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    for (const auto& each : sim.masters())
     {
         each->set("lock:r", "another", 1min);
     }
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = no_limit});
-    REQUIRE(all.finish(got, 2min));
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = no_limit});
+    REQUIRE(sim.finish(got, 2min));
     CHECK(!got->error);
     CHECK(got->at - began >= 1min);
     CHECK(got->at - began <= 1min + 501ms);

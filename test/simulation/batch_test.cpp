@@ -74,33 +74,33 @@ class counting_environment final : public env::environment
 TEST_CASE("the extensions that fall on one beat are one write for each master")
 {
     constexpr std::size_t leases = 1000;
-    simulation all{5};
-    const auto seen = std::make_shared<writing>(writing{all.environment()});
-    config options = all.options();
+    simulation sim{5};
+    const auto seen = std::make_shared<writing>(writing{sim.environment()});
+    config options = sim.options();
     options.probe_interval = 1h;
-    lock_manager locks = all.make_manager(options, std::make_shared<counting_environment>(seen));
-    all.run_until_idle();
+    lock_manager locks = sim.make_manager(options, std::make_shared<counting_environment>(seen));
+    sim.run_until_idle();
     std::vector<outcome_ptr> held;
     for (std::size_t index = 0; index < leases; ++index)
     {
         held.push_back(
-            all.acquire_kept(locks, "r" + std::to_string(index), {.ttl = 10s, .max_hold = no_limit}));
+            sim.acquire_kept(locks, "r" + std::to_string(index), {.ttl = 10s, .max_hold = no_limit}));
     }
-    all.run_until_idle();
-    for (const auto& each : all.masters())
+    sim.run_until_idle();
+    for (const auto& each : sim.masters())
     {
         each->forget_log();
     }
     seen->writes.clear();
-    all.run_for(2min);
+    sim.run_for(2min);
 
     // 200 beats in the mean time between two extensions of a lease: five leases on each.
     std::set<clock::time_point> beats;
-    for (const received& each : all.master(0).log())
+    for (const received& each : sim.master(0).log())
     {
         beats.insert(each.at);
     }
-    const std::size_t extensions = all.master(0).count("extend");
+    const std::size_t extensions = sim.master(0).count("extend");
     CHECK(extensions > leases * 32);
     CHECK(seen->writes.size() == beats.size() * 5);
     CHECK(beats.size() * 4 < extensions);

@@ -27,24 +27,24 @@ namespace
 {
 
 /// Connections that don't answer are kept: no new ones come in their place.
-config patient(const simulation& all)
+config patient(const simulation& sim)
 {
-    config with = all.options();
+    config with = sim.options();
     with.response_timeout = 1min;
     return with;
 }
 
-outcome_ptr begun(simulation& all, lock_manager& locks, job& body, keep_options with)
+outcome_ptr begun(simulation& sim, lock_manager& locks, job& body, keep_options with)
 {
-    const outcome_ptr work = all.with_lock(locks, "r", with, body);
-    REQUIRE(all.run_until([&] { return body.held != nullptr; }, 1s));
-    all.run_until_idle();
+    const outcome_ptr work = sim.with_lock(locks, "r", with, body);
+    REQUIRE(sim.run_until([&] { return body.held != nullptr; }, 1s));
+    sim.run_until_idle();
     return work;
 }
 
-void hang_all(simulation& all)
+void hang_all(simulation& sim)
 {
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->hang();
     }
@@ -133,17 +133,17 @@ TEST_CASE("what a body throws comes through unchanged, also after a loss, whatev
 {
     const bool lost = GENERATE(false, true);
     const bool confirmed = GENERATE(true, false);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     job body{.throws = std::make_exception_ptr(std::runtime_error{"mine"})};
     body.works = lost ? body.works : clock::duration{1s};
-    const outcome_ptr work = begun(all, locks, body, {.ttl = 10s, .max_hold = 5s});
-    all.run_for(100ms);
+    const outcome_ptr work = begun(sim, locks, body, {.ttl = 10s, .max_hold = 5s});
+    sim.run_for(100ms);
     if (!confirmed)
     {
-        hang_all(all);
+        hang_all(sim);
     }
-    REQUIRE(all.finish(work));
+    REQUIRE(sim.finish(work));
     CHECK((body.cancelled_at != clock::time_point{}) == lost);
     REQUIRE(work->thrown);
     CHECK(is_its_own(work->thrown));
@@ -152,12 +152,12 @@ TEST_CASE("what a body throws comes through unchanged, also after a loss, whatev
 TEST_CASE("what a body returns comes through, also when its release can't be confirmed")
 {
     const bool confirmed = GENERATE(true, false);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const auto body = [&all](redlock::lease&) -> asio::awaitable<std::string>
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const auto body = [&sim](redlock::lease&) -> asio::awaitable<std::string>
     {
         std::string result = "done";
-        co_await all.pause(1s);
+        co_await sim.pause(1s);
         co_return result;
     };
     std::exception_ptr thrown = std::make_exception_ptr(std::runtime_error{"mine"});
@@ -168,26 +168,26 @@ TEST_CASE("what a body returns comes through, also when its release can't be con
         result = std::move(returned);
     };
     locks.async_with_lock("r", {.ttl = 10s, .max_hold = 5s}, body, done);
-    all.run_for(900ms);
+    sim.run_for(900ms);
     if (!confirmed)
     {
-        hang_all(all);
+        hang_all(sim);
     }
-    all.run_for(200ms);
+    sim.run_for(200ms);
     CHECK(!thrown);
     CHECK(result == "done");
-    CHECK(all.run_until_no_keys(confirmed ? 0s : 10s));
+    CHECK(sim.run_until_no_keys(confirmed ? 0s : 10s));
 }
 
 TEST_CASE("a body may return what can't be copied or made from nothing, and take nothing")
 {
     const bool held_by_other = GENERATE(false, true);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     if (held_by_other)
     {
-        all.master(0).set("lock:r", "another", 1h);
-        all.master(1).set("lock:r", "another", 1h);
+        sim.master(0).set("lock:r", "another", 1h);
+        sim.master(1).set("lock:r", "another", 1h);
     }
     const auto body = []() -> asio::awaitable<ticket>
     {
@@ -202,7 +202,7 @@ TEST_CASE("a body may return what can't be copied or made from nothing, and take
         result = std::move(returned);
     };
     locks.async_with_lock("r", {.ttl = 10s, .max_hold = 5s, .max_rounds = 1}, body, done);
-    all.run_for(1s);
+    sim.run_for(1s);
     CHECK(!thrown == !held_by_other);
     REQUIRE(result.has_value() == !held_by_other);
     CHECK((held_by_other || *result->number == 42));
@@ -210,8 +210,8 @@ TEST_CASE("a body may return what can't be copied or made from nothing, and take
 
 TEST_CASE("a body without a token gives its result to the coroutine that awaits it")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     const auto body = [](redlock::lease& held) -> asio::awaitable<std::string>
     {
         std::string result{held.resource()};
@@ -233,7 +233,7 @@ TEST_CASE("a body without a token gives its result to the coroutine that awaits 
     auto ended = [&](std::exception_ptr thrown) { done = !thrown; };
     asio::awaitable<void> running = run();
     asio::co_spawn(locks.get_executor(), std::move(running), ended);
-    REQUIRE(all.run_until([&] { return done; }, 1s));
+    REQUIRE(sim.run_until([&] { return done; }, 1s));
     CHECK(resource == "r");
     CHECK(*number.value().number == 42);
 }
@@ -242,12 +242,12 @@ TEST_CASE("an operation with a body has its memory from its handler's allocator,
           "called")
 {
     const bool held_by_other = GENERATE(false, true);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     if (held_by_other)
     {
-        all.master(0).set("lock:r", "another", 1h);
-        all.master(1).set("lock:r", "another", 1h);
+        sim.master(0).set("lock:r", "another", 1h);
+        sim.master(1).set("lock:r", "another", 1h);
     }
     allocations counted;
     bool done = false;
@@ -257,20 +257,20 @@ TEST_CASE("an operation with a body has its memory from its handler's allocator,
         done = true;
         left = counted.made - counted.freed;
     };
-    const auto body = [&](redlock::lease&) -> asio::awaitable<void> { co_await all.pause(1s); };
+    const auto body = [&](redlock::lease&) -> asio::awaitable<void> { co_await sim.pause(1s); };
     // It may outlive the operation, and what was allocated for that.
     asio::cancellation_signal cancel;
     const keep_options with{.ttl = 10s, .max_hold = 5s, .max_rounds = 1};
     auto cancellable = asio::bind_cancellation_slot(cancel.slot(), std::move(handler));
     locks.async_with_lock(
         "r", with, body, asio::bind_allocator(counting_allocator<void*>{counted}, std::move(cancellable)));
-    REQUIRE(all.run_until([&] { return done; }, 2s));
+    REQUIRE(sim.run_until([&] { return done; }, 2s));
     // The operation itself and the acquire; then the loss and the release.
     CHECK(counted.made >= (held_by_other ? 2U : 4U));
     CHECK(left == 0);
     CHECK(counted.made == counted.freed);
     cancel.emit(asio::cancellation_type::terminal);
-    CHECK_NOTHROW(all.run_for(1s));
+    CHECK_NOTHROW(sim.run_for(1s));
 }
 
 TEST_CASE(
@@ -281,8 +281,8 @@ TEST_CASE(
         make_error_code(errc::closed));
     const bool released = GENERATE(false, true);
     CAPTURE(why, released);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager(patient(all));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager(patient(sim));
     // The handler's executor is busy with something else.
     asio::io_context busy;
     bool ran = false;
@@ -295,25 +295,25 @@ TEST_CASE(
     auto done = [&](std::exception_ptr thrown) { error = error_in(thrown); };
     const auto limit = why == errc::hold_limit_reached ? time_limit{2s} : time_limit{no_limit};
     locks.async_with_lock("r", {.ttl = 10s, .max_hold = limit}, body, asio::bind_executor(busy, done));
-    REQUIRE(all.run_until([&] { return all.keys() == 3; }, 1s));
-    all.run_for(1s);
+    REQUIRE(sim.run_until([&] { return sim.keys() == 3; }, 1s));
+    sim.run_for(1s);
     if (why == errc::lease_lost)
     {
-        hang_all(all);
+        hang_all(sim);
     }
-    const outcome_ptr shutdown = why == errc::closed ? all.shut_down(locks) : nullptr;
+    const outcome_ptr shutdown = why == errc::closed ? sim.shut_down(locks) : nullptr;
     // A shutdown releases a lease that is still held at the end of its validity.
-    all.run_for(released ? 30s : 5s);
+    sim.run_for(released ? 30s : 5s);
     if (why == errc::lease_lost && !released)
     {
         // By its deadline and the clock, all at once: this process was stopped.
-        all.world().jump(1h);
+        sim.world().jump(1h);
     }
     for (int turn = 0; turn < 100 && !error; ++turn)
     {
         busy.restart();
         busy.poll();
-        all.run_for(100ms);
+        sim.run_for(100ms);
     }
     CHECK(error == why);
     CHECK_FALSE(ran);
@@ -321,34 +321,34 @@ TEST_CASE(
 
 TEST_CASE("a body that sees the end of its lease before the news of it ends with the reason")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     const auto body = [&](redlock::lease& held) -> asio::awaitable<void>
     {
         bool goes_on = true;
         while (held.valid() && goes_on)
         {
-            goes_on = co_await all.pause(100us);
+            goes_on = co_await sim.pause(100us);
         }
     };
     std::optional<error_code> error;
     locks.async_with_lock(
         "r", {.ttl = 10s, .max_hold = 5s}, body,
         [&](std::exception_ptr thrown) { error = error_in(thrown); });
-    all.run_for(7s);
+    sim.run_for(7s);
     CHECK(error == errc::hold_limit_reached);
 }
 
 TEST_CASE("a body that releases its lease is not disturbed")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     bool ended = false;
     const auto body = [&](redlock::lease& held) -> asio::awaitable<void>
     {
         constexpr auto token = asio::as_tuple(asio::use_awaitable);
         co_await held.async_release(token);
-        const bool undisturbed = co_await all.pause(1s);
+        const bool undisturbed = co_await sim.pause(1s);
         ended = undisturbed;
     };
     std::exception_ptr thrown;
@@ -360,15 +360,15 @@ TEST_CASE("a body that releases its lease is not disturbed")
             done = true;
             thrown = what;
         });
-    REQUIRE(all.run_until([&] { return done; }, 2s));
+    REQUIRE(sim.run_until([&] { return done; }, 2s));
     CHECK(ended);
     CHECK(!thrown);
 }
 
 TEST_CASE("a body may move its lease away, which ends the operation and not the lease")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     const keep_options with{.ttl = 10s, .max_hold = no_limit};
     lease stored;
     const auto storing = [&](lease& held) -> asio::awaitable<void>
@@ -402,17 +402,17 @@ TEST_CASE("a body may move its lease away, which ends the operation and not the 
         };
         locks.async_with_lock("r", with, returning, std::move(ended_with));
     }
-    REQUIRE(all.run_until([&] { return done; }, 1s));
+    REQUIRE(sim.run_until([&] { return done; }, 1s));
     CHECK(!problem);
     // It is kept as before.
-    all.run_for(1min);
+    sim.run_for(1min);
     CHECK(stored.valid());
 }
 
 TEST_CASE("a body that throws before it waits for anything has thrown, and holds nothing")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     const bool in_coroutine = GENERATE(true, false);
     const auto work = [](redlock::lease&) -> asio::awaitable<void>
     {
@@ -434,20 +434,20 @@ TEST_CASE("a body that throws before it waits for anything has thrown, and holds
     std::exception_ptr thrown;
     locks.async_with_lock(
         "r", {.ttl = 10s, .max_hold = 5s}, body, [&](std::exception_ptr what) { thrown = what; });
-    CHECK_NOTHROW(all.run_for(1s));
-    CHECK(all.keys() == 0);
+    CHECK_NOTHROW(sim.run_for(1s));
+    CHECK(sim.keys() == 0);
     REQUIRE(thrown);
     CHECK(is_its_own(thrown));
 }
 
 TEST_CASE("a body that can't be cancelled ends with the loss, when it ends")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     job body{.works = 30s, .deaf = true};
-    const clock::time_point began = all.now();
-    const outcome_ptr work = begun(all, locks, body, {.ttl = 10s, .max_hold = 5s});
-    REQUIRE(all.finish(work));
+    const clock::time_point began = sim.now();
+    const outcome_ptr work = begun(sim, locks, body, {.ttl = 10s, .max_hold = 5s});
+    REQUIRE(sim.finish(work));
     CHECK(body.cancelled_at == clock::time_point{});
     CHECK(body.ended_at == began + 30s + 200us);
     CHECK(work->error == errc::hold_limit_reached);
@@ -455,15 +455,15 @@ TEST_CASE("a body that can't be cancelled ends with the loss, when it ends")
 
 TEST_CASE("a body that ended just before the loss has not lost its lease")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager(patient(all));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager(patient(sim));
     // The loss would come 10 s less the drift and the margin after the first SET, which took 200 us.
     job body{.works = 10s - 102ms - 1s - 200us - 1us};
-    const outcome_ptr work = begun(all, locks, body, {.ttl = 10s, .max_hold = no_limit});
-    const outcome_ptr watch = all.wait_lost(*body.held);
+    const outcome_ptr work = begun(sim, locks, body, {.ttl = 10s, .max_hold = no_limit});
+    const outcome_ptr watch = sim.wait_lost(*body.held);
     const clock::time_point lost_at = body.held->valid_until() - 1s;
-    hang_all(all);
-    REQUIRE(all.finish(work));
+    hang_all(sim);
+    REQUIRE(sim.finish(work));
     CHECK(body.ended_at == lost_at - 1us);
     // The release was on its way when the loss would have been declared.
     CHECK(work->at == body.ended_at + 50ms);
@@ -480,17 +480,17 @@ TEST_CASE("a body isn't begun under a lease that lapsed before it could be", "[s
     for (bool more = true; more; ++at)
     {
         CAPTURE(later, at);
-        simulation all{3};
-        lock_manager locks = all.make_connected_manager();
+        simulation sim{3};
+        lock_manager locks = sim.make_connected_manager();
         job body{.called_later = later};
-        const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 10s, .max_hold = no_limit}, body);
+        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 10s, .max_hold = no_limit}, body);
         for (std::size_t steps = 0; steps < at; ++steps)
         {
-            REQUIRE(all.step());
+            REQUIRE(sim.step());
         }
         more = body.starts == 0;
-        all.world().jump(1h);
-        all.run_for(1s);
+        sim.world().jump(1h);
+        sim.run_for(1s);
         CHECK((body.starts == 0 || body.was_valid));
         CHECK((body.starts == 1 || work->error));
     }
@@ -505,26 +505,26 @@ TEST_CASE(
     for (bool more = true; more; ++at)
     {
         CAPTURE(at);
-        simulation all{3};
-        lock_manager locks = all.make_manager();
+        simulation sim{3};
+        lock_manager locks = sim.make_manager();
         if (taken)
         {
-            all.master(0).set("lock:r", "another", 1ms);
-            all.master(1).set("lock:r", "another", 1ms);
+            sim.master(0).set("lock:r", "another", 1ms);
+            sim.master(1).set("lock:r", "another", 1ms);
         }
         job body{};
-        const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 60s, .max_hold = no_limit}, body);
+        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 60s, .max_hold = no_limit}, body);
         for (std::size_t steps = 0; steps < at; ++steps)
         {
-            REQUIRE(all.step());
+            REQUIRE(sim.step());
         }
-        const clock::time_point cancelled_at = all.now();
+        const clock::time_point cancelled_at = sim.now();
         more = body.starts == 0;
         work->cancel.emit(asio::cancellation_type::terminal);
-        CHECK(all.finish(work, 10ms));
+        CHECK(sim.finish(work, 10ms));
         CHECK(work->error == asio::error::operation_aborted);
         CHECK((body.starts == 0 || body.cancelled_at == cancelled_at));
-        CHECK(all.run_until_no_keys(2s));
+        CHECK(sim.run_until_no_keys(2s));
     }
     CHECK(at > 30);
 }
@@ -532,25 +532,25 @@ TEST_CASE(
 TEST_CASE("a body is cancelled when its manager is destroyed, and may be destroyed with its context")
 {
     const bool context = GENERATE(false, true);
-    simulation all{3};
-    std::optional<lock_manager> locks{all.make_connected_manager()};
+    simulation sim{3};
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
     job body{.stops_in = 30s};
-    const outcome_ptr work = begun(all, *locks, body, {.ttl = 10s, .max_hold = no_limit});
-    const clock::time_point went = all.now();
+    const outcome_ptr work = begun(sim, *locks, body, {.ttl = 10s, .max_hold = no_limit});
+    const clock::time_point went = sim.now();
     locks.reset();
-    all.run_for(5s);
+    sim.run_for(5s);
     CHECK(body.cancelled_at == went);
     CHECK_FALSE(work->done);
     if (context)
     {
-        all.destroy_context();
+        sim.destroy_context();
         CHECK_FALSE(body.ended);
         return;
     }
-    REQUIRE(all.finish(work));
+    REQUIRE(sim.finish(work));
     CHECK(body.ended_at == went + 30s);
     CHECK(work->error == asio::error::operation_aborted);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         CHECK(each->count("extend") == 0);
         CHECK(each->count("release") == 0);

@@ -56,52 +56,52 @@ struct told_events
 /// Two managers that want the same resource. The first one has it on the masters 0 and 1: master 2 was away.
 struct two_rivals
 {
-    simulation all{3};
+    simulation sim{3};
     told_events told;
     std::optional<lock_manager> first;
     std::optional<lock_manager> second;
     outcome_ptr held_by_first;
     outcome_ptr held_by_second;
 
-    sim_master& forgetful() { return all.master(1); }
+    sim_master& forgetful() { return sim.master(1); }
 
     /// Both are connected to 0 and 1, and the first one gets the resource there.
     void first_acquires()
     {
-        all.master(2).door = entrance::refuses;
-        first.emplace(all.make_connected_manager(told.options(all)));
-        second.emplace(all.make_connected_manager());
-        held_by_first = all.acquire(*first, "r", half_a_minute);
-        REQUIRE(all.finish(held_by_first));
+        sim.master(2).door = entrance::refuses;
+        first.emplace(sim.make_connected_manager(told.options(sim)));
+        second.emplace(sim.make_connected_manager());
+        held_by_first = sim.acquire(*first, "r", half_a_minute);
+        REQUIRE(sim.finish(held_by_first));
         REQUIRE(!held_by_first->error);
-        all.run_until_idle();
-        REQUIRE(all.master(0).value("lock:r") == held_by_first->lease.owner_id());
-        REQUIRE(all.master(1).value("lock:r") == held_by_first->lease.owner_id());
+        sim.run_until_idle();
+        REQUIRE(sim.master(0).value("lock:r") == held_by_first->lease.owner_id());
+        REQUIRE(sim.master(1).value("lock:r") == held_by_first->lease.owner_id());
     }
 
     /// Master 2 comes back, and every client that a master disconnected is connected again.
     void all_masters_are_back()
     {
-        all.master(2).door = entrance::open;
+        sim.master(2).door = entrance::open;
         const auto both_are_there = [&]
         {
             return std::all_of(
-                all.masters().begin(), all.masters().end(),
+                sim.masters().begin(), sim.masters().end(),
                 [](const auto& each) { return each->clients() == 2; });
         };
-        REQUIRE(all.run_until(both_are_there, 10s));
-        all.run_until_idle();
+        REQUIRE(sim.run_until(both_are_there, 10s));
+        sim.run_until_idle();
     }
 
     void second_acquires()
     {
-        held_by_second = all.try_acquire(*second, "r", {.ttl = 30s});
-        REQUIRE(all.finish(held_by_second));
+        held_by_second = sim.try_acquire(*second, "r", {.ttl = 30s});
+        REQUIRE(sim.finish(held_by_second));
         REQUIRE(!held_by_second->error);
-        all.run_until_idle();
-        CHECK(all.master(0).value("lock:r") == held_by_first->lease.owner_id());
-        CHECK(all.master(1).value("lock:r") == held_by_second->lease.owner_id());
-        CHECK(all.master(2).value("lock:r") == held_by_second->lease.owner_id());
+        sim.run_until_idle();
+        CHECK(sim.master(0).value("lock:r") == held_by_first->lease.owner_id());
+        CHECK(sim.master(1).value("lock:r") == held_by_second->lease.owner_id());
+        CHECK(sim.master(2).value("lock:r") == held_by_second->lease.owner_id());
     }
 
     bool both_hold() const { return held_by_first->lease.valid() && held_by_second->lease.valid(); }
@@ -121,10 +121,10 @@ struct two_rivals
 /// As long as nothing is broken: the same sequence without a master that forgets.
 void check_that_the_second_is_kept_out(two_rivals& of)
 {
-    const outcome_ptr refused = of.all.try_acquire(*of.second, "r", {.ttl = 30s});
-    REQUIRE(of.all.finish(refused));
+    const outcome_ptr refused = of.sim.try_acquire(*of.second, "r", {.ttl = 30s});
+    REQUIRE(of.sim.finish(refused));
     CHECK(refused->error == errc::held_by_other);
-    REQUIRE(of.all.run_until([&] { return of.all.keys() == 2; }, 10s));
+    REQUIRE(of.sim.run_until([&] { return of.sim.keys() == 2; }, 10s));
 }
 
 } // namespace
@@ -135,14 +135,14 @@ TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is rep
     both.first_acquires();
     both.all_masters_are_back();
     check_that_the_second_is_kept_out(both);
-    both.forgetful().clock_of_its_own().jump(both.all.now(), 31s);
+    both.forgetful().clock_of_its_own().jump(both.sim.now(), 31s);
     CHECK(both.forgetful().value("lock:r") == std::nullopt);
     both.second_acquires();
     CHECK(both.both_hold());
     CHECK(both.told.count<master_warning>() == 0);
 
     // The next TIME shows it: too late for this lease, but it is reported.
-    REQUIRE(both.all.run_until([&] { return both.told.count<master_warning>() > 0; }, 3s));
+    REQUIRE(both.sim.run_until([&] { return both.told.count<master_warning>() > 0; }, 3s));
     CHECK(both.both_hold());
     CHECK(both.told.last<master_warning>().index == 1);
     CHECK(both.told.last<master_warning>().what == risk::clock);
@@ -170,9 +170,9 @@ TEST_CASE(
     both.forgetful().on_disk = persistence::everysec;
     both.forgetful().unflushed = 2s;
     both.forgetful().set("written before", "is on disk", 1h);
-    both.all.run_for(3s);
+    both.sim.run_for(3s);
     both.first_acquires();
-    both.all.run_for(1s);
+    both.sim.run_for(1s);
     both.forgetful().restart("run after the power cut");
     CHECK(both.forgetful().value("written before") == "is on disk");
     CHECK(both.forgetful().value("lock:r") == std::nullopt);
@@ -193,12 +193,12 @@ TEST_CASE("FLUSHALL lets a second holder in unseen, until an extension finds out
     both.second_acquires();
     CHECK(both.both_hold());
     // The same server on the same connection: there is nothing to be seen.
-    both.all.run_for(5s);
+    both.sim.run_for(5s);
     CHECK(both.both_hold());
     CHECK(both.told.all.size() == told_before);
 
-    const outcome_ptr extended = both.all.extend(both.held_by_first->lease, 30s);
-    REQUIRE(both.all.finish(extended));
+    const outcome_ptr extended = both.sim.extend(both.held_by_first->lease, 30s);
+    REQUIRE(both.sim.finish(extended));
     CHECK(extended->error == errc::lease_lost);
     CHECK_FALSE(both.held_by_first->lease.valid());
     CHECK(both.held_by_second->lease.valid());
@@ -209,21 +209,21 @@ TEST_CASE("a kept lease learns from its next extension that a master has forgott
     two_rivals both;
     both.first_acquires();
     both.all_masters_are_back();
-    const outcome_ptr kept = both.all.acquire_kept(*both.first, "kept", {.ttl = 30s, .max_hold = no_limit});
-    REQUIRE(both.all.finish(kept));
-    both.all.run_until_idle();
+    const outcome_ptr kept = both.sim.acquire_kept(*both.first, "kept", {.ttl = 30s, .max_hold = no_limit});
+    REQUIRE(both.sim.finish(kept));
+    both.sim.run_until_idle();
     both.forgetful().flush_all();
-    both.all.master(2).flush_all();
-    const outcome_ptr rival = both.all.try_acquire(*both.second, "kept", {.ttl = 30s});
-    REQUIRE(both.all.finish(rival));
+    both.sim.master(2).flush_all();
+    const outcome_ptr rival = both.sim.try_acquire(*both.second, "kept", {.ttl = 30s});
+    REQUIRE(both.sim.finish(rival));
     CHECK(!rival->error);
     CHECK(kept->lease.valid());
     CHECK(rival->lease.valid());
-    const clock::time_point from = both.all.now();
-    REQUIRE(both.all.run_until([&] { return !kept->lease.valid(); }, 1min));
+    const clock::time_point from = both.sim.now();
+    REQUIRE(both.sim.run_until([&] { return !kept->lease.valid(); }, 1min));
     // Its extensions are 10 s apart, off by up to a tenth.
-    CHECK(both.all.now() - from <= 11s + 100ms);
-    both.all.run_until_idle();
+    CHECK(both.sim.now() - from <= 11s + 100ms);
+    both.sim.run_until_idle();
     CHECK(both.told.last<lease_lost>().reason == errc::lease_lost);
     CHECK(rival->lease.valid());
 }
@@ -241,7 +241,7 @@ TEST_CASE(
     both.forgetful().lose_writes_of(1min);
     both.second_acquires();
     CHECK(both.both_hold());
-    both.all.run_for(5s);
+    both.sim.run_for(5s);
     CHECK(both.both_hold());
     CHECK(both.told.all.size() == told_before);
 }
@@ -261,11 +261,11 @@ TEST_CASE("SWAPDB lets a second holder in unseen, and a second SWAPDB hides it",
     // Back again: the key says that all is as it was.
     REQUIRE(in_the_other);
     both.forgetful().set("lock:r", *in_the_other, 25s);
-    const outcome_ptr extended = both.all.extend(both.held_by_first->lease, 30s);
-    REQUIRE(both.all.finish(extended));
+    const outcome_ptr extended = both.sim.extend(both.held_by_first->lease, 30s);
+    REQUIRE(both.sim.finish(extended));
     CHECK(!extended->error);
     CHECK(both.both_hold());
-    both.all.run_for(1ms);
+    both.sim.run_for(1ms);
     CHECK(both.told.count<lease_lost>() == 0);
     CHECK(both.told.count<master_warning>() == 0);
     CHECK(both.told.all.size() == told_before + 2); // The extension and its round.
@@ -297,7 +297,7 @@ TEST_CASE(
 {
     two_rivals both;
     both.first_acquires();
-    both.all.run_for(200ms);
+    both.sim.run_for(200ms);
     // The replica lacks the last half second.
     both.forgetful().promote_stale_replica("run of the replica", 500ms);
     both.all_masters_are_back();
@@ -309,33 +309,33 @@ TEST_CASE(
 
 TEST_CASE("one master of five that lies lets a second holder in unseen", "[scenario-101]")
 {
-    simulation all{5};
+    simulation sim{5};
     told_events told;
     // The first one gets the resource while a minority is away.
-    all.master(3).door = entrance::refuses;
-    all.master(4).door = entrance::refuses;
-    lock_manager of_first{all.make_connected_manager(told.options(all))};
-    lock_manager of_second{all.make_connected_manager(told.options(all))};
-    const outcome_ptr held_by_first = all.acquire(of_first, "r", half_a_minute);
-    REQUIRE(all.finish(held_by_first));
+    sim.master(3).door = entrance::refuses;
+    sim.master(4).door = entrance::refuses;
+    lock_manager of_first{sim.make_connected_manager(told.options(sim))};
+    lock_manager of_second{sim.make_connected_manager(told.options(sim))};
+    const outcome_ptr held_by_first = sim.acquire(of_first, "r", half_a_minute);
+    REQUIRE(sim.finish(held_by_first));
     REQUIRE(!held_by_first->error);
-    all.master(3).door = entrance::open;
-    all.master(4).door = entrance::open;
-    REQUIRE(all.run_until([&] { return all.master(3).clients() == 2 && all.master(4).clients() == 2; }, 10s));
-    all.run_until_idle();
-    const outcome_ptr refused = all.try_acquire(of_second, "r", {.ttl = 30s});
-    REQUIRE(all.finish(refused));
+    sim.master(3).door = entrance::open;
+    sim.master(4).door = entrance::open;
+    REQUIRE(sim.run_until([&] { return sim.master(3).clients() == 2 && sim.master(4).clients() == 2; }, 10s));
+    sim.run_until_idle();
+    const outcome_ptr refused = sim.try_acquire(of_second, "r", {.ttl = 30s});
+    REQUIRE(sim.finish(refused));
     REQUIRE(refused->error == errc::held_by_other);
-    all.run_until_idle();
+    sim.run_until_idle();
 
     // Master 2 has the first one's key all the while, and says that it has set the second one's.
     const std::size_t told_before = told.count<master_warning>() + told.count<master_down>();
-    all.master(2).answer("SET", {.bytes = "+OK\r\n"});
-    const outcome_ptr held_by_second = all.try_acquire(of_second, "r", {.ttl = 30s});
-    REQUIRE(all.finish(held_by_second));
+    sim.master(2).answer("SET", {.bytes = "+OK\r\n"});
+    const outcome_ptr held_by_second = sim.try_acquire(of_second, "r", {.ttl = 30s});
+    REQUIRE(sim.finish(held_by_second));
     REQUIRE(!held_by_second->error);
-    all.run_for(5s);
-    CHECK(all.master(2).value("lock:r") == held_by_first->lease.owner_id());
+    sim.run_for(5s);
+    CHECK(sim.master(2).value("lock:r") == held_by_first->lease.owner_id());
     CHECK(held_by_first->lease.valid());
     CHECK(held_by_second->lease.valid());
     CHECK(told.count<master_warning>() + told.count<master_down>() == told_before);

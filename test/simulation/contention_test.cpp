@@ -20,8 +20,8 @@ namespace
 class client
 {
   public:
-    client(simulation& all, lock_manager& locks, std::chrono::milliseconds ttl)
-        : all_{all}, locks_{locks}, ttl_{ttl}
+    client(simulation& sim, lock_manager& locks, std::chrono::milliseconds ttl)
+        : sim_{sim}, locks_{locks}, ttl_{ttl}
     {
     }
 
@@ -42,13 +42,13 @@ class client
             pause();
         }
         waits_for_.reset();
-        if (all_.now() < next_)
+        if (sim_.now() < next_)
         {
             return;
         }
         if (!held_)
         {
-            waits_for_ = all_.acquire(locks_, "r", {.ttl = ttl_, .wait = 30ms});
+            waits_for_ = sim_.acquire(locks_, "r", {.ttl = ttl_, .wait = 30ms});
             return;
         }
         give_back_or_go_on();
@@ -62,16 +62,16 @@ class client
   private:
     void give_back_or_go_on()
     {
-        switch (all_.world().random_below(4))
+        switch (sim_.world().random_below(4))
         {
         case 0:
-            waits_for_ = all_.release(held_);
+            waits_for_ = sim_.release(held_);
             return;
         case 1:
             held_ = {};
             break;
         default:
-            waits_for_ = all_.extend(held_, ttl_);
+            waits_for_ = sim_.extend(held_, ttl_);
             break;
         }
         pause();
@@ -79,11 +79,11 @@ class client
 
     void pause()
     {
-        next_ = all_.now() + std::chrono::microseconds{all_.world().random_below(10'000)};
-        all_.world().at(next_, event_kind::timer, [] {});
+        next_ = sim_.now() + std::chrono::microseconds{sim_.world().random_below(10'000)};
+        sim_.world().at(next_, event_kind::timer, [] {});
     }
 
-    simulation& all_;
+    simulation& sim_;
     lock_manager& locks_;
     std::chrono::milliseconds ttl_;
     lease held_;
@@ -96,12 +96,12 @@ class client
 class fault_injector
 {
   public:
-    explicit fault_injector(simulation& all) : all_{all} { plan(); }
+    explicit fault_injector(simulation& sim) : sim_{sim} { plan(); }
 
     void mend_everything()
     {
         over_ = true;
-        for (const auto& each : all_.masters())
+        for (const auto& each : sim_.masters())
         {
             each->resume();
             each->door = entrance::open;
@@ -115,14 +115,14 @@ class fault_injector
   private:
     void plan()
     {
-        const std::chrono::microseconds pause{all_.world().random_below(10'000)};
-        all_.world().at(
-            all_.now() + pause, event_kind::timer,
+        const std::chrono::microseconds pause{sim_.world().random_below(10'000)};
+        sim_.world().at(
+            sim_.now() + pause, event_kind::timer,
             [this]
             {
                 if (!over_)
                 {
-                    inject(all_.master(all_.world().random_below(all_.masters().size())));
+                    inject(sim_.master(sim_.world().random_below(sim_.masters().size())));
                     plan();
                 }
             });
@@ -130,13 +130,13 @@ class fault_injector
 
     void later(std::function<void()> mend)
     {
-        const std::chrono::microseconds pause{all_.world().random_below(30'000)};
-        all_.world().at(all_.now() + pause, event_kind::timer, std::move(mend));
+        const std::chrono::microseconds pause{sim_.world().random_below(30'000)};
+        sim_.world().at(sim_.now() + pause, event_kind::timer, std::move(mend));
     }
 
     void inject(sim_master& master)
     {
-        switch (all_.world().random_below(9))
+        switch (sim_.world().random_below(9))
         {
         case 0:
             master.break_connections();
@@ -149,7 +149,7 @@ class fault_injector
             master.flush_scripts();
             break;
         case 3:
-            master.restart("run " + std::to_string(all_.world().random_number()), true);
+            master.restart("run " + std::to_string(sim_.world().random_number()), true);
             break;
         case 4:
             master.door = entrance::refuses;
@@ -157,13 +157,13 @@ class fault_injector
             break;
         case 5:
             // After the node timeout, in one direction or both.
-            master.network.there = 12ms * all_.world().random_below(2);
+            master.network.there = 12ms * sim_.world().random_below(2);
             master.network.back = 12ms;
             later([&master] { master.network = {.jitter = 1ms}; });
             break;
         case 6:
             // Everybody is stopped, and looks at the clock first.
-            all_.world().jump_with_timers_first(std::chrono::microseconds{all_.world().random_below(80'000)});
+            sim_.world().jump_with_timers_first(std::chrono::microseconds{sim_.world().random_below(80'000)});
             break;
         default:
             hold(master);
@@ -185,7 +185,7 @@ class fault_injector
         later([link] { link->let_go(); });
     }
 
-    simulation& all_;
+    simulation& sim_;
     bool over_ = false;
     std::vector<std::shared_ptr<virtual_link>> held_;
 };
@@ -200,28 +200,28 @@ TEST_CASE(
     for (int seed = first_seed; seed < first_seed + 10; ++seed)
     {
         CAPTURE(seed);
-        simulation all{5, static_cast<std::uint64_t>(seed) + 1};
-        config options = all.options();
+        simulation sim{5, static_cast<std::uint64_t>(seed) + 1};
+        config options = sim.options();
         options.retry_delay_max = 20ms;
         options.reconnect_delay_max = 50ms;
         options.response_timeout = 50ms;
         const auto ttl = seed % 2 == 0 ? 60ms : 60s;
         options.node_timeout = 10ms;
-        for (const auto& each : all.masters())
+        for (const auto& each : sim.masters())
         {
             each->network.jitter = 1ms;
         }
-        lock_manager one = all.make_manager(options);
-        lock_manager two = all.make_manager(options);
+        lock_manager one = sim.make_manager(options);
+        lock_manager two = sim.make_manager(options);
         std::deque<client> clients;
         for (lock_manager* locks : {&one, &two, &one, &two})
         {
-            clients.emplace_back(all, *locks, ttl);
+            clients.emplace_back(sim, *locks, ttl);
         }
-        fault_injector luck{all};
+        fault_injector luck{sim};
         std::size_t doubles = 0;
-        const clock::time_point end = all.now() + 120ms;
-        while (all.step(end))
+        const clock::time_point end = sim.now() + 120ms;
+        while (sim.step(end))
         {
             std::size_t holders = 0;
             for (client& each : clients)
@@ -238,10 +238,10 @@ TEST_CASE(
             each.stop();
         }
         luck.mend_everything();
-        all.run_for(70ms); // Acquires that were left alone end, and so do their leases.
-        CHECK(all.run_until_no_keys(3s));
-        const outcome_ptr got = all.acquire(one, "r", {.ttl = ttl});
-        REQUIRE(all.finish(got));
+        sim.run_for(70ms); // Acquires that were left alone end, and so do their leases.
+        CHECK(sim.run_until_no_keys(3s));
+        const outcome_ptr got = sim.acquire(one, "r", {.ttl = ttl});
+        REQUIRE(sim.finish(got));
         CHECK(!got->error);
     }
     CHECK(grants > 20);

@@ -35,20 +35,20 @@ std::shared_ptr<examined> examine(lock_manager& locks)
     return result;
 }
 
-bool finish(simulation& all, const std::shared_ptr<examined>& what)
+bool finish(simulation& sim, const std::shared_ptr<examined>& what)
 {
-    return all.run_until([&] { return what->done; }, 1min);
+    return sim.run_until([&] { return what->done; }, 1min);
 }
 
 } // namespace
 
 TEST_CASE("an examination finds nothing at masters that are well, and how far away they are")
 {
-    simulation all{3};
-    all.master(2).network.back = 5ms;
-    lock_manager locks = all.make_manager();
+    simulation sim{3};
+    sim.master(2).network.back = 5ms;
+    lock_manager locks = sim.make_manager();
     const auto found = examine(locks);
-    REQUIRE(finish(all, found));
+    REQUIRE(finish(sim, found));
     CHECK(!found->error);
     REQUIRE(found->masters.size() == 3);
     for (const master_examination& each : found->masters)
@@ -63,12 +63,12 @@ TEST_CASE("an examination finds nothing at masters that are well, and how far aw
 
 TEST_CASE("an examination says that a master hangs while it is connected to")
 {
-    simulation all{3};
-    all.master(0).hang();
-    all.master(1).door = entrance::silent;
-    lock_manager locks = all.make_manager();
+    simulation sim{3};
+    sim.master(0).hang();
+    sim.master(1).door = entrance::silent;
+    lock_manager locks = sim.make_manager();
     const auto found = examine(locks);
-    REQUIRE(finish(all, found));
+    REQUIRE(finish(sim, found));
     REQUIRE(found->masters.size() == 3);
     CHECK(found->masters[0].reason == master_errc::connect_timed_out);
     CHECK(found->masters[1].reason == master_errc::connect_timed_out);
@@ -77,13 +77,13 @@ TEST_CASE("an examination says that a master hangs while it is connected to")
 
 TEST_CASE("a master that breaks while it is examined can't be used")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     const auto found = examine(locks);
-    all.run_for(500ms);
-    all.master(1).door = entrance::refuses;
-    all.master(1).break_connections();
-    REQUIRE(finish(all, found));
+    sim.run_for(500ms);
+    sim.master(1).door = entrance::refuses;
+    sim.master(1).break_connections();
+    REQUIRE(finish(sim, found));
     REQUIRE(found->masters.size() == 3);
     CHECK(!found->masters[0].reason);
     CHECK(found->masters[1].reason == asio::error::connection_refused);
@@ -91,12 +91,12 @@ TEST_CASE("a master that breaks while it is examined can't be used")
 
 TEST_CASE("an examination sees a clock that is set meanwhile", "[scenario-4][scenario-5]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     const auto found = examine(locks);
-    all.run_for(500ms);
-    all.master(1).clock_of_its_own().jump(all.now(), 1min);
-    REQUIRE(finish(all, found));
+    sim.run_for(500ms);
+    sim.master(1).clock_of_its_own().jump(sim.now(), 1min);
+    REQUIRE(finish(sim, found));
     REQUIRE(found->masters.size() == 3);
     CHECK(found->masters[0].risks.empty());
     REQUIRE(found->masters[1].risks.size() == 1);

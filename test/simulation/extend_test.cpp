@@ -13,19 +13,19 @@ namespace
 
 constexpr clock::duration drift_of_10s = 102ms;
 
-outcome_ptr acquired(simulation& all, lock_manager& locks, std::chrono::milliseconds ttl = 10s)
+outcome_ptr acquired(simulation& sim, lock_manager& locks, std::chrono::milliseconds ttl = 10s)
 {
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = ttl});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = ttl});
+    REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
-    all.run_until_idle();
+    sim.run_until_idle();
     return got;
 }
 
-std::size_t sets(simulation& all)
+std::size_t sets(simulation& sim)
 {
     std::size_t count = 0;
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         count += each->count("SET");
     }
@@ -36,307 +36,307 @@ std::size_t sets(simulation& all)
 
 TEST_CASE("an extension is valid from its own sending", "[scenario-31]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    all.run_for(4s);
-    const clock::time_point sent = all.now();
-    const outcome_ptr extended = all.extend(got->lease, 10s);
-    const outcome_ptr behind = all.extend(got->lease, 20s);
-    REQUIRE(all.finish(extended));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    sim.run_for(4s);
+    const clock::time_point sent = sim.now();
+    const outcome_ptr extended = sim.extend(got->lease, 10s);
+    const outcome_ptr behind = sim.extend(got->lease, 20s);
+    REQUIRE(sim.finish(extended));
     CHECK(!extended->error);
     CHECK(got->lease.valid_until() == sent + 10s - drift_of_10s);
     CHECK(extended->report.validity == 10s - drift_of_10s - 200us);
-    CHECK(all.master(0).expiry("lock:r") == whole_milliseconds(sent + 100us) + 10s);
+    CHECK(sim.master(0).expiry("lock:r") == whole_milliseconds(sent + 100us) + 10s);
     // The second waited for the first, and is counted from when it was sent.
-    REQUIRE(all.finish(behind));
+    REQUIRE(sim.finish(behind));
     CHECK(!behind->error);
     CHECK(got->lease.valid_until() == sent + 200us + 20s - 202ms);
 }
 
 TEST_CASE("an extension never shortens", "[scenario-29]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks, 30s);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks, 30s);
     const clock::time_point until = got->lease.valid_until();
-    const auto expiry = all.master(0).expiry("lock:r");
-    const outcome_ptr extended = all.extend(got->lease, 5s);
-    REQUIRE(all.finish(extended));
+    const auto expiry = sim.master(0).expiry("lock:r");
+    const outcome_ptr extended = sim.extend(got->lease, 5s);
+    REQUIRE(sim.finish(extended));
     CHECK(!extended->error);
     CHECK(got->lease.valid_until() == until);
-    CHECK(all.master(0).expiry("lock:r") == expiry);
+    CHECK(sim.master(0).expiry("lock:r") == expiry);
 }
 
 TEST_CASE("an older extension that comes late changes nothing", "[scenario-29]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks, 10s);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks, 10s);
     std::vector<std::shared_ptr<virtual_link>> old_ones;
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         old_ones.push_back(each->link().shared_from_this());
         old_ones.back()->hold();
     }
-    const outcome_ptr older = all.extend(got->lease, 5s);
-    REQUIRE(all.finish(older));
+    const outcome_ptr older = sim.extend(got->lease, 5s);
+    REQUIRE(sim.finish(older));
     CHECK(older->error == errc::no_quorum);
     for (const auto& each : old_ones)
     {
         each->break_off();
     }
-    all.run_for(1s);
-    const clock::time_point sent = all.now();
-    const outcome_ptr newer = all.extend(got->lease, 30s);
-    REQUIRE(all.finish(newer));
+    sim.run_for(1s);
+    const clock::time_point sent = sim.now();
+    const outcome_ptr newer = sim.extend(got->lease, 30s);
+    REQUIRE(sim.finish(newer));
     REQUIRE(!newer->error);
-    all.run_until_idle();
+    sim.run_until_idle();
     for (const auto& each : old_ones)
     {
         each->let_go();
     }
-    all.run_until_idle();
-    CHECK(all.master(0).count("extend") == 2);
-    CHECK(all.master(0).last("extend").words.back() == "5000");
-    CHECK(all.master(0).expiry("lock:r") == whole_milliseconds(sent + 100us) + 30s);
+    sim.run_until_idle();
+    CHECK(sim.master(0).count("extend") == 2);
+    CHECK(sim.master(0).last("extend").words.back() == "5000");
+    CHECK(sim.master(0).expiry("lock:r") == whole_milliseconds(sent + 100us) + 30s);
     CHECK(got->lease.valid_until() == sent + 30s - 302ms);
 }
 
 TEST_CASE(
     "an extension counts exact matches only, and says lost when they can't be a quorum", "[scenario-26]")
 {
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
     const clock::time_point until = got->lease.valid_until();
-    all.master(0).remove("lock:r");
-    all.master(1).set("lock:r", "another");
+    sim.master(0).remove("lock:r");
+    sim.master(1).set("lock:r", "another");
     SECTION("three of five match")
     {
-        const outcome_ptr extended = all.extend(got->lease, 20s);
-        REQUIRE(all.finish(extended));
+        const outcome_ptr extended = sim.extend(got->lease, 20s);
+        REQUIRE(sim.finish(extended));
         CHECK(!extended->error);
         CHECK(extended->report.count(vote::granted) == 3);
     }
     SECTION("two match and one is silent: who knows")
     {
-        all.master(2).hang();
-        const clock::time_point began = all.now();
-        const outcome_ptr extended = all.extend(got->lease, 20s);
-        REQUIRE(all.finish(extended));
+        sim.master(2).hang();
+        const clock::time_point began = sim.now();
+        const outcome_ptr extended = sim.extend(got->lease, 20s);
+        REQUIRE(sim.finish(extended));
         CHECK(extended->error == errc::no_quorum);
         CHECK(extended->at - began == 50ms);
         CHECK(extended->report.count(vote::denied) == 2);
         CHECK(got->lease.valid_until() == until);
-        CHECK(sets(all) == 5);
+        CHECK(sets(sim) == 5);
     }
     SECTION("two match and three say no: it is lost at once")
     {
-        all.master(2).remove("lock:r");
-        const clock::time_point began = all.now();
-        const outcome_ptr extended = all.extend(got->lease, 20s);
-        REQUIRE(all.finish(extended));
+        sim.master(2).remove("lock:r");
+        const clock::time_point began = sim.now();
+        const outcome_ptr extended = sim.extend(got->lease, 20s);
+        REQUIRE(sim.finish(extended));
         CHECK(extended->error == errc::lease_lost);
         CHECK(extended->at - began == 200us);
         CHECK_FALSE(got->lease.valid());
         CHECK(got->lease);
-        CHECK(sets(all) == 5);
+        CHECK(sets(sim) == 5);
         // It stays lost, and what is left of it can be given back.
-        const outcome_ptr again = all.extend(got->lease, 20s);
-        REQUIRE(all.finish(again));
+        const outcome_ptr again = sim.extend(got->lease, 20s);
+        REQUIRE(sim.finish(again));
         CHECK(again->error == errc::lease_lost);
-        const outcome_ptr released = all.release(got->lease);
-        REQUIRE(all.finish(released));
+        const outcome_ptr released = sim.release(got->lease);
+        REQUIRE(sim.finish(released));
         CHECK(!released->error);
-        all.run_until_idle();
-        CHECK(all.keys() == 1);
+        sim.run_until_idle();
+        CHECK(sim.keys() == 1);
     }
 }
 
 TEST_CASE("silence leaves a lease as it was, and answers count as late as it is valid", "[scenario-31]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
     const clock::time_point until = got->lease.valid_until();
-    all.master(1).hang();
-    all.master(2).link().hold_replies();
-    const clock::time_point sent = all.now();
-    const outcome_ptr extended = all.extend(got->lease, 20s);
-    REQUIRE(all.finish(extended));
+    sim.master(1).hang();
+    sim.master(2).link().hold_replies();
+    const clock::time_point sent = sim.now();
+    const outcome_ptr extended = sim.extend(got->lease, 20s);
+    REQUIRE(sim.finish(extended));
     CHECK(extended->error == errc::no_quorum);
     CHECK(extended->at - sent == 50ms);
     CHECK(extended->report.count(vote::timed_out) == 2);
     CHECK(got->lease.valid_until() == until);
     SECTION("they come while it is valid")
     {
-        all.run_for(500ms);
-        all.master(2).link().let_go_of_replies();
-        all.run_until_idle();
+        sim.run_for(500ms);
+        sim.master(2).link().let_go_of_replies();
+        sim.run_until_idle();
         CHECK(got->lease.valid_until() == sent + 20s - 202ms);
     }
     SECTION("they come after its end")
     {
-        all.world().jump(got->lease.remaining());
-        all.master(2).link().let_go_of_replies();
-        all.run_until_idle();
+        sim.world().jump(got->lease.remaining());
+        sim.master(2).link().let_go_of_replies();
+        sim.run_until_idle();
         CHECK_FALSE(got->lease.valid());
         CHECK(got->lease.valid_until() == until);
     }
     SECTION("they come after its release")
     {
-        const outcome_ptr released = all.release(got->lease);
-        all.master(2).link().let_go_of_replies();
-        REQUIRE(all.finish(released));
+        const outcome_ptr released = sim.release(got->lease);
+        sim.master(2).link().let_go_of_replies();
+        REQUIRE(sim.finish(released));
         CHECK_FALSE(got->lease.valid());
     }
     SECTION("they come while the process sleeps after its end")
     {
-        all.master(2).link().let_go_of_replies();
-        all.world().jump(10s);
-        all.run_until_idle();
+        sim.master(2).link().let_go_of_replies();
+        sim.world().jump(10s);
+        sim.run_until_idle();
         CHECK_FALSE(got->lease.valid());
     }
-    all.master(1).resume();
-    all.run_until_idle();
+    sim.master(1).resume();
+    sim.run_until_idle();
 }
 
 TEST_CASE("a late answer that says no ends a lease too")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    all.master(1).remove("lock:r");
-    all.master(2).remove("lock:r");
-    all.master(2).link().hold_replies();
-    all.master(0).hang();
-    const outcome_ptr extended = all.extend(got->lease, 20s);
-    REQUIRE(all.finish(extended));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    sim.master(1).remove("lock:r");
+    sim.master(2).remove("lock:r");
+    sim.master(2).link().hold_replies();
+    sim.master(0).hang();
+    const outcome_ptr extended = sim.extend(got->lease, 20s);
+    REQUIRE(sim.finish(extended));
     CHECK(extended->error == errc::no_quorum);
     CHECK(got->lease.valid());
-    all.master(2).link().let_go_of_replies();
-    all.run_until_idle();
+    sim.master(2).link().let_go_of_replies();
+    sim.run_until_idle();
     CHECK_FALSE(got->lease.valid());
     // A match that is later still doesn't bring it back.
-    all.master(0).resume();
-    all.run_until_idle();
+    sim.master(0).resume();
+    sim.run_until_idle();
     CHECK_FALSE(got->lease.valid());
-    CHECK(sets(all) == 3);
+    CHECK(sets(sim) == 3);
 }
 
 TEST_CASE("a cancelled extension counts all the same when its answers come")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    const clock::time_point sent = all.now();
-    const outcome_ptr extended = all.extend(got->lease, 20s);
-    all.step();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    const clock::time_point sent = sim.now();
+    const outcome_ptr extended = sim.extend(got->lease, 20s);
+    sim.step();
     extended->cancel.emit(asio::cancellation_type::terminal);
-    REQUIRE(all.finish(extended));
+    REQUIRE(sim.finish(extended));
     CHECK(extended->error == asio::error::operation_aborted);
     CHECK(extended->at == sent);
-    all.run_until_idle();
+    sim.run_until_idle();
     CHECK(got->lease.valid_until() == sent + 20s - 202ms);
 }
 
 TEST_CASE("a master that lost the key gets it again, once a quorum has confirmed", "[scenario-27]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    all.master(2).remove("lock:r");
-    all.master(0).network = {.there = 2ms, .back = 0ms};
-    all.master(1).network = {.there = 3ms, .back = 0ms};
-    all.run_for(100ms);
-    const clock::time_point sent = all.now();
-    const outcome_ptr extended = all.extend(got->lease, 20s);
-    REQUIRE(all.finish(extended));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    sim.master(2).remove("lock:r");
+    sim.master(0).network = {.there = 2ms, .back = 0ms};
+    sim.master(1).network = {.there = 3ms, .back = 0ms};
+    sim.run_for(100ms);
+    const clock::time_point sent = sim.now();
+    const outcome_ptr extended = sim.extend(got->lease, 20s);
+    REQUIRE(sim.finish(extended));
     CHECK(!extended->error);
     CHECK(extended->at - sent == 3ms);
     CHECK(extended->report.count(vote::denied) == 1);
-    all.run_until_idle();
-    REQUIRE(all.master(2).count("SET") == 2);
-    const received& again = all.master(2).last("SET");
+    sim.run_until_idle();
+    REQUIRE(sim.master(2).count("SET") == 2);
+    const received& again = sim.master(2).last("SET");
     CHECK(again.at == sent + 3ms + 100us);
     CHECK(again.words == command{"SET", "lock:r", std::string{got->lease.owner_id()}, "NX", "PX", "20000"});
-    CHECK(all.keys() == 3);
+    CHECK(sim.keys() == 3);
     // Its validity is that of the extension, not of the later SET.
     CHECK(got->lease.valid_until() == sent + 20s - 202ms);
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
-    CHECK(all.run_until_no_keys());
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a master that was away when a lease was acquired gets its key with the extension", "[scenario-27]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    all.master(2).door = entrance::refuses;
-    all.master(2).break_connections();
-    all.run_until_idle();
-    const outcome_ptr got = acquired(all, locks);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim.master(2).door = entrance::refuses;
+    sim.master(2).break_connections();
+    sim.run_until_idle();
+    const outcome_ptr got = acquired(sim, locks);
     CHECK(got->report.masters()[2].vote == vote::unsent);
-    all.master(2).door = entrance::open;
-    all.run_for(1s);
-    CHECK(all.keys() == 2);
-    const outcome_ptr extended = all.extend(got->lease, 10s);
-    REQUIRE(all.finish(extended));
-    all.run_until_idle();
-    CHECK(all.master(2).value("lock:r") == got->lease.owner_id());
+    sim.master(2).door = entrance::open;
+    sim.run_for(1s);
+    CHECK(sim.keys() == 2);
+    const outcome_ptr extended = sim.extend(got->lease, 10s);
+    REQUIRE(sim.finish(extended));
+    sim.run_until_idle();
+    CHECK(sim.master(2).value("lock:r") == got->lease.owner_id());
     got->lease = {};
-    CHECK(all.run_until_no_keys());
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a master that says later that it lost the key gets it too", "[scenario-27]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    all.master(2).remove("lock:r");
-    all.master(2).link().hold_replies();
-    const outcome_ptr extended = all.extend(got->lease, 20s);
-    REQUIRE(all.finish(extended));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    sim.master(2).remove("lock:r");
+    sim.master(2).link().hold_replies();
+    const outcome_ptr extended = sim.extend(got->lease, 20s);
+    REQUIRE(sim.finish(extended));
     CHECK(!extended->error);
-    all.run_for(100ms);
+    sim.run_for(100ms);
     const bool released = GENERATE(false, true);
     outcome_ptr release;
     if (released)
     {
-        release = all.release(got->lease);
+        release = sim.release(got->lease);
     }
-    all.master(2).link().let_go_of_replies();
-    all.run_until_idle();
-    CHECK(all.master(2).count("SET") == (released ? 1 : 2));
-    CHECK(all.keys() == (released ? 0 : 3));
+    sim.master(2).link().let_go_of_replies();
+    sim.run_until_idle();
+    CHECK(sim.master(2).count("SET") == (released ? 1 : 2));
+    CHECK(sim.keys() == (released ? 0 : 3));
 }
 
 TEST_CASE("no SET is sent once a release has begun, or when the lease has lapsed", "[scenario-27]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    all.master(2).remove("lock:r");
-    const outcome_ptr extended = all.extend(got->lease, 20s);
-    const clock::time_point answered = all.now() + 200us;
-    REQUIRE(all.run_until([&] { return all.now() == answered; }, 1s));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    sim.master(2).remove("lock:r");
+    const outcome_ptr extended = sim.extend(got->lease, 20s);
+    const clock::time_point answered = sim.now() + 200us;
+    REQUIRE(sim.run_until([&] { return sim.now() == answered; }, 1s));
     SECTION("released")
     {
-        const outcome_ptr released = all.release(got->lease);
+        const outcome_ptr released = sim.release(got->lease);
         // The answers to the extension are there, and are looked at after the call or before it.
-        REQUIRE(all.finish(released));
-        REQUIRE(all.finish(extended));
-        CHECK(all.run_until_no_keys());
+        REQUIRE(sim.finish(released));
+        REQUIRE(sim.finish(extended));
+        CHECK(sim.run_until_no_keys());
     }
     SECTION("lapsed")
     {
-        all.world().jump(10s);
-        REQUIRE(all.finish(extended));
+        sim.world().jump(10s);
+        REQUIRE(sim.finish(extended));
         CHECK(extended->error == errc::lease_lost);
         CHECK_FALSE(got->lease.valid());
-        all.run_until_idle();
-        CHECK(sets(all) == 3);
+        sim.run_until_idle();
+        CHECK(sets(sim) == 3);
     }
 }
 
@@ -344,55 +344,55 @@ TEST_CASE(
     "what was joined again on a connection that breaks is a ghost like any other",
     "[scenario-18][scenario-27]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    all.master(2).remove("lock:r");
-    const std::shared_ptr<virtual_link> first = all.master(2).link().shared_from_this();
-    const outcome_ptr extended = all.extend(got->lease, 20s);
-    REQUIRE(all.finish(extended));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    sim.master(2).remove("lock:r");
+    const std::shared_ptr<virtual_link> first = sim.master(2).link().shared_from_this();
+    const outcome_ptr extended = sim.extend(got->lease, 20s);
+    REQUIRE(sim.finish(extended));
     first->hold();
-    all.run_until_idle();
+    sim.run_until_idle();
     first->break_off();
-    all.run_for(1s);
-    CHECK(all.master(2).count("CLIENT KILL") == 1);
+    sim.run_for(1s);
+    CHECK(sim.master(2).count("CLIENT KILL") == 1);
     first->let_go();
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
-    CHECK(all.run_until_no_keys());
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("an extension and a release of one lease don't mix")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks);
-    const outcome_ptr first = all.extend(got->lease, 20s);
-    const outcome_ptr second = all.extend(got->lease, 20s);
-    all.step();
-    all.step();
-    const clock::time_point began = all.now();
-    const outcome_ptr released = all.release(got->lease);
-    all.step();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks);
+    const outcome_ptr first = sim.extend(got->lease, 20s);
+    const outcome_ptr second = sim.extend(got->lease, 20s);
+    sim.step();
+    sim.step();
+    const clock::time_point began = sim.now();
+    const outcome_ptr released = sim.release(got->lease);
+    sim.step();
     CHECK_FALSE(got->lease.valid());
-    const outcome_ptr third = all.extend(got->lease, 20s);
-    REQUIRE(all.finish(released));
+    const outcome_ptr third = sim.extend(got->lease, 20s);
+    REQUIRE(sim.finish(released));
     CHECK(!released->error);
     for (const outcome_ptr& each : {first, second, third})
     {
-        REQUIRE(all.finish(each));
+        REQUIRE(sim.finish(each));
         CHECK(each->error == errc::not_held);
         CHECK(each->at == began);
     }
     CHECK_FALSE(got->lease);
-    CHECK(all.run_until_no_keys());
-    for (const auto& each : all.masters())
+    CHECK(sim.run_until_no_keys());
+    for (const auto& each : sim.masters())
     {
         CHECK(each->count("extend") <= 1);
         CHECK(each->last("release").at >= each->last("SET").at);
     }
-    const outcome_ptr twice = all.release(got->lease);
-    REQUIRE(all.finish(twice));
+    const outcome_ptr twice = sim.release(got->lease);
+    REQUIRE(sim.finish(twice));
     CHECK(twice->error == errc::not_held);
 }
 

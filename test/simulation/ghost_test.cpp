@@ -36,16 +36,16 @@ std::size_t place_of(const std::vector<std::string>& verbs, const std::string& w
 /// A SET is on its way to the first master, and its connection breaks: the client can't know whether it runs. What it
 /// was for
 /// is released. The result is the link, to let the SET arrive later.
-std::shared_ptr<virtual_link> leave_a_ghost(simulation& all, lock_manager& locks)
+std::shared_ptr<virtual_link> leave_a_ghost(simulation& sim, lock_manager& locks)
 {
-    const std::shared_ptr<virtual_link> last = all.master(0).link().shared_from_this();
+    const std::shared_ptr<virtual_link> last = sim.master(0).link().shared_from_this();
     last->hold();
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 60s});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     last->break_off();
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     REQUIRE(!released->error);
     return last;
 }
@@ -54,11 +54,11 @@ std::shared_ptr<virtual_link> leave_a_ghost(simulation& all, lock_manager& locks
 
 TEST_CASE("a SET that is under way on a broken connection is killed before its release", "[scenario-18]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const auto ghost = leave_a_ghost(all, locks);
-    all.run_for(2s);
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const auto ghost = leave_a_ghost(sim, locks);
+    sim.run_for(2s);
+    sim_master& master = sim.master(0);
     REQUIRE(master.count("CLIENT KILL") == 1);
     CHECK(master.last("CLIENT KILL").words == command{"CLIENT", "KILL", "ID", "1"});
     const std::vector<std::string> verbs = verbs_of(master, 2);
@@ -66,46 +66,46 @@ TEST_CASE("a SET that is under way on a broken connection is killed before its r
     CHECK(place_of(verbs, "release") < verbs.size());
     // Now it arrives, at a connection that is closed.
     ghost->let_go();
-    all.run_until_idle();
+    sim.run_until_idle();
     CHECK(verbs_of(master, 1).back() != "SET");
-    CHECK(all.keys() == 0);
+    CHECK(sim.keys() == 0);
 }
 
 TEST_CASE("a ghost that runs before it is killed is released", "[scenario-18]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const auto ghost = leave_a_ghost(all, locks);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const auto ghost = leave_a_ghost(sim, locks);
     ghost->let_go();
-    REQUIRE(all.keys() == 1);
-    all.run_for(2s);
-    CHECK(all.keys() == 0);
+    REQUIRE(sim.keys() == 1);
+    sim.run_for(2s);
+    CHECK(sim.keys() == 0);
     // The connection has ended by itself, which the master says with a 0.
-    CHECK(all.master(0).count("CLIENT KILL") == 1);
+    CHECK(sim.master(0).count("CLIENT KILL") == 1);
 }
 
 TEST_CASE(
     "each broken connection with an unanswered SET is killed, also when the next one breaks", "[scenario-18]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     std::vector<std::shared_ptr<virtual_link>> ghosts;
     SECTION("in its handshake, before the first is dead")
     {
-        ghosts.push_back(leave_a_ghost(all, locks));
+        ghosts.push_back(leave_a_ghost(sim, locks));
         master.answer("CLIENT KILL", {.closes = true}, 3);
-        all.run_for(10s);
+        sim.run_for(10s);
         REQUIRE(master.count("CLIENT KILL") == 4);
         CHECK(master.last("CLIENT KILL").words.back() == "1");
     }
     SECTION("with a SET of its own")
     {
-        ghosts.push_back(leave_a_ghost(all, locks));
-        all.run_for(2s);
+        ghosts.push_back(leave_a_ghost(sim, locks));
+        sim.run_for(2s);
         REQUIRE(master.clients() == 1);
-        ghosts.push_back(leave_a_ghost(all, locks));
-        all.run_for(2s);
+        ghosts.push_back(leave_a_ghost(sim, locks));
+        sim.run_for(2s);
         REQUIRE(master.count("CLIENT KILL") == 2);
         CHECK(master.last("CLIENT KILL").words.back() == "2");
     }
@@ -113,169 +113,169 @@ TEST_CASE(
     {
         ghost->let_go();
     }
-    all.run_until_idle();
-    CHECK(all.keys() == 0);
+    sim.run_until_idle();
+    CHECK(sim.keys() == 0);
     CHECK(master.count("SET") == 0);
 }
 
 TEST_CASE("a broken connection without an unanswered SET isn't killed")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s});
-    REQUIRE(all.finish(got));
-    all.run_until_idle();
-    all.master(0).break_connections();
-    all.run_for(2s);
-    CHECK(all.master(0).clients() == 1);
-    CHECK(all.master(0).count("CLIENT KILL") == 0);
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
-    CHECK(all.run_until_no_keys());
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
+    sim.master(0).break_connections();
+    sim.run_for(2s);
+    CHECK(sim.master(0).clients() == 1);
+    CHECK(sim.master(0).count("CLIENT KILL") == 0);
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("no connection is killed on a restarted server", "[scenario-59]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     const bool keeps_keys = GENERATE(false, true);
     SECTION("the SET had run")
     {
         master.link().hold_replies();
-        const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 60s});
-        REQUIRE(all.finish(got));
-        all.run_until_idle();
+        const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 60s});
+        REQUIRE(sim.finish(got));
+        sim.run_until_idle();
         REQUIRE(master.key_count() == 1);
         master.restart("another run", keeps_keys);
         got->lease = {};
     }
     SECTION("the SET had not arrived")
     {
-        const auto ghost = leave_a_ghost(all, locks);
+        const auto ghost = leave_a_ghost(sim, locks);
         master.restart("another run", keeps_keys);
         ghost->let_go();
     }
-    all.run_for(2s);
+    sim.run_for(2s);
     CHECK(master.clients() == 1);
     CHECK(master.count("CLIENT KILL") == 0);
     // Outstanding releases are sent nevertheless: the keys may have been on its disk.
     CHECK(master.count("release") == 1);
-    CHECK(all.keys() == 0);
+    CHECK(sim.keys() == 0);
 }
 
 TEST_CASE("no connection is killed on a server without a run id", "[scenario-59]")
 {
-    simulation all{3};
-    all.master(0).tells_run_id = false;
-    lock_manager locks = all.make_connected_manager();
-    const auto ghost = leave_a_ghost(all, locks);
+    simulation sim{3};
+    sim.master(0).tells_run_id = false;
+    lock_manager locks = sim.make_connected_manager();
+    const auto ghost = leave_a_ghost(sim, locks);
     ghost->let_go();
-    all.run_for(2s);
-    CHECK(all.master(0).count("CLIENT KILL") == 0);
-    CHECK(all.master(0).count("release") >= 1);
-    CHECK(all.keys() == 0);
+    sim.run_for(2s);
+    CHECK(sim.master(0).count("CLIENT KILL") == 0);
+    CHECK(sim.master(0).count("release") >= 1);
+    CHECK(sim.keys() == 0);
 }
 
 TEST_CASE("without the right to kill, an outstanding key is released once and forgotten", "[scenario-18]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     master.refuse("CLIENT KILL", "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
-    const auto ghost = leave_a_ghost(all, locks);
-    all.run_for(2s);
+    const auto ghost = leave_a_ghost(sim, locks);
+    sim.run_for(2s);
     CHECK(master.count("CLIENT KILL") == 1);
     CHECK(master.count("release") == 1);
     // Nothing else can be done: it may run now, and its ttl frees it.
     ghost->let_go();
-    all.run_until_idle();
+    sim.run_until_idle();
     CHECK(master.key_count() == 1);
     master.break_connections();
-    all.run_for(2s);
+    sim.run_for(2s);
     CHECK(master.count("release") == 1);
 }
 
 TEST_CASE("a server under the name of another doesn't make the ghosts of that one forgotten", "[scenario-18]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
-    const auto ghost = leave_a_ghost(all, locks);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
+    const auto ghost = leave_a_ghost(sim, locks);
     // The name leads to another of the masters for a while, and that one is refused.
-    all.put(0, 1);
-    all.run_for(2s);
+    sim.put(0, 1);
+    sim.run_for(2s);
     REQUIRE(master.clients() == 1);
-    all.put(0, 0);
-    all.run_for(2s);
+    sim.put(0, 0);
+    sim.run_for(2s);
     REQUIRE(master.clients() >= 1);
     CHECK(master.count("CLIENT KILL") == 1);
     ghost->let_go();
-    all.run_until_idle();
-    CHECK(all.keys() == 0);
+    sim.run_until_idle();
+    CHECK(sim.keys() == 0);
 }
 
 TEST_CASE("outstanding releases don't expire", "[scenario-60]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     master.hang();
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 1s});
-    REQUIRE(all.finish(got));
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 1s});
+    REQUIRE(sim.finish(got));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     REQUIRE(!released->error);
     // Much longer than the ttl, and the connection is long closed. Then the SET runs, with its full ttl.
-    all.run_for(2min);
+    sim.run_for(2min);
     master.resume();
     REQUIRE(master.count("SET") == 1);
-    all.run_for(600ms);
-    CHECK(all.keys() == 0);
+    sim.run_for(600ms);
+    CHECK(sim.keys() == 0);
     CHECK(master.count("release") >= 1);
 }
 
 TEST_CASE("outstanding releases survive a restart of the master", "[scenario-60]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10min});
-    REQUIRE(all.finish(got));
-    all.run_until_idle();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10min});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
     master.door = entrance::refuses;
     master.restart("another run", true);
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     CHECK(!released->error);
-    all.run_for(1min);
+    sim.run_for(1min);
     CHECK(master.key_count() == 1);
     master.door = entrance::open;
-    CHECK(all.run_until_no_keys(1s));
+    CHECK(sim.run_until_no_keys(1s));
 }
 
 TEST_CASE("a SET is never sent again, whatever breaks", "[scenario-20]")
 {
     for (std::uint64_t seed = 1; seed <= 20; ++seed)
     {
-        simulation all{3, seed};
-        lock_manager locks = all.make_connected_manager();
-        for (const auto& each : all.masters())
+        simulation sim{3, seed};
+        lock_manager locks = sim.make_connected_manager();
+        for (const auto& each : sim.masters())
         {
             each->network.jitter = 2ms;
         }
         for (int round = 0; round < 30; ++round)
         {
-            const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 50ms});
+            const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 50ms});
             for (int broken = 0; broken < 3; ++broken)
             {
-                all.run_for(std::chrono::microseconds{all.world().random_below(20'000)});
-                all.master(all.world().random_below(3)).break_connections();
+                sim.run_for(std::chrono::microseconds{sim.world().random_below(20'000)});
+                sim.master(sim.world().random_below(3)).break_connections();
             }
-            REQUIRE(all.finish(got));
+            REQUIRE(sim.finish(got));
         }
-        CHECK(all.run_until_no_keys());
-        for (const auto& each : all.masters())
+        CHECK(sim.run_until_no_keys());
+        for (const auto& each : sim.masters())
         {
             std::map<std::string, int> times;
             for (const received& one : each->log())

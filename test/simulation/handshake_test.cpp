@@ -14,21 +14,21 @@ namespace
 {
 
 /// What a try over one master that doesn't get ready says of it.
-master_report refused(simulation& all, const config& options)
+master_report refused(simulation& sim, const config& options)
 {
-    lock_manager locks = all.make_manager(options);
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    lock_manager locks = sim.make_manager(options);
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     REQUIRE(got->report.masters().size() == 1);
     CHECK(got->report.masters()[0].vote == vote::unsent);
-    CHECK(all.master(0).count("SET") == 0);
+    CHECK(sim.master(0).count("SET") == 0);
     return got->report.masters()[0];
 }
 
-config with_password(const simulation& all)
+config with_password(const simulation& sim)
 {
-    config options = all.options();
+    config options = sim.options();
     options.masters = {master{"redis://alice:sesame@10.0.0.1/3"}};
     return options;
 }
@@ -37,100 +37,100 @@ config with_password(const simulation& all)
 
 TEST_CASE("a connection introduces itself and loads the scripts")
 {
-    simulation all{1};
-    all.master(0).knows_hello = GENERATE(true, false);
-    all.master(0).username = "alice";
-    all.master(0).password = "sesame";
-    lock_manager locks = all.make_connected_manager(with_password(all));
+    simulation sim{1};
+    sim.master(0).knows_hello = GENERATE(true, false);
+    sim.master(0).username = "alice";
+    sim.master(0).password = "sesame";
+    lock_manager locks = sim.make_connected_manager(with_password(sim));
     std::set<std::string> said;
-    for (const received& each : all.master(0).log())
+    for (const received& each : sim.master(0).log())
     {
         said.insert(each.what);
     }
     CHECK(said.contains("SELECT"));
     CHECK(said.contains("INFO"));
     CHECK(said.contains("CLIENT SETNAME"));
-    CHECK(all.master(0).count("SCRIPT LOAD") == 3);
-    CHECK(said.contains("AUTH") != all.master(0).knows_hello);
-    CHECK(said.contains("CLIENT ID") != all.master(0).knows_hello);
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    CHECK(sim.master(0).count("SCRIPT LOAD") == 3);
+    CHECK(said.contains("AUTH") != sim.master(0).knows_hello);
+    CHECK(said.contains("CLIENT ID") != sim.master(0).knows_hello);
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
-    const outcome_ptr other = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(other));
+    const outcome_ptr other = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(other));
     CHECK(other->error == errc::held_by_other);
 }
 
 TEST_CASE("a server that answers NOAUTH to a HELLO that it doesn't know is logged in to with AUTH")
 {
     // Valkey from 9 on asks for a login before it says that there is no such command.
-    simulation all{1};
-    all.master(0).knows_hello = false;
-    all.master(0).username = "alice";
-    all.master(0).password = "sesame";
-    all.master(0).refuse("HELLO", "-NOAUTH Authentication required.\r\n");
-    lock_manager locks = all.make_connected_manager(with_password(all));
-    CHECK(all.master(0).count("AUTH") == 1);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    simulation sim{1};
+    sim.master(0).knows_hello = false;
+    sim.master(0).username = "alice";
+    sim.master(0).password = "sesame";
+    sim.master(0).refuse("HELLO", "-NOAUTH Authentication required.\r\n");
+    lock_manager locks = sim.make_connected_manager(with_password(sim));
+    CHECK(sim.master(0).count("AUTH") == 1);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
 }
 
 TEST_CASE("replies that come in pieces are put together")
 {
-    simulation all{3};
+    simulation sim{3};
     const bool knows_hello = GENERATE(true, false);
     const std::size_t piece = GENERATE(1U, 7U);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->knows_hello = knows_hello;
         each->network.piece = piece;
         each->network.jitter = 10us;
     }
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
-    const outcome_ptr extended = all.extend(got->lease, 10s);
-    REQUIRE(all.finish(extended));
+    const outcome_ptr extended = sim.extend(got->lease, 10s);
+    REQUIRE(sim.finish(extended));
     CHECK(!extended->error);
-    const outcome_ptr other = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(other));
+    const outcome_ptr other = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(other));
     CHECK(other->error == errc::held_by_other);
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     CHECK(!released->error);
-    CHECK(all.run_until_no_keys());
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a ghost is killed on an old server too", "[scenario-18]")
 {
-    simulation all{1};
-    all.master(0).knows_hello = false;
-    lock_manager locks = all.make_connected_manager();
-    all.master(0).link().hold();
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
-    all.master(0).break_connections();
-    all.run_for(1s);
-    CHECK(all.master(0).last("CLIENT KILL").words.back() == "1");
+    simulation sim{1};
+    sim.master(0).knows_hello = false;
+    lock_manager locks = sim.make_connected_manager();
+    sim.master(0).link().hold();
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    sim.master(0).break_connections();
+    sim.run_for(1s);
+    CHECK(sim.master(0).last("CLIENT KILL").words.back() == "1");
 }
 
 TEST_CASE("a master that can't be used is one failed vote with its reason")
 {
-    simulation all{1};
-    sim_master& master = all.master(0);
-    config options = all.options();
+    simulation sim{1};
+    sim_master& master = sim.master(0);
+    config options = sim.options();
     error_code expected;
     SECTION("its password is another")
     {
-        options = with_password(all);
+        options = with_password(sim);
         master.password = "open";
         expected = master_errc::authentication_failed;
     }
     SECTION("its password is another, and it is old")
     {
-        options = with_password(all);
+        options = with_password(sim);
         master.password = "open";
         master.knows_hello = false;
         expected = master_errc::authentication_failed;
@@ -202,7 +202,7 @@ TEST_CASE("a master that can't be used is one failed vote with its reason")
         master.answer(GENERATE("HELLO", "INFO"), {.closes = true}, 1000);
         expected = master_errc::connection_lost;
     }
-    const master_report said = refused(all, options);
+    const master_report said = refused(sim, options);
     CAPTURE(said.reason.message(), said.detail.view());
     CHECK(said.reason == expected);
     // It is tried again, at a sensible pace, and found when it is well.
@@ -212,11 +212,11 @@ TEST_CASE("a master that can't be used is one failed vote with its reason")
 
 TEST_CASE("a server that is given twice has one vote", "[scenario-48]")
 {
-    simulation all{3};
-    all.put(1, 0);
-    lock_manager locks = all.make_manager();
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    simulation sim{3};
+    sim.put(1, 0);
+    lock_manager locks = sim.make_manager();
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
     std::size_t twice = 0;
     for (const master_report& each : got->report.masters())
@@ -224,25 +224,25 @@ TEST_CASE("a server that is given twice has one vote", "[scenario-48]")
         twice += each.reason == master_errc::same_server ? 1U : 0U;
     }
     CHECK(twice + got->report.count(vote::unsent) >= 1);
-    all.run_until_idle();
-    CHECK(all.master(0).count("SET") == 1);
+    sim.run_until_idle();
+    CHECK(sim.master(0).count("SET") == 1);
 }
 
 TEST_CASE("a master that hangs in the handshake is given up at the connect timeout and tried again")
 {
-    simulation all{3};
-    all.master(0).hang();
-    const clock::time_point began = all.now();
-    lock_manager locks = all.make_manager();
-    all.run_until(began + 1s - 1us);
-    all.master(0).resume();
+    simulation sim{3};
+    sim.master(0).hang();
+    const clock::time_point began = sim.now();
+    lock_manager locks = sim.make_manager();
+    sim.run_until(began + 1s - 1us);
+    sim.master(0).resume();
     // What it says now is not what a new connection reads.
-    all.run_for(5s);
-    CHECK(all.master(0).clients() == 1);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
-    all.run_until_idle();
-    CHECK(all.keys() == 3);
+    sim.run_for(5s);
+    CHECK(sim.master(0).clients() == 1);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
+    CHECK(sim.keys() == 3);
 }
 
 } // namespace redlock::test

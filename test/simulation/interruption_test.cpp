@@ -28,22 +28,22 @@ enum class fault_profile : std::uint8_t
 class lifecycle
 {
   public:
-    lifecycle(simulation& all, fault_profile now) : all_{all}, locks_{all.make_manager(options(all))}
+    lifecycle(simulation& sim, fault_profile now) : sim_{sim}, locks_{sim.make_manager(options(sim))}
     {
-        sim_master& last = all.master(2);
+        sim_master& last = sim.master(2);
         for (const std::size_t taken : {0U, 2U})
         {
             if (now == fault_profile::taken)
             {
-                all.master(taken).set("lock:first", "another", 1ms);
-                all.master(taken).set("lock:second", "another", 1ms);
+                sim.master(taken).set("lock:first", "another", 1ms);
+                sim.master(taken).set("lock:second", "another", 1ms);
             }
         }
         now == fault_profile::hung ? last.hang() : void();
         last.door = now == fault_profile::deserted ? entrance::refuses : entrance::open;
         last.network.back = now == fault_profile::slow ? 60ms : 100us;
-        first = all_.acquire(*locks_, "first", {.ttl = 60s, .wait = 20ms});
-        second = all_.acquire(*locks_, "second", {.ttl = 60s, .wait = 20ms});
+        first = sim_.acquire(*locks_, "first", {.ttl = 60s, .wait = 20ms});
+        second = sim_.acquire(*locks_, "second", {.ttl = 60s, .wait = 20ms});
         current_ = first;
     }
 
@@ -52,14 +52,14 @@ class lifecycle
     {
         if (first->done && second->done && !extended)
         {
-            current_ = extended = all_.extend(first->lease, 60s);
+            current_ = extended = sim_.extend(first->lease, 60s);
         }
         if (extended && extended->done && !released)
         {
             second->lease = {};
-            current_ = released = all_.release(first->lease);
+            current_ = released = sim_.release(first->lease);
         }
-        return !(released && released->done) && all_.step();
+        return !(released && released->done) && sim_.step();
     }
     /// Runs a number of steps; false if the life is over before.
     bool steps(std::size_t count)
@@ -75,7 +75,7 @@ class lifecycle
     }
     void go_on()
     {
-        REQUIRE(all_.run_until([this] { return !step(); }, 1min));
+        REQUIRE(sim_.run_until([this] { return !step(); }, 1min));
     }
     outcome_ptr cancel()
     {
@@ -97,9 +97,9 @@ class lifecycle
     outcome_ptr released;
 
   private:
-    static config options(const simulation& all)
+    static config options(const simulation& sim)
     {
-        config with = all.options();
+        config with = sim.options();
         with.retry_delay_min = 1ms;
         with.retry_delay_max = 2ms;
         with.connect_timeout = 30ms;
@@ -107,7 +107,7 @@ class lifecycle
         return with;
     }
 
-    simulation& all_;
+    simulation& sim_;
     std::optional<lock_manager> locks_;
     outcome_ptr current_;
 };
@@ -127,28 +127,28 @@ void interrupt_everywhere(const std::function<void(simulation&, lifecycle&)>& in
     for (bool interrupted = true; interrupted; ++at)
     {
         CAPTURE(static_cast<int>(now), at);
-        simulation all{3};
-        lifecycle one{all, now};
+        simulation sim{3};
+        lifecycle one{sim, now};
         interrupted = one.steps(at);
         if (interrupted)
         {
-            interrupt(all, one);
+            interrupt(sim, one);
         }
     }
     CHECK(at > 60);
 }
 
 /// Everything that was begun has ended, and nothing is left on any master.
-void check_end(simulation& all, lifecycle& one)
+void check_end(simulation& sim, lifecycle& one)
 {
     for (const outcome_ptr& each : {one.first, one.second, one.extended, one.released})
     {
-        CHECK((!each || all.finish(each, 10s)));
+        CHECK((!each || sim.finish(each, 10s)));
     }
     one.drop_leases();
-    all.master(2).resume();
-    all.master(2).door = entrance::open;
-    CHECK(all.run_until_no_keys(2s));
+    sim.master(2).resume();
+    sim.master(2).door = entrance::open;
+    CHECK(sim.run_until_no_keys(2s));
 }
 
 } // namespace
@@ -157,18 +157,18 @@ TEST_CASE("an operation that is cancelled after any step leaves no key", "[scena
 {
     std::size_t aborts = 0;
     interrupt_everywhere(
-        [&aborts](simulation& all, lifecycle& one)
+        [&aborts](simulation& sim, lifecycle& one)
         {
-            const clock::time_point then = all.now();
+            const clock::time_point then = sim.now();
             const outcome_ptr cancelled = one.cancel();
-            CHECK(all.finish(cancelled, 0ms));
+            CHECK(sim.finish(cancelled, 0ms));
             CHECK(cancelled->at <= then);
             const bool aborted = cancelled->error == asio::error::operation_aborted;
             const bool acquires = cancelled == one.first;
             CHECK((!aborted || !acquires || !cancelled->lease));
             aborts += aborted ? 1U : 0U;
             one.go_on();
-            check_end(all, one);
+            check_end(sim, one);
         });
     CHECK(aborts > 50);
 }
@@ -177,49 +177,49 @@ TEST_CASE("a connection that breaks after any step leaves no key")
 {
     const std::size_t which = GENERATE(0U, 2U);
     interrupt_everywhere(
-        [which](simulation& all, lifecycle& one)
+        [which](simulation& sim, lifecycle& one)
         {
-            all.master(which).break_connections();
+            sim.master(which).break_connections();
             one.go_on();
-            check_end(all, one);
+            check_end(sim, one);
         });
 }
 
 TEST_CASE("a master that restarts with its keys after any step keeps none permanently")
 {
     interrupt_everywhere(
-        [](simulation& all, lifecycle& one)
+        [](simulation& sim, lifecycle& one)
         {
-            all.master(0).restart("another run", true);
+            sim.master(0).restart("another run", true);
             one.go_on();
-            check_end(all, one);
+            check_end(sim, one);
         });
 }
 
 TEST_CASE("a shutdown after any step releases everything and ends")
 {
     interrupt_everywhere(
-        [](simulation& all, lifecycle& one)
+        [](simulation& sim, lifecycle& one)
         {
-            const outcome_ptr down = all.shut_down(one.locks());
-            REQUIRE(all.finish(down, 2s));
+            const outcome_ptr down = sim.shut_down(one.locks());
+            REQUIRE(sim.finish(down, 2s));
             CHECK((!down->error || down->error == errc::unconfirmed));
             for (const outcome_ptr& each : {one.first, one.second, one.extended, one.released})
             {
-                CHECK((!each || all.finish(each, 0ms)));
+                CHECK((!each || sim.finish(each, 0ms)));
             }
             CHECK_FALSE(one.first->lease.valid());
             CHECK_FALSE(one.second->lease.valid());
-            all.run_until_idle();
-            all.master(2).resume();
-            all.run_for(2ms); // The keys of the other one are gone then.
-            for (const auto& each : all.masters())
+            sim.run_until_idle();
+            sim.master(2).resume();
+            sim.run_for(2ms); // The keys of the other one are gone then.
+            for (const auto& each : sim.masters())
             {
                 CHECK(each->clients() == 0);
                 CHECK(each->key_count() == 0);
             }
-            const outcome_ptr late = all.acquire(one.locks(), "late", {.ttl = 10s});
-            REQUIRE(all.finish(late, 0ms));
+            const outcome_ptr late = sim.acquire(one.locks(), "late", {.ttl = 10s});
+            REQUIRE(sim.finish(late, 0ms));
             CHECK(late->error == errc::closed);
         });
 }
@@ -227,26 +227,26 @@ TEST_CASE("a shutdown after any step releases everything and ends")
 TEST_CASE("a manager that is destroyed after any step ends its operations at once")
 {
     interrupt_everywhere(
-        [](simulation& all, lifecycle& one)
+        [](simulation& sim, lifecycle& one)
         {
-            const clock::time_point then = all.now();
+            const clock::time_point then = sim.now();
             one.end_manager();
             for (const outcome_ptr& each : {one.first, one.second, one.extended, one.released})
             {
-                CHECK((!each || (all.finish(each, 0ms) && each->at <= then)));
+                CHECK((!each || (sim.finish(each, 0ms) && each->at <= then)));
             }
-            all.run_until_idle();
-            all.master(2).resume();
-            all.run_until_idle();
-            for (const auto& each : all.masters())
+            sim.run_until_idle();
+            sim.master(2).resume();
+            sim.run_until_idle();
+            for (const auto& each : sim.masters())
             {
                 CHECK(each->clients() == 0);
             }
             // A lease keeps telling what it knows.
             CHECK((!one.first->lease || one.first->lease.valid() || one.extended));
             one.drop_leases();
-            all.run_until_idle();
-            CHECK(all.world().quiet());
+            sim.run_until_idle();
+            CHECK(sim.world().quiet());
         });
 }
 
@@ -254,14 +254,14 @@ TEST_CASE("an execution context may be destroyed after any step")
 {
     const bool manager_first = GENERATE(false, true);
     interrupt_everywhere(
-        [manager_first](simulation& all, lifecycle& one)
+        [manager_first](simulation& sim, lifecycle& one)
         {
             if (manager_first)
             {
                 one.end_manager();
             }
             const clock::time_point until = one.first->lease.valid_until();
-            all.destroy_context();
+            sim.destroy_context();
             CHECK(one.first->lease.valid_until() == until);
             one.drop_leases();
             one.end_manager();

@@ -22,20 +22,20 @@ constexpr clock::duration node_timeout = 50ms;
 constexpr clock::duration there = 100us;
 constexpr clock::duration round_trip = 200us;
 
-outcome_ptr kept(simulation& all, lock_manager& locks, keep_options with = {.ttl = 10s, .max_hold = no_limit})
+outcome_ptr kept(simulation& sim, lock_manager& locks, keep_options with = {.ttl = 10s, .max_hold = no_limit})
 {
-    const outcome_ptr got = all.acquire_kept(locks, "r", with);
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire_kept(locks, "r", with);
+    REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
-    all.run_until_idle();
+    sim.run_until_idle();
     return got;
 }
 
 /// When the extensions were sent that one master got.
-std::vector<clock::time_point> extensions(simulation& all, std::size_t master = 0)
+std::vector<clock::time_point> extensions(simulation& sim, std::size_t master = 0)
 {
     std::vector<clock::time_point> sent;
-    for (const received& each : all.master(master).log())
+    for (const received& each : sim.master(master).log())
     {
         if (each.what == "extend")
         {
@@ -46,12 +46,12 @@ std::vector<clock::time_point> extensions(simulation& all, std::size_t master = 
 }
 
 /// Runs step by step. False if the lease wasn't valid at one of them.
-bool stays_valid(simulation& all, const redlock::lease& held, clock::duration length)
+bool stays_valid(simulation& sim, const redlock::lease& held, clock::duration length)
 {
     bool valid = true;
-    all.world().at(all.now() + length, event_kind::timer, [] {});
-    const clock::time_point end = all.now() + length;
-    while (all.step(end))
+    sim.world().at(sim.now() + length, event_kind::timer, [] {});
+    const clock::time_point end = sim.now() + length;
+    while (sim.step(end))
     {
         valid = valid && held.valid();
     }
@@ -63,14 +63,14 @@ bool stays_valid(simulation& all, const redlock::lease& held, clock::duration le
 TEST_CASE("a lease is extended every third of its ttl, off by a tenth at most, for as long as it is kept")
 {
     const int seed = GENERATE(range(1, 6));
-    simulation all{5, static_cast<std::uint64_t>(seed)};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = kept(all, locks);
-    const outcome_ptr watch = all.wait_lost(got->lease);
+    simulation sim{5, static_cast<std::uint64_t>(seed)};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = kept(sim, locks);
+    const outcome_ptr watch = sim.wait_lost(got->lease);
     clock::time_point confirmed = got->at;
-    CHECK(stays_valid(all, got->lease, 30min));
+    CHECK(stays_valid(sim, got->lease, 30min));
     CHECK_FALSE(watch->done);
-    const std::vector<clock::time_point> sent = extensions(all);
+    const std::vector<clock::time_point> sent = extensions(sim);
     CHECK(sent.size() > 500);
     clock::duration least = 1h;
     clock::duration most{0};
@@ -86,7 +86,7 @@ TEST_CASE("a lease is extended every third of its ttl, off by a tenth at most, f
     // All of it is used.
     CHECK(least < extend_every * 92 / 100);
     CHECK(most > extend_every * 108 / 100);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         CHECK(each->value("lock:r") == got->lease.owner_id());
         CHECK(each->last("extend").words.back() == "10000");
@@ -99,27 +99,27 @@ TEST_CASE(
 {
     const int seed = GENERATE(range(1, 11));
     const bool cut = GENERATE(false, true);
-    simulation all{5, static_cast<std::uint64_t>(seed)};
-    config options = all.options();
+    simulation sim{5, static_cast<std::uint64_t>(seed)};
+    config options = sim.options();
     options.response_timeout = 1min;
-    lock_manager locks = all.make_connected_manager(options);
-    const outcome_ptr got = kept(all, locks);
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr got = kept(sim, locks);
     const clock::time_point lost_at = got->lease.valid_until() - 1s;
     for (std::size_t index = 2; index < 5; ++index)
     {
         if (cut)
         {
-            all.master(index).door = entrance::refuses;
-            all.master(index).break_connections();
+            sim.master(index).door = entrance::refuses;
+            sim.master(index).break_connections();
         }
         else
         {
-            all.master(index).hang();
+            sim.master(index).hang();
         }
     }
-    all.run_until(lost_at - 1ns);
+    sim.run_until(lost_at - 1ns);
     CHECK(got->lease.valid());
-    const std::vector<clock::time_point> sent = extensions(all);
+    const std::vector<clock::time_point> sent = extensions(sim);
     REQUIRE(sent.size() > 8);
     for (std::size_t at = 1; at < sent.size(); ++at)
     {
@@ -128,46 +128,46 @@ TEST_CASE(
     }
     CHECK(lost_at - sent.back() <= node_timeout + options.retry_delay_max);
     CHECK(sent[1] - sent[0] <= node_timeout + options.retry_delay_min);
-    all.run_for(1min);
+    sim.run_for(1min);
     CHECK_FALSE(got->lease.valid());
-    CHECK(extensions(all).size() == sent.size());
+    CHECK(extensions(sim).size() == sent.size());
 }
 
 TEST_CASE("a quorum that comes back before the loss is found in time")
 {
     const int seed = GENERATE(range(1, 21));
-    simulation all{5, static_cast<std::uint64_t>(seed)};
-    config options = all.options();
+    simulation sim{5, static_cast<std::uint64_t>(seed)};
+    config options = sim.options();
     options.response_timeout = 1min;
     options.retry_delay_min = GENERATE(10ms, 60s);
     options.retry_delay_max = 60s;
-    lock_manager locks = all.make_connected_manager(options);
-    const outcome_ptr got = kept(all, locks);
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr got = kept(sim, locks);
     for (std::size_t index = 2; index < 5; ++index)
     {
-        all.master(index).link().hold();
+        sim.master(index).link().hold();
     }
-    all.run_until(got->lease.valid_until() - 1s - 200ms);
+    sim.run_until(got->lease.valid_until() - 1s - 200ms);
     for (std::size_t index = 2; index < 5; ++index)
     {
-        all.master(index).forget_log();
-        all.master(index).break_connections();
+        sim.master(index).forget_log();
+        sim.master(index).break_connections();
     }
-    CHECK(stays_valid(all, got->lease, 1min));
+    CHECK(stays_valid(sim, got->lease, 1min));
 }
 
 TEST_CASE("nothing is extended once a lease was released, lost or abandoned", "[scenario-38][scenario-39]")
 {
-    simulation all{5};
-    std::optional<lock_manager> locks{all.make_connected_manager()};
-    const outcome_ptr got = kept(all, *locks, {.ttl = 10s, .max_hold = 60s});
-    all.run_for(15s);
-    std::size_t before = extensions(all).size();
+    simulation sim{5};
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
+    const outcome_ptr got = kept(sim, *locks, {.ttl = 10s, .max_hold = 60s});
+    sim.run_for(15s);
+    std::size_t before = extensions(sim).size();
     CHECK(before >= 3);
     SECTION("given back")
     {
-        const outcome_ptr released = all.release(got->lease);
-        REQUIRE(all.finish(released));
+        const outcome_ptr released = sim.release(got->lease);
+        REQUIRE(sim.finish(released));
         CHECK(!released->error);
     }
     SECTION("dropped")
@@ -176,8 +176,8 @@ TEST_CASE("nothing is extended once a lease was released, lost or abandoned", "[
     }
     SECTION("kept for as long as allowed")
     {
-        all.run_for(45s);
-        before = extensions(all).size();
+        sim.run_for(45s);
+        before = extensions(sim).size();
         CHECK_FALSE(got->lease.valid());
     }
     SECTION("the manager went")
@@ -186,43 +186,43 @@ TEST_CASE("nothing is extended once a lease was released, lost or abandoned", "[
     }
     SECTION("the manager was shut down")
     {
-        all.shut_down(*locks);
-        all.run_for(0ms);
+        sim.shut_down(*locks);
+        sim.run_for(0ms);
     }
-    all.run_for(2min);
-    CHECK(extensions(all).size() == before);
-    CHECK(all.keys() == 0);
+    sim.run_for(2min);
+    CHECK(extensions(sim).size() == before);
+    CHECK(sim.keys() == 0);
 }
 
 TEST_CASE("a lease is kept for max_hold exactly, unless it is asked to stay", "[scenario-39]")
 {
     const std::chrono::milliseconds limit = GENERATE(1ms, 1000ms, 3333ms, 7min);
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = limit});
-    REQUIRE(all.finish(got));
-    const outcome_ptr watch = all.wait_lost(got->lease);
-    REQUIRE(all.finish(watch, 10min));
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = limit});
+    REQUIRE(sim.finish(got));
+    const outcome_ptr watch = sim.wait_lost(got->lease);
+    REQUIRE(sim.finish(watch, 10min));
     CHECK(watch->at == got->at + limit);
     CHECK(!watch->error);
     CHECK(watch->why == errc::hold_limit_reached);
     CHECK_FALSE(got->lease.valid());
-    CHECK(got->lease.valid_until() > all.now() + 1s);
+    CHECK(got->lease.valid_until() > sim.now() + 1s);
     // It isn't given back before its holder says so.
-    all.run_for(1s);
-    CHECK(all.keys() == 5);
-    CHECK(all.master(0).count("release") == 0);
+    sim.run_for(1s);
+    CHECK(sim.keys() == 5);
+    CHECK(sim.master(0).count("release") == 0);
 }
 
 TEST_CASE(
     "a schedule that can't be kept and a limit of nothing are refused, and nothing is sent", "[scenario-32]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     const auto refused_with = [&](keep_options with)
     {
-        const outcome_ptr got = all.acquire_kept(locks, "r", with);
-        REQUIRE(all.finish(got, 0ms));
+        const outcome_ptr got = sim.acquire_kept(locks, "r", with);
+        REQUIRE(sim.finish(got, 0ms));
         CHECK(!got->lease);
         CHECK(!got->report.argument_error.empty());
         return got->error;
@@ -232,56 +232,56 @@ TEST_CASE(
     CHECK(refused_with({.ttl = 10s, .max_hold = no_limit, .stop_margin = 7s}) == errc::invalid_schedule);
     // 1.1 × 3333 + 2 × 50 + 102 leave less than 6131.
     CHECK(refused_with({.ttl = 10s, .max_hold = no_limit, .stop_margin = 6131ms}) == errc::invalid_schedule);
-    CHECK(all.master(0).count("SET") == 0);
+    CHECK(sim.master(0).count("SET") == 0);
     const outcome_ptr got =
-        all.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = no_limit, .stop_margin = 6130ms});
-    REQUIRE(all.finish(got));
+        sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = no_limit, .stop_margin = 6130ms});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
-    CHECK(stays_valid(all, got->lease, 1min));
+    CHECK(stays_valid(sim, got->lease, 1min));
 }
 
 TEST_CASE("extensions of its holder's own don't keep a lease from being kept")
 {
     const auto ttl = GENERATE(200ms, 10s, 30s);
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = kept(all, locks);
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = kept(sim, locks);
     bool valid = true;
     for (int time = 0; time < 60; ++time)
     {
-        const outcome_ptr extended = all.extend(got->lease, ttl);
-        REQUIRE(all.finish(extended));
+        const outcome_ptr extended = sim.extend(got->lease, ttl);
+        REQUIRE(sim.finish(extended));
         CHECK(!extended->error);
-        valid = stays_valid(all, got->lease, 1s) && valid;
+        valid = stays_valid(sim, got->lease, 1s) && valid;
     }
     CHECK(valid);
 }
 
 TEST_CASE("the late answers to an older extension don't put off the next one")
 {
-    simulation all{3};
-    config options = all.options();
+    simulation sim{3};
+    config options = sim.options();
     options.response_timeout = 1min;
-    lock_manager locks = all.make_connected_manager(options);
+    lock_manager locks = sim.make_connected_manager(options);
     const outcome_ptr got =
-        kept(all, locks, {.ttl = 10s, .max_hold = no_limit, .extend_every = 6s, .stop_margin = 3s});
+        kept(sim, locks, {.ttl = 10s, .max_hold = no_limit, .extend_every = 6s, .stop_margin = 3s});
     // The first extension: one says yes, one breaks, one hangs. The one that follows: two say yes.
-    all.master(1).link().hold();
-    all.master(2).hang();
-    REQUIRE(all.run_until([&] { return all.master(0).count("extend") == 1; }, 10s));
-    all.run_until_idle();
-    all.master(1).break_connections();
-    REQUIRE(all.run_until([&] { return all.master(1).count("extend") == 1; }, 2s));
-    all.run_until_idle();
+    sim.master(1).link().hold();
+    sim.master(2).hang();
+    REQUIRE(sim.run_until([&] { return sim.master(0).count("extend") == 1; }, 10s));
+    sim.run_until_idle();
+    sim.master(1).break_connections();
+    REQUIRE(sim.run_until([&] { return sim.master(1).count("extend") == 1; }, 2s));
+    sim.run_until_idle();
     const clock::time_point until = got->lease.valid_until();
-    CHECK(until > all.now() + 9s);
+    CHECK(until > sim.now() + 9s);
     // Then the first one has its quorum, too, just before the key is gone there.
-    all.run_until(got->at + 9900ms);
-    REQUIRE(extensions(all).size() == 2);
-    all.master(2).resume();
-    all.run_until_idle();
-    CHECK(all.master(2).count("SET") == 1);
-    CHECK(stays_valid(all, got->lease, 1min));
+    sim.run_until(got->at + 9900ms);
+    REQUIRE(extensions(sim).size() == 2);
+    sim.master(2).resume();
+    sim.run_until_idle();
+    CHECK(sim.master(2).count("SET") == 1);
+    CHECK(stays_valid(sim, got->lease, 1min));
 }
 
 TEST_CASE(
@@ -290,34 +290,34 @@ TEST_CASE(
 {
     const bool timers_first = GENERATE(false, true);
     const bool beyond_the_end = GENERATE(true, false);
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
     job body{};
-    const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 10s, .max_hold = 1min}, body);
-    REQUIRE(all.run_until([&] { return body.held != nullptr; }, 1s));
-    const outcome_ptr watch = all.wait_lost(*body.held);
+    const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 10s, .max_hold = 1min}, body);
+    REQUIRE(sim.run_until([&] { return body.held != nullptr; }, 1s));
+    const outcome_ptr watch = sim.wait_lost(*body.held);
     // The answers to an extension have arrived, and haven't been read.
-    REQUIRE(all.run_until([&] { return all.master(4).count("extend") == 1; }, 5s));
-    const clock::time_point answered = all.now() + there;
-    REQUIRE(all.run_until([&] { return all.now() == answered; }, there));
+    REQUIRE(sim.run_until([&] { return sim.master(4).count("extend") == 1; }, 5s));
+    const clock::time_point answered = sim.now() + there;
+    REQUIRE(sim.run_until([&] { return sim.now() == answered; }, there));
     const clock::time_point until = body.held->valid_until();
-    const clock::duration pause = beyond_the_end ? clock::duration{1h} : until - 500ms - all.now();
-    timers_first ? all.world().jump_with_timers_first(pause) : all.world().jump(pause);
+    const clock::duration pause = beyond_the_end ? clock::duration{1h} : until - 500ms - sim.now();
+    timers_first ? sim.world().jump_with_timers_first(pause) : sim.world().jump(pause);
     CHECK(body.held->valid() == !beyond_the_end);
-    const clock::time_point resumed = all.now();
-    for (const auto& each : all.masters())
+    const clock::time_point resumed = sim.now();
+    for (const auto& each : sim.masters())
     {
         REQUIRE(each->value("lock:r").has_value() == !beyond_the_end);
         each->set("lock:r", "a rival", 1h);
     }
-    REQUIRE(all.finish(work));
+    REQUIRE(sim.finish(work));
     CHECK(work->error == errc::lease_lost);
     CHECK(body.cancelled_at == resumed);
     REQUIRE(watch->done);
     CHECK(watch->at == resumed);
     CHECK(watch->why == errc::lease_lost);
-    all.run_for(1min);
-    for (const auto& each : all.masters())
+    sim.run_for(1min);
+    for (const auto& each : sim.masters())
     {
         CHECK(each->count("extend") == 1);
         CHECK(each->count("SET") == 1);
@@ -329,19 +329,19 @@ TEST_CASE(
 TEST_CASE("answers that are read after the loss don't revive a lease", "[scenario-30]")
 {
     const bool timers_first = GENERATE(false, true);
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = kept(all, locks);
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = kept(sim, locks);
     const clock::time_point until = got->lease.valid_until();
-    REQUIRE(all.run_until([&] { return all.master(4).count("extend") == 1; }, 5s));
-    const clock::time_point answered = all.now() + there;
-    REQUIRE(all.run_until([&] { return all.now() == answered; }, there));
-    const clock::duration pause = until - 1s - all.now();
-    timers_first ? all.world().jump_with_timers_first(pause) : all.world().jump(pause);
-    const outcome_ptr watch = all.wait_lost(got->lease);
-    REQUIRE(all.finish(watch, 0ms));
+    REQUIRE(sim.run_until([&] { return sim.master(4).count("extend") == 1; }, 5s));
+    const clock::time_point answered = sim.now() + there;
+    REQUIRE(sim.run_until([&] { return sim.now() == answered; }, there));
+    const clock::duration pause = until - 1s - sim.now();
+    timers_first ? sim.world().jump_with_timers_first(pause) : sim.world().jump(pause);
+    const outcome_ptr watch = sim.wait_lost(got->lease);
+    REQUIRE(sim.finish(watch, 0ms));
     CHECK(watch->why == errc::lease_lost);
-    all.run_for(1s);
+    sim.run_for(1s);
     CHECK_FALSE(got->lease.valid());
     CHECK(got->lease.remaining() == 0ns);
     CHECK(got->lease.valid_until() == until);

@@ -22,8 +22,8 @@ namespace
 class worker
 {
   public:
-    worker(simulation& all, lock_manager& locks, std::chrono::milliseconds ttl)
-        : all_{all}, locks_{locks}, ttl_{ttl}
+    worker(simulation& sim, lock_manager& locks, std::chrono::milliseconds ttl)
+        : sim_{sim}, locks_{locks}, ttl_{ttl}
     {
     }
 
@@ -41,10 +41,10 @@ class worker
         bodies_ += std::exchange(job_.starts, 0);
         losses_ += work_ && work_->error == errc::lease_lost ? 1U : 0U;
         job_ = {};
-        job_.works = std::chrono::microseconds{all_.world().random_below(100'000)};
+        job_.works = std::chrono::microseconds{sim_.world().random_below(100'000)};
         keep_options with{.ttl = ttl_, .max_hold = no_limit, .wait = 30ms};
         with.extend_every = 15ms;
-        work_ = all_.with_lock(locks_, "r", with, job_);
+        work_ = sim_.with_lock(locks_, "r", with, job_);
     }
     void cancel()
     {
@@ -55,7 +55,7 @@ class worker
     }
 
   private:
-    simulation& all_;
+    simulation& sim_;
     lock_manager& locks_;
     std::chrono::milliseconds ttl_;
     job job_{};
@@ -68,12 +68,12 @@ class worker
 class kept_fault_injector
 {
   public:
-    explicit kept_fault_injector(simulation& all) : all_{all} { plan(); }
+    explicit kept_fault_injector(simulation& sim) : sim_{sim} { plan(); }
 
     void end()
     {
         over_ = true;
-        for (const auto& each : all_.masters())
+        for (const auto& each : sim_.masters())
         {
             each->resume();
             each->door = entrance::open;
@@ -89,9 +89,9 @@ class kept_fault_injector
     void in_less_than(clock::duration most, std::function<void()> what)
     {
         const std::chrono::nanoseconds pause{
-            all_.world().random_below(static_cast<std::size_t>(most.count()))};
-        all_.world().at(
-            all_.now() + pause, event_kind::timer,
+            sim_.world().random_below(static_cast<std::size_t>(most.count()))};
+        sim_.world().at(
+            sim_.now() + pause, event_kind::timer,
             [this, what = std::move(what)]
             {
                 if (!over_)
@@ -107,14 +107,14 @@ class kept_fault_injector
             10ms,
             [this]
             {
-                inject(all_.master(all_.world().random_below(all_.masters().size())));
+                inject(sim_.master(sim_.world().random_below(sim_.masters().size())));
                 plan();
             });
     }
 
     void inject(sim_master& master)
     {
-        switch (all_.world().random_below(8))
+        switch (sim_.world().random_below(8))
         {
         case 0:
             master.break_connections();
@@ -124,7 +124,7 @@ class kept_fault_injector
             in_less_than(60ms, [&master] { master.resume(); });
             break;
         case 2:
-            master.restart("run " + std::to_string(all_.world().random_number()), true);
+            master.restart("run " + std::to_string(sim_.world().random_number()), true);
             break;
         case 3:
             master.flush_scripts();
@@ -134,10 +134,10 @@ class kept_fault_injector
             in_less_than(60ms, [&master] { master.network = {.jitter = 1ms}; });
             break;
         case 5:
-            all_.world().jump_with_timers_first(std::chrono::microseconds{all_.world().random_below(80'000)});
+            sim_.world().jump_with_timers_first(std::chrono::microseconds{sim_.world().random_below(80'000)});
             break;
         case 6:
-            all_.world().jump(std::chrono::microseconds{all_.world().random_below(80'000)});
+            sim_.world().jump(std::chrono::microseconds{sim_.world().random_below(80'000)});
             break;
         default:
             hold(master);
@@ -157,7 +157,7 @@ class kept_fault_injector
         }
     }
 
-    simulation& all_;
+    simulation& sim_;
     bool over_ = false;
     std::vector<std::shared_ptr<virtual_link>> held_;
 };
@@ -174,28 +174,28 @@ TEST_CASE(
     for (int seed = first_seed; seed < first_seed + 10; ++seed)
     {
         CAPTURE(seed);
-        simulation all{5, static_cast<std::uint64_t>(seed) + 1};
-        config options = all.options();
+        simulation sim{5, static_cast<std::uint64_t>(seed) + 1};
+        config options = sim.options();
         options.retry_delay_max = 20ms;
         options.reconnect_delay_max = 50ms;
         options.response_timeout = 50ms;
         options.node_timeout = 10ms;
-        for (const auto& each : all.masters())
+        for (const auto& each : sim.masters())
         {
             each->network.jitter = 1ms;
         }
         const auto ttl = seed % 2 == 0 ? 60ms : 60s;
-        lock_manager one = all.make_manager(options);
-        lock_manager two = all.make_manager(options);
+        lock_manager one = sim.make_manager(options);
+        lock_manager two = sim.make_manager(options);
         std::deque<worker> workers;
         for (lock_manager* locks : {&one, &two, &one, &two})
         {
-            workers.emplace_back(all, *locks, ttl);
+            workers.emplace_back(sim, *locks, ttl);
         }
-        kept_fault_injector luck{all};
+        kept_fault_injector luck{sim};
         std::size_t doubles = 0;
-        const clock::time_point end = all.now() + 500ms;
-        while (all.step(end))
+        const clock::time_point end = sim.now() + 500ms;
+        while (sim.step(end))
         {
             std::size_t holders = 0;
             for (worker& each : workers)
@@ -213,12 +213,12 @@ TEST_CASE(
             bodies += each.bodies();
             losses += each.losses();
         }
-        all.run_for(100ms);
+        sim.run_for(100ms);
         for (const worker& each : workers)
         {
             CHECK(each.idle());
         }
-        CHECK(all.run_until_no_keys(3s));
+        CHECK(sim.run_until_no_keys(3s));
     }
     CHECK(bodies > 20);
     CHECK(losses > 0);

@@ -25,9 +25,9 @@ class taker
 {
   public:
     taker(
-        simulation& all, lock_manager& locks, clock::duration longest_pause, clock::duration holds = 3ms,
+        simulation& sim, lock_manager& locks, clock::duration longest_pause, clock::duration holds = 3ms,
         clock::duration holds_at_most = 7ms)
-        : all_{all},
+        : sim_{sim},
           locks_{locks},
           longest_pause_{longest_pause},
           holds_{holds},
@@ -41,18 +41,18 @@ class taker
     /// Does what is to be done now.
     void act()
     {
-        if (waits_for_ ? !waits_for_->done : all_.now() < next_)
+        if (waits_for_ ? !waits_for_->done : sim_.now() < next_)
         {
             return;
         }
         if (!waits_for_ && !held_)
         {
-            asked_ = all_.now();
-            waits_for_ = all_.acquire(locks_, "r", {.ttl = 10s, .wait = no_limit});
+            asked_ = sim_.now();
+            waits_for_ = sim_.acquire(locks_, "r", {.ttl = 10s, .wait = no_limit});
         }
         else if (!waits_for_)
         {
-            waits_for_ = all_.release(held_);
+            waits_for_ = sim_.release(held_);
         }
         else if (held_)
         {
@@ -65,7 +65,7 @@ class taker
             held_ = std::move(waits_for_->lease);
             waits_for_.reset();
             ++grants_;
-            longest_wait_ = std::max(longest_wait_, all_.now() - asked_);
+            longest_wait_ = std::max(longest_wait_, sim_.now() - asked_);
             pause(holds_, holds_at_most_);
         }
     }
@@ -74,11 +74,11 @@ class taker
     void pause(clock::duration least, clock::duration most)
     {
         const auto width = static_cast<std::size_t>((most - least).count()) + 1;
-        next_ = all_.now() + least + clock::duration{all_.world().random_below(width)};
-        all_.world().at(next_, event_kind::timer, [] {});
+        next_ = sim_.now() + least + clock::duration{sim_.world().random_below(width)};
+        sim_.world().at(next_, event_kind::timer, [] {});
     }
 
-    simulation& all_;
+    simulation& sim_;
     lock_manager& locks_;
     clock::duration longest_pause_;
     clock::duration holds_;
@@ -92,10 +92,10 @@ class taker
 };
 
 /// Which master leads for a resource.
-sim_master& leader_of(simulation& all, const std::string& resource)
+sim_master& leader_of(simulation& sim, const std::string& resource)
 {
     const std::uint64_t key = core::stable_hash("lock:" + resource);
-    const config known = all.options();
+    const config known = sim.options();
     std::size_t leader = 0;
     const auto claim = [&](std::size_t index)
     { return core::claim_to_lead(core::stable_hash(known.masters[index].name()), key); };
@@ -103,12 +103,12 @@ sim_master& leader_of(simulation& all, const std::string& resource)
     {
         leader = claim(index) > claim(leader) ? index : leader;
     }
-    return all.master(leader);
+    return sim.master(leader);
 }
 
-config with_long_pauses(const simulation& all)
+config with_long_pauses(const simulation& sim)
 {
-    config options = all.options();
+    config options = sim.options();
     options.retry_delay_min = options.retry_delay_max = 10s;
     return options;
 }
@@ -117,26 +117,26 @@ config with_long_pauses(const simulation& all)
 struct rivals
 {
     rivals(simulation& on, const config& of_the_second)
-        : all{on}, one{on.make_connected_manager()}, two{on.make_connected_manager(of_the_second)}
+        : sim{on}, one{on.make_connected_manager()}, two{on.make_connected_manager(of_the_second)}
     {
-        first = all.acquire(one, "r", {.ttl = 60s});
-        REQUIRE(all.finish(first));
+        first = sim.acquire(one, "r", {.ttl = 60s});
+        REQUIRE(sim.finish(first));
     }
 
     void wait(time_limit at_most = no_limit)
     {
-        second = all.acquire(two, "r", {.ttl = 60s, .wait = at_most});
+        second = sim.acquire(two, "r", {.ttl = 60s, .wait = at_most});
     }
     /// The first one gives it back, and the second one gets it.
     void hand_over()
     {
-        freed = all.now();
-        released = all.release(first->lease);
-        REQUIRE(all.finish(second));
+        freed = sim.now();
+        released = sim.release(first->lease);
+        REQUIRE(sim.finish(second));
         CHECK(!second->error);
     }
 
-    simulation& all;
+    simulation& sim;
     lock_manager one;
     lock_manager two;
     outcome_ptr first{};
@@ -149,17 +149,17 @@ struct rivals
 
 TEST_CASE("who wants a resource again at once leaves it to those who wait")
 {
-    simulation all{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
-    for (const auto& each : all.masters())
+    simulation sim{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    for (const auto& each : sim.masters())
     {
         each->network.jitter = 200us;
     }
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager();
-    taker greedy{all, one, 0ms};
-    taker polite{all, two, 5ms};
-    const clock::time_point end = all.now() + 10s;
-    while (all.step(end))
+    lock_manager one = sim.make_connected_manager();
+    lock_manager two = sim.make_connected_manager();
+    taker greedy{sim, one, 0ms};
+    taker polite{sim, two, 5ms};
+    const clock::time_point end = sim.now() + 10s;
+    while (sim.step(end))
     {
         greedy.act();
         polite.act();
@@ -172,17 +172,17 @@ TEST_CASE("who wants a resource again at once leaves it to those who wait")
 
 TEST_CASE("time in which a resource is free makes no waiting client wait longer")
 {
-    simulation all{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
-    for (const auto& each : all.masters())
+    simulation sim{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    for (const auto& each : sim.masters())
     {
         each->network.jitter = 200us;
     }
-    lock_manager one = all.make_connected_manager();
-    lock_manager two = all.make_connected_manager();
-    taker first{all, one, 0ms, 200us, 400us};
-    taker second{all, two, 0ms, 200us, 400us};
-    const clock::time_point end = all.now() + 5s;
-    while (all.step(end))
+    lock_manager one = sim.make_connected_manager();
+    lock_manager two = sim.make_connected_manager();
+    taker first{sim, one, 0ms, 200us, 400us};
+    taker second{sim, two, 0ms, 200us, 400us};
+    const clock::time_point end = sim.now() + 5s;
+    while (sim.step(end))
     {
         first.act();
         second.act();
@@ -195,23 +195,23 @@ TEST_CASE("time in which a resource is free makes no waiting client wait longer"
 
 TEST_CASE("who stands in line has the resource as soon as it is free, and asks one master for it")
 {
-    simulation all{5};
-    rivals of{all, with_long_pauses(all)};
+    simulation sim{5};
+    rivals of{sim, with_long_pauses(sim)};
     of.wait();
-    all.run_for(1s);
+    sim.run_for(1s);
     REQUIRE_FALSE(of.second->done);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         CHECK(each->count("SET") == 2);
         CHECK(each->count("release") == 1); // Of its only round. A turn that is refused leaves nothing.
-        CHECK((each->count("turn") > 0) == (each.get() == &leader_of(all, "r")));
+        CHECK((each->count("turn") > 0) == (each.get() == &leader_of(sim, "r")));
     }
     of.hand_over();
     CHECK(of.second->report.rounds == 2);
     CHECK(of.second->at - of.freed < 300ms); // A quarter of the second for which it was held.
-    CHECK(leader_of(all, "r").count("SET") == 2);
-    all.run_until_idle();
-    for (const auto& each : all.masters())
+    CHECK(leader_of(sim, "r").count("SET") == 2);
+    sim.run_until_idle();
+    for (const auto& each : sim.masters())
     {
         CHECK(each->value("lock:r") == of.second->lease.owner_id());
     }
@@ -219,133 +219,133 @@ TEST_CASE("who stands in line has the resource as soon as it is free, and asks o
 
 TEST_CASE("a resource without a queue costs no slot")
 {
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
     for (int times = 0; times < 3; ++times)
     {
-        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-        REQUIRE(all.finish(got));
-        REQUIRE(all.finish(all.release(got->lease)));
+        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+        REQUIRE(sim.finish(got));
+        REQUIRE(sim.finish(sim.release(got->lease)));
     }
-    CHECK(all.count("turn") == 0);
+    CHECK(sim.count("turn") == 0);
 }
 
 TEST_CASE("of all releases only the one at the leading master asks about the line")
 {
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s});
-    REQUIRE(all.finish(got));
-    REQUIRE(all.finish(all.release(got->lease)));
-    all.run_until_idle();
-    for (const auto& each : all.masters())
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
+    REQUIRE(sim.finish(sim.release(got->lease)));
+    sim.run_until_idle();
+    for (const auto& each : sim.masters())
     {
         REQUIRE(each->count("release") == 1);
         const bool asked = each->last("release").words.back() == "line";
-        CHECK(asked == (each.get() == &leader_of(all, "r")));
+        CHECK(asked == (each.get() == &leader_of(sim, "r")));
     }
 }
 
 TEST_CASE("a try has its one round, also if other clients are queued")
 {
-    simulation all{3};
-    rivals of{all, with_long_pauses(all)};
+    simulation sim{3};
+    rivals of{sim, with_long_pauses(sim)};
     of.wait();
-    all.run_for(100ms);
+    sim.run_for(100ms);
     of.hand_over();
-    REQUIRE(all.finish(all.release(of.second->lease)));
-    const std::size_t turns = all.count("turn");
-    const outcome_ptr tried = all.try_acquire(of.one, "r", {.ttl = 10s});
-    REQUIRE(all.finish(tried));
+    REQUIRE(sim.finish(sim.release(of.second->lease)));
+    const std::size_t turns = sim.count("turn");
+    const outcome_ptr tried = sim.try_acquire(of.one, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(tried));
     CHECK(!tried->error);
     CHECK(tried->report.rounds == 1);
-    CHECK(all.count("turn") == turns);
+    CHECK(sim.count("turn") == turns);
 }
 
 TEST_CASE("a leading master that doesn't answer is left out of it", "[scenario-36]")
 {
-    simulation all{3};
-    rivals of{all, all.options()};
+    simulation sim{3};
+    rivals of{sim, sim.options()};
     of.wait();
-    all.run_for(100ms);
-    leader_of(all, "r").hang();
+    sim.run_for(100ms);
+    leader_of(sim, "r").hang();
     of.hand_over();
     CHECK(of.second->at - of.freed <= 600ms); // retry_delay_max, and a turn or two without an answer.
-    leader_of(all, "r").resume();
-    REQUIRE(all.finish(all.release(of.second->lease)));
-    CHECK(all.run_until_no_keys());
+    leader_of(sim, "r").resume();
+    REQUIRE(sim.finish(sim.release(of.second->lease)));
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a leading master that lost the key doesn't make clients ask the others more often")
 {
-    simulation all{5};
-    rivals of{all, all.options()};
-    leader_of(all, "r").flush_all();
+    simulation sim{5};
+    rivals of{sim, sim.options()};
+    leader_of(sim, "r").flush_all();
     of.wait(10s);
-    REQUIRE(all.finish(of.second));
+    REQUIRE(sim.finish(of.second));
     CHECK(of.second->error == errc::held_by_other);
     // Each pause is half a second at most, and a quarter on average; it may follow a round that a turn began.
     CHECK(of.second->report.rounds < 200);
     CHECK(of.first->lease.valid());
-    REQUIRE(all.finish(all.release(of.first->lease)));
-    CHECK(all.run_until_no_keys());
+    REQUIRE(sim.finish(sim.release(of.first->lease)));
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a leading master that forgot the script is sent it in full, but not after the release")
 {
-    simulation all{3};
-    rivals of{all, with_long_pauses(all)};
-    sim_master& leader = leader_of(all, "r");
+    simulation sim{3};
+    rivals of{sim, with_long_pauses(sim)};
+    sim_master& leader = leader_of(sim, "r");
     leader.flush_scripts();
     of.wait();
-    REQUIRE(all.run_until([&] { return leader.count("turn") == 1; }, 1s));
+    REQUIRE(sim.run_until([&] { return leader.count("turn") == 1; }, 1s));
     SECTION("while it is wanted")
     {
-        REQUIRE(all.run_until([&] { return leader.count("turn") == 2; }, 1s));
+        REQUIRE(sim.run_until([&] { return leader.count("turn") == 2; }, 1s));
         CHECK(leader.last("turn").words.front() == "EVAL");
         of.hand_over();
     }
     SECTION("not once it is over")
     {
         of.second->cancel.emit(asio::cancellation_type::terminal);
-        REQUIRE(all.finish(of.second));
+        REQUIRE(sim.finish(of.second));
         CHECK(of.second->error == asio::error::operation_aborted);
-        REQUIRE(all.finish(all.release(of.first->lease)));
-        CHECK(all.run_until_no_keys());
+        REQUIRE(sim.finish(sim.release(of.first->lease)));
+        CHECK(sim.run_until_no_keys());
         CHECK(leader.last("turn").words.front() == "EVALSHA");
     }
 }
 
 TEST_CASE("a key that others have where the line would be stays as it is", "[scenario-19]")
 {
-    simulation all{3};
-    rivals of{all, all.options()};
-    const outcome_ptr other = all.acquire(of.one, "r:redlock-line", {.ttl = 60s});
-    REQUIRE(all.finish(other));
+    simulation sim{3};
+    rivals of{sim, sim.options()};
+    const outcome_ptr other = sim.acquire(of.one, "r:redlock-line", {.ttl = 60s});
+    REQUIRE(sim.finish(other));
     of.wait();
-    all.run_for(2s);
-    REQUIRE(leader_of(all, "r").count("turn") > 0);
-    for (const auto& each : all.masters())
+    sim.run_for(2s);
+    REQUIRE(leader_of(sim, "r").count("turn") > 0);
+    for (const auto& each : sim.masters())
     {
         CHECK(each->value("lock:r:redlock-line") == other->lease.owner_id());
     }
     of.hand_over();
-    CHECK(all.master(0).value("lock:r:redlock-line") == other->lease.owner_id());
+    CHECK(sim.master(0).value("lock:r:redlock-line") == other->lease.owner_id());
 }
 
 TEST_CASE("a lock of others whose value is empty is theirs all the same")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    for (const auto& each : all.masters())
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    for (const auto& each : sim.masters())
     {
         each->set("lock:r", "");
     }
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
-    CHECK(all.count("turn") > 0);
-    for (const auto& each : all.masters())
+    CHECK(sim.count("turn") > 0);
+    for (const auto& each : sim.masters())
     {
         CHECK(each->value("lock:r") == "");
     }
@@ -353,14 +353,14 @@ TEST_CASE("a lock of others whose value is empty is theirs all the same")
 
 TEST_CASE("a line at the only master")
 {
-    simulation all{1};
-    rivals of{all, with_long_pauses(all)};
+    simulation sim{1};
+    rivals of{sim, with_long_pauses(sim)};
     of.wait();
-    all.run_for(100ms);
+    sim.run_for(100ms);
     of.hand_over();
-    CHECK(all.count("SET") == 2);
-    REQUIRE(all.finish(all.release(of.second->lease)));
-    CHECK(all.run_until_no_keys());
+    CHECK(sim.count("SET") == 2);
+    REQUIRE(sim.finish(sim.release(of.second->lease)));
+    CHECK(sim.run_until_no_keys());
 }
 
 } // namespace redlock::test

@@ -40,14 +40,14 @@ bool contains(const std::optional<std::string>& text, std::string_view part)
 
 TEST_CASE("a refused lock throws the votes, the masters and the limits", "[with_lock]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    all.master(0).set("lock:r", "another");
-    all.master(1).set("lock:r", "another");
-    all.master(2).refuse("SET", "-OOM no memory\r\n");
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim.master(0).set("lock:r", "another");
+    sim.master(1).set("lock:r", "another");
+    sim.master(2).refuse("SET", "-OOM no memory\r\n");
     job body;
-    const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 10s, .max_hold = no_limit, .wait = 0ms}, body);
-    REQUIRE(all.finish(work));
+    const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 10s, .max_hold = no_limit, .wait = 0ms}, body);
+    REQUIRE(sim.finish(work));
     CHECK(work->error == errc::held_by_other);
     const std::optional<std::string> said = words_of(work->thrown);
     REQUIRE(said);
@@ -63,11 +63,11 @@ TEST_CASE("a refused lock throws the votes, the masters and the limits", "[with_
 
 TEST_CASE("a refused argument throws its value and its range", "[with_lock]")
 {
-    simulation all{1};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{1};
+    lock_manager locks = sim.make_connected_manager();
     job body;
-    const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 3ms, .max_hold = no_limit}, body);
-    REQUIRE(all.finish(work));
+    const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 3ms, .max_hold = no_limit}, body);
+    REQUIRE(sim.finish(work));
     CHECK(work->error == errc::invalid_ttl);
     CHECK(work->error == condition::misuse);
     CHECK(contains(words_of(work->thrown), "3 ms"));
@@ -76,13 +76,13 @@ TEST_CASE("a refused argument throws its value and its range", "[with_lock]")
 
 TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     job body;
     SECTION("a loss")
     {
-        const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 1s, .max_hold = 2s}, body);
-        REQUIRE(all.finish(work));
+        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 1s, .max_hold = 2s}, body);
+        REQUIRE(sim.finish(work));
         CHECK(work->error == errc::hold_limit_reached);
         CHECK(work->error == condition::lost);
         CHECK(words_of(work->thrown));
@@ -91,20 +91,20 @@ TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]
     {
         body.works = 1ms;
         body.throws = std::make_exception_ptr(system_error{errc::no_quorum});
-        const outcome_ptr work = all.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit}, body);
-        REQUIRE(all.finish(work));
+        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit}, body);
+        REQUIRE(sim.finish(work));
         CHECK(work->error == errc::no_quorum);
         CHECK_FALSE(words_of(work->thrown));
     }
     SECTION("a cancelled acquire")
     {
-        all.master(0).hang();
-        all.master(1).hang();
+        sim.master(0).hang();
+        sim.master(1).hang();
         const outcome_ptr work =
-            all.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit, .wait = no_limit}, body);
-        all.run_for(20ms);
+            sim.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit, .wait = no_limit}, body);
+        sim.run_for(20ms);
         work->cancel.emit(asio::cancellation_type::terminal);
-        REQUIRE(all.finish(work));
+        REQUIRE(sim.finish(work));
         CHECK(work->error == asio::error::operation_aborted);
         CHECK(words_of(work->thrown));
     }

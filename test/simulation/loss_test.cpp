@@ -21,12 +21,12 @@ constexpr clock::duration margin = 1s; // A tenth of the ttl.
 /// A body that works under the lock, and a caller that waits for the loss.
 struct watched_job
 {
-    watched_job(simulation& all, lock_manager& locks, job& what, keep_options with) : body{what}
+    watched_job(simulation& sim, lock_manager& locks, job& what, keep_options with) : body{what}
     {
-        work = all.with_lock(locks, "r", with, body);
-        REQUIRE(all.run_until([&] { return body.held != nullptr; }, 1s));
-        watch = all.wait_lost(*body.held);
-        all.run_until_idle();
+        work = sim.with_lock(locks, "r", with, body);
+        REQUIRE(sim.run_until([&] { return body.held != nullptr; }, 1s));
+        watch = sim.wait_lost(*body.held);
+        sim.run_until_idle();
     }
 
     job& body;
@@ -35,9 +35,9 @@ struct watched_job
 };
 
 /// Connections that don't answer are kept: no new ones come in their place.
-config patient(const simulation& all)
+config patient(const simulation& sim)
 {
-    config with = all.options();
+    config with = sim.options();
     with.response_timeout = 1min;
     return with;
 }
@@ -52,12 +52,12 @@ enum class fault : std::uint8_t
     three_cut
 };
 
-void inject(simulation& all, fault what)
+void inject(simulation& sim, fault what)
 {
     const bool three = what == fault::three_hang || what == fault::three_cut;
-    for (std::size_t index = three ? 2 : 0; index < all.masters().size(); ++index)
+    for (std::size_t index = three ? 2 : 0; index < sim.masters().size(); ++index)
     {
-        sim_master& master = all.master(index);
+        sim_master& master = sim.master(index);
         switch (what)
         {
         case fault::three_hang:
@@ -86,21 +86,21 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
     const std::size_t extensions = GENERATE(0U, 1U, 4U);
     const auto stop_margin = GENERATE(clock::duration{margin}, clock::duration{2345ms});
     CAPTURE(static_cast<int>(what), extensions);
-    simulation all{5, extensions + 1};
-    lock_manager locks = all.make_connected_manager(patient(all));
+    simulation sim{5, extensions + 1};
+    lock_manager locks = sim.make_connected_manager(patient(sim));
     job body{.stops_in = 100ms};
     keep_options with{.ttl = 10s, .max_hold = no_limit};
     with.stop_margin = std::chrono::duration_cast<std::chrono::milliseconds>(stop_margin);
-    const watched_job running{all, locks, body, with};
+    const watched_job running{sim, locks, body, with};
     // With one of them in flight: the first master has had it, none has answered.
-    const auto in_flight = [&] { return all.master(0).count("extend") == extensions; };
-    REQUIRE(all.run_until(in_flight, 1min));
+    const auto in_flight = [&] { return sim.master(0).count("extend") == extensions; };
+    REQUIRE(sim.run_until(in_flight, 1min));
     const clock::time_point until = body.held->valid_until();
-    inject(all, what);
+    inject(sim, what);
 
-    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
+    REQUIRE(sim.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
     CHECK(body.cancelled_at == until - stop_margin);
-    all.run_for(0ms);
+    sim.run_for(0ms);
     REQUIRE(running.watch->done);
     CHECK(running.watch->at == until - stop_margin);
     CHECK(!running.watch->error);
@@ -108,110 +108,110 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
     CHECK_FALSE(body.held->valid());
     CHECK(body.held->remaining() == 0ns);
     CHECK(body.held->valid_until() == until);
-    REQUIRE(all.finish(running.work));
+    REQUIRE(sim.finish(running.work));
     CHECK(running.work->error == errc::lease_lost);
     CHECK(body.ended_at == until - stop_margin + 100ms);
 }
 
 TEST_CASE("a loss is final, even when the extension in flight succeeds after it", "[scenario-30]")
 {
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager(patient(all));
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager(patient(sim));
     job body{.stops_in = 900ms};
-    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = no_limit}};
+    const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = no_limit}};
     const clock::time_point until = body.held->valid_until();
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->link().hold_replies();
     }
-    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
-    const std::size_t sent = all.count("extend");
+    REQUIRE(sim.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 10s));
+    const std::size_t sent = sim.count("extend");
     CHECK(sent > 0);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->link().let_go_of_replies();
     }
-    all.run_for(500ms);
+    sim.run_for(500ms);
     REQUIRE(body.held != nullptr);
     CHECK_FALSE(body.held->valid());
     CHECK(body.held->valid_until() == until);
-    CHECK(all.count("SET") == 5);
-    REQUIRE(all.finish(running.work));
+    CHECK(sim.count("SET") == 5);
+    REQUIRE(sim.finish(running.work));
     CHECK(running.work->error == errc::lease_lost);
-    CHECK(all.run_until_no_keys());
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE(
     "a quorum that says that the key isn't ours ends a kept lease at its deciding answer", "[scenario-26]")
 {
     const bool taken = GENERATE(false, true);
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
     job body{.stops_in = 100ms};
-    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = no_limit}};
+    const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = no_limit}};
     for (const std::size_t index : {0U, 2U, 4U})
     {
-        all.master(index).remove("lock:r");
+        sim.master(index).remove("lock:r");
         if (taken)
         {
-            all.master(index).set("lock:r", "another");
+            sim.master(index).set("lock:r", "another");
         }
     }
-    all.master(0).network.back = 3ms;
-    all.master(1).network.back = 5ms;
-    all.master(4).network.back = 2ms;
-    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 4s));
-    CHECK(body.cancelled_at == all.master(0).last("extend").at + 3ms);
-    all.run_for(0ms);
+    sim.master(0).network.back = 3ms;
+    sim.master(1).network.back = 5ms;
+    sim.master(4).network.back = 2ms;
+    REQUIRE(sim.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 4s));
+    CHECK(body.cancelled_at == sim.master(0).last("extend").at + 3ms);
+    sim.run_for(0ms);
     REQUIRE(running.watch->done);
     CHECK(running.watch->at == body.cancelled_at);
     CHECK(!running.watch->error);
     CHECK(running.watch->why == errc::lease_lost);
     CHECK_FALSE(body.held->valid());
     CHECK(body.held->valid_until() == clock::time_point{});
-    CHECK(all.count("release") == 0);
-    REQUIRE(all.finish(running.work));
+    CHECK(sim.count("release") == 0);
+    REQUIRE(sim.finish(running.work));
     CHECK(running.work->error == errc::lease_lost);
-    all.run_until_idle();
-    CHECK(all.count("extend") == 5);
-    CHECK(all.count("SET") == 5);
-    CHECK(all.keys() == (taken ? 3 : 0));
+    sim.run_until_idle();
+    CHECK(sim.count("extend") == 5);
+    CHECK(sim.count("SET") == 5);
+    CHECK(sim.keys() == (taken ? 3 : 0));
 }
 
 TEST_CASE("a rival gets in when the body has ended, and not before", "[scenario-58]")
 {
     const bool by_limit = GENERATE(true, false);
-    simulation all{5, 7};
-    lock_manager locks = all.make_connected_manager();
-    lock_manager others = all.make_connected_manager();
+    simulation sim{5, 7};
+    lock_manager locks = sim.make_connected_manager();
+    lock_manager others = sim.make_connected_manager();
     job body{.stops_in = 800ms};
     keep_options with{.ttl = 10s, .max_hold = no_limit};
     if (by_limit)
     {
         with.max_hold = 5s;
     }
-    const watched_job running{all, locks, body, with};
-    const outcome_ptr rival = all.acquire(others, "r", {.ttl = 10s, .wait = no_limit});
+    const watched_job running{sim, locks, body, with};
+    const outcome_ptr rival = sim.acquire(others, "r", {.ttl = 10s, .wait = no_limit});
     if (!by_limit)
     {
         // Only their answers to the holder are missing.
-        for (const auto& each : all.masters())
+        for (const auto& each : sim.masters())
         {
             each->refuse("extend", "-LOADING\r\n");
         }
     }
-    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 20s));
+    REQUIRE(sim.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 20s));
     const std::string key{body.held->owner_id()};
     while (!body.ended)
     {
         CHECK_FALSE(rival->done);
-        REQUIRE(all.step());
-        REQUIRE(all.master(0).value("lock:r") == key);
+        REQUIRE(sim.step());
+        REQUIRE(sim.master(0).value("lock:r") == key);
     }
     const clock::time_point ended = body.ended_at;
-    REQUIRE(all.finish(running.work));
+    REQUIRE(sim.finish(running.work));
     CHECK(running.work->error == (by_limit ? errc::hold_limit_reached : errc::lease_lost));
-    REQUIRE(all.finish(rival));
+    REQUIRE(sim.finish(rival));
     CHECK(!rival->error);
     CHECK(rival->at > ended);
     CHECK(rival->at < ended + 2s);
@@ -219,29 +219,29 @@ TEST_CASE("a rival gets in when the body has ended, and not before", "[scenario-
 
 TEST_CASE("a body that never stops in time: a rival gets in by the ttl, and keeps its key", "[scenario-58]")
 {
-    simulation all{5, 7};
-    lock_manager locks = all.make_connected_manager();
-    lock_manager others = all.make_connected_manager();
+    simulation sim{5, 7};
+    lock_manager locks = sim.make_connected_manager();
+    lock_manager others = sim.make_connected_manager();
     job body{.stops_in = 30s};
-    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = 5s}};
-    const outcome_ptr rival = all.acquire(others, "r", {.ttl = 60s, .wait = no_limit});
-    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 5s));
+    const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = 5s}};
+    const outcome_ptr rival = sim.acquire(others, "r", {.ttl = 60s, .wait = no_limit});
+    REQUIRE(sim.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 5s));
     const clock::time_point until = body.held->valid_until();
     const std::string loser{body.held->owner_id()};
-    REQUIRE(all.finish(rival));
+    REQUIRE(sim.finish(rival));
     CHECK(!rival->error);
     CHECK(rival->at > until);
     CHECK_FALSE(body.ended);
     const auto is_of_the_loser = [&](const received& each)
     { return each.what == "release" && each.words.at(4) == loser; };
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         CHECK(std::none_of(each->log().begin(), each->log().end(), is_of_the_loser));
     }
-    REQUIRE(all.finish(running.work));
+    REQUIRE(sim.finish(running.work));
     CHECK(running.work->error == errc::hold_limit_reached);
-    all.run_until_idle();
-    for (const auto& each : all.masters())
+    sim.run_until_idle();
+    for (const auto& each : sim.masters())
     {
         CHECK(std::any_of(each->log().begin(), each->log().end(), is_of_the_loser));
         CHECK(each->value("lock:r") == rival->lease.owner_id());
@@ -252,37 +252,37 @@ TEST_CASE(
     "a shutdown cancels the bodies, and gives back what they held when they have ended", "[scenario-58]")
 {
     const auto stops_in = GENERATE(clock::duration{0}, clock::duration{1s}, clock::duration{30s});
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
     job body{.stops_in = stops_in};
-    const watched_job running{all, locks, body, {.ttl = 10s, .max_hold = no_limit}};
-    all.run_for(4s);
-    const outcome_ptr plain = all.acquire(locks, "plain", {.ttl = 60s});
-    REQUIRE(all.finish(plain));
-    const outcome_ptr watch = all.wait_lost(plain->lease);
-    all.run_until_idle();
+    const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = no_limit}};
+    sim.run_for(4s);
+    const outcome_ptr plain = sim.acquire(locks, "plain", {.ttl = 60s});
+    REQUIRE(sim.finish(plain));
+    const outcome_ptr watch = sim.wait_lost(plain->lease);
+    sim.run_until_idle();
     const clock::time_point until = body.held->valid_until();
-    const clock::time_point began = all.now();
-    const outcome_ptr down = all.shut_down(locks);
-    REQUIRE(all.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 1s));
+    const clock::time_point began = sim.now();
+    const outcome_ptr down = sim.shut_down(locks);
+    REQUIRE(sim.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 1s));
     CHECK(body.cancelled_at == began);
-    all.run_for(0ms);
+    sim.run_for(0ms);
     REQUIRE(running.watch->done);
     CHECK(!running.watch->error);
     CHECK(running.watch->why == errc::closed);
     REQUIRE(watch->done);
     CHECK(watch->error == errc::closed);
-    const std::size_t extensions = all.count("extend");
+    const std::size_t extensions = sim.count("extend");
 
-    REQUIRE(all.finish(down));
+    REQUIRE(sim.finish(down));
     CHECK(!down->error);
     const clock::time_point given_back = std::min(began + stops_in, until);
     CHECK(down->at >= given_back);
     CHECK(down->at < given_back + 10ms);
-    REQUIRE(all.finish(running.work));
+    REQUIRE(sim.finish(running.work));
     CHECK(running.work->error == errc::closed);
     CHECK(running.work->at >= began + stops_in);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         CHECK(each->count("release") == 2);
         for (const received& one : each->log())
@@ -291,7 +291,7 @@ TEST_CASE(
         }
         CHECK(each->key_count() == 0);
     }
-    CHECK(all.count("extend") == extensions);
+    CHECK(sim.count("extend") == extensions);
 }
 
 } // namespace redlock::test

@@ -50,26 +50,26 @@ struct record
 
 TEST_CASE("a lost round is reported once, as soon as its reason is known", "[observer]")
 {
-    simulation all{5};
-    all.forbid_lines();
+    simulation sim{5};
+    sim.forbid_lines();
     record seen;
-    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
     // Two are down and three have the key: lost with the first answer, held with the last one.
     for (const std::size_t down : {0U, 1U})
     {
-        all.master(down).door = entrance::refuses;
-        all.master(down).break_connections();
+        sim.master(down).door = entrance::refuses;
+        sim.master(down).break_connections();
     }
     for (const std::size_t up : {2U, 3U, 4U})
     {
-        all.master(up).set("lock:r", "another");
+        sim.master(up).set("lock:r", "another");
     }
-    all.run_until_idle();
-    all.master(4).network.there = 30ms;
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 200ms});
-    REQUIRE(all.finish(got));
+    sim.run_until_idle();
+    sim.master(4).network.there = 30ms;
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 200ms});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
-    all.run_for(1s);
+    sim.run_for(1s);
     const std::vector<round_decided> rounds = seen.rounds(operation::acquire);
     REQUIRE(rounds.size() == got->report.rounds);
     for (std::size_t at = 0; at < rounds.size(); ++at)
@@ -84,23 +84,23 @@ TEST_CASE("a lost round is reported once, as soon as its reason is known", "[obs
 
 TEST_CASE("a round whose reason never comes is reported at its node timeout", "[observer]")
 {
-    simulation all{5};
-    all.forbid_lines();
+    simulation sim{5};
+    sim.forbid_lines();
     record seen;
-    config options = all.options();
+    config options = sim.options();
     options.node_timeout = 20ms;
-    lock_manager locks = all.make_connected_manager(seen.watch(options));
+    lock_manager locks = sim.make_connected_manager(seen.watch(options));
     for (const std::size_t taken : {0U, 1U})
     {
-        all.master(taken).set("lock:r", "another");
+        sim.master(taken).set("lock:r", "another");
     }
-    all.master(2).answer("SET", {.bytes = "-ERR something\r\n"}, 1000);
-    all.master(3).hang();
-    all.master(4).hang();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 100ms});
-    REQUIRE(all.finish(got));
+    sim.master(2).answer("SET", {.bytes = "-ERR something\r\n"}, 1000);
+    sim.master(3).hang();
+    sim.master(4).hang();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 100ms});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
-    all.run_for(1ms);
+    sim.run_for(1ms);
     const std::vector<round_decided> rounds = seen.rounds(operation::acquire);
     REQUIRE(rounds.size() == got->report.rounds);
     CHECK(rounds.size() > 1);
@@ -114,37 +114,37 @@ TEST_CASE("a round whose reason never comes is reported at its node timeout", "[
 
 TEST_CASE("extensions are reported, and one that fails before the loss", "[observer][scenario-99]")
 {
-    simulation all{3};
+    simulation sim{3};
     record seen;
-    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
     const bool kept = GENERATE(true, false);
-    const outcome_ptr got = kept ? all.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit})
-                                 : all.acquire(locks, "r", {.ttl = 1s});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = kept ? sim.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit})
+                                 : sim.acquire(locks, "r", {.ttl = 1s});
+    REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     if (kept)
     {
-        all.run_for(500ms);
+        sim.run_for(500ms);
     }
     else
     {
-        REQUIRE(all.finish(all.extend(got->lease, 1s)));
-        all.run_for(1ms);
+        REQUIRE(sim.finish(sim.extend(got->lease, 1s)));
+        sim.run_for(1ms);
     }
     REQUIRE(!seen.rounds(operation::extend).empty());
     CHECK(!seen.rounds(operation::extend).back().report.result);
     CHECK(seen.rounds(operation::extend).back().owner_id == got->lease.owner_id());
     CHECK(seen.rounds(operation::extend).back().report.validity > 0ms);
     const std::size_t before = seen.all.size();
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->refuse("extend", "-NOPERM no\r\n");
     }
     if (!kept)
     {
-        REQUIRE(all.finish(all.extend(got->lease, 1s)));
+        REQUIRE(sim.finish(sim.extend(got->lease, 1s)));
     }
-    all.run_for(2s);
+    sim.run_for(2s);
     REQUIRE(seen.of<lease_lost>().size() == 1);
     REQUIRE(std::holds_alternative<lease_lost>(seen.all.back()));
     REQUIRE(seen.all.size() > before + 1);
@@ -157,17 +157,17 @@ TEST_CASE("extensions are reported, and one that fails before the loss", "[obser
 
 TEST_CASE("an extension that finds the key gone is reported before the loss", "[observer][scenario-99]")
 {
-    simulation all{3};
+    simulation sim{3};
     record seen;
-    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
-    for (const auto& each : all.masters())
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    for (const auto& each : sim.masters())
     {
         each->remove("lock:r");
     }
-    REQUIRE(all.finish(all.extend(got->lease, 10s)));
-    all.run_for(1s);
+    REQUIRE(sim.finish(sim.extend(got->lease, 10s)));
+    sim.run_for(1s);
     REQUIRE(seen.of<lease_lost>().size() == 1);
     REQUIRE(seen.rounds(operation::extend).size() == 1);
     CHECK(seen.rounds(operation::extend).front().report.result == errc::lease_lost);
@@ -176,16 +176,16 @@ TEST_CASE("an extension that finds the key gone is reported before the loss", "[
 
 TEST_CASE("an extension that is still in flight at the loss is reported before it", "[observer]")
 {
-    simulation all{3};
+    simulation sim{3};
     record seen;
-    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
-    const outcome_ptr got = all.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit});
-    REQUIRE(all.finish(got));
-    for (const auto& each : all.masters())
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
+    const outcome_ptr got = sim.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit});
+    REQUIRE(sim.finish(got));
+    for (const auto& each : sim.masters())
     {
         each->hang();
     }
-    all.run_for(2s);
+    sim.run_for(2s);
     REQUIRE(seen.of<lease_lost>().size() == 1);
     std::size_t last_round = 0;
     std::size_t loss = 0;
@@ -196,7 +196,7 @@ TEST_CASE("an extension that is still in flight at the loss is reported before i
     }
     CHECK(last_round < loss);
     CHECK(seen.rounds(operation::extend).size() > 1);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->resume();
     }
@@ -205,43 +205,43 @@ TEST_CASE("an extension that is still in flight at the loss is reported before i
 TEST_CASE(
     "the end of a lease that isn't kept is a loss, unless it is released before", "[observer][scenario-99]")
 {
-    simulation all{3};
+    simulation sim{3};
     record seen;
-    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 1s});
-    REQUIRE(all.finish(got));
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 1s});
+    REQUIRE(sim.finish(got));
     SECTION("it expires")
     {
         const clock::time_point until = got->lease.valid_until();
-        all.run_until(until - 1ms);
+        sim.run_until(until - 1ms);
         CHECK(seen.of<lease_lost>().empty());
-        all.run_for(2ms);
+        sim.run_for(2ms);
         REQUIRE(seen.of<lease_lost>().size() == 1);
         CHECK(seen.of<lease_lost>().front().owner_id == got->lease.owner_id());
         CHECK(seen.of<lease_lost>().front().reason == errc::lease_lost);
-        const outcome_ptr extended = all.extend(got->lease, 1s);
-        REQUIRE(all.finish(extended));
+        const outcome_ptr extended = sim.extend(got->lease, 1s);
+        REQUIRE(sim.finish(extended));
         CHECK(extended->error == errc::lease_lost);
     }
     SECTION("it is extended before")
     {
-        all.run_for(500ms);
-        REQUIRE(all.finish(all.extend(got->lease, 2s)));
-        all.run_for(1500ms);
+        sim.run_for(500ms);
+        REQUIRE(sim.finish(sim.extend(got->lease, 2s)));
+        sim.run_for(1500ms);
         CHECK(seen.of<lease_lost>().empty());
-        all.run_for(1s);
+        sim.run_for(1s);
         CHECK(seen.of<lease_lost>().size() == 1);
     }
     SECTION("it is released")
     {
-        REQUIRE(all.finish(all.release(got->lease)));
-        all.run_for(2s);
+        REQUIRE(sim.finish(sim.release(got->lease)));
+        sim.run_for(2s);
         CHECK(seen.of<lease_lost>().empty());
     }
     SECTION("it is dropped")
     {
         got->lease = {};
-        all.run_for(2s);
+        sim.run_for(2s);
         CHECK(seen.of<lease_lost>().empty());
         CHECK(seen.of<lease_released>().size() == 1);
     }
@@ -249,11 +249,11 @@ TEST_CASE(
 
 TEST_CASE("a release is reported with its votes, also if nothing waits for it", "[observer]")
 {
-    simulation all{3};
+    simulation sim{3};
     record seen;
-    lock_manager locks = all.make_connected_manager(seen.watch(all.options()));
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s});
-    REQUIRE(all.finish(got));
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
     const std::string owner_id{got->lease.owner_id()};
     errc expected{};
     SECTION("a quorum confirms it")
@@ -263,22 +263,22 @@ TEST_CASE("a release is reported with its votes, also if nothing waits for it", 
     SECTION("two masters hang")
     {
         expected = errc::unconfirmed;
-        all.master(0).hang();
-        all.master(1).hang();
+        sim.master(0).hang();
+        sim.master(1).hang();
         got->lease = {};
     }
     SECTION("the masters go")
     {
         expected = errc::unconfirmed;
-        for (const auto& each : all.masters())
+        for (const auto& each : sim.masters())
         {
             each->door = entrance::refuses;
             each->break_connections();
         }
-        all.run_until_idle();
+        sim.run_until_idle();
         got->lease = {};
     }
-    all.run_for(100ms);
+    sim.run_for(100ms);
     const std::vector<round_decided> rounds = seen.rounds(operation::release);
     REQUIRE(rounds.size() == 1);
     CHECK(rounds.front().report.result == (expected == errc{} ? error_code{} : error_code{expected}));

@@ -26,29 +26,29 @@ constexpr keep_options forever{.ttl = 10s, .max_hold = no_limit};
 class racer
 {
   public:
-    racer(simulation& all, lock_manager& locks, std::size_t number) : all_{all}
+    racer(simulation& sim, lock_manager& locks, std::size_t number) : sim_{sim}
     {
         const std::string resource = "r" + std::to_string(number);
-        const bool kept = all.world().random_below(2) == 0;
+        const bool kept = sim.world().random_below(2) == 0;
         acquired_ =
-            kept ? all.acquire_kept(locks, resource, {.ttl = 1s, .max_hold = no_limit, .extend_every = 2ms})
-                 : all.acquire(locks, resource, {.ttl = 1s});
+            kept ? sim.acquire_kept(locks, resource, {.ttl = 1s, .max_hold = no_limit, .extend_every = 2ms})
+                 : sim.acquire(locks, resource, {.ttl = 1s});
     }
 
     void begin()
     {
-        lost_ = all_.wait_lost(acquired_->lease);
-        const std::size_t extensions = all_.world().random_below(4);
+        lost_ = sim_.wait_lost(acquired_->lease);
+        const std::size_t extensions = sim_.world().random_below(4);
         for (std::size_t time = 0; time < extensions; ++time)
         {
-            at_random([this] { extended_.push_back(all_.extend(acquired_->lease, 1s)); });
+            at_random([this] { extended_.push_back(sim_.extend(acquired_->lease, 1s)); });
         }
-        const bool dropped = all_.world().random_below(4) == 0;
+        const bool dropped = sim_.world().random_below(4) == 0;
         at_random(
             [this, dropped]
             {
                 released_ = true;
-                dropped ? void(acquired_->lease = {}) : void(release_ = all_.release(acquired_->lease));
+                dropped ? void(acquired_->lease = {}) : void(release_ = sim_.release(acquired_->lease));
             });
     }
 
@@ -76,11 +76,11 @@ class racer
   private:
     void at_random(std::function<void()> what)
     {
-        const std::chrono::nanoseconds pause{all_.world().random_below(4'000'000)};
-        all_.world().at(all_.now() + pause, event_kind::timer, std::move(what));
+        const std::chrono::nanoseconds pause{sim_.world().random_below(4'000'000)};
+        sim_.world().at(sim_.now() + pause, event_kind::timer, std::move(what));
     }
 
-    simulation& all_;
+    simulation& sim_;
     outcome_ptr acquired_;
     outcome_ptr lost_;
     outcome_ptr release_;
@@ -113,14 +113,14 @@ TEST_CASE("extensions and releases that race tens of thousands of times stay in 
 {
     constexpr std::size_t at_once = 250;
     const int part = GENERATE(range(0, RACES / 10'000));
-    simulation all{3, static_cast<std::uint64_t>(part) + 1};
+    simulation sim{3, static_cast<std::uint64_t>(part) + 1};
     std::size_t losses = 0;
-    config options = all.options();
+    config options = sim.options();
     options.observer.max_waiting = 100'000;
     options.observer.on_event = [&losses](const event& what)
     { losses += std::holds_alternative<lease_lost>(what) ? 1U : 0U; };
-    lock_manager locks = all.make_connected_manager(options);
-    for (const auto& each : all.masters())
+    lock_manager locks = sim.make_connected_manager(options);
+    for (const auto& each : sim.masters())
     {
         each->network.jitter = 1ms;
     }
@@ -131,24 +131,24 @@ TEST_CASE("extensions and releases that race tens of thousands of times stay in 
         racers.reserve(at_once);
         for (std::size_t number = 0; number < at_once; ++number)
         {
-            racers.emplace_back(all, locks, number);
+            racers.emplace_back(sim, locks, number);
         }
-        all.run_for(10ms);
+        sim.run_for(10ms);
         for (racer& each : racers)
         {
             REQUIRE(each.acquired());
             each.begin();
         }
-        all.run_for(20ms);
+        sim.run_for(20ms);
         std::size_t fine = 0;
         for (const racer& each : racers)
         {
             fine += each.done() && each.is_fine() ? 1U : 0U;
         }
         CHECK(fine == at_once);
-        REQUIRE(all.keys() == 0);
-        extensions += all.count("extend");
-        for (const auto& each : all.masters())
+        REQUIRE(sim.keys() == 0);
+        extensions += sim.count("extend");
+        for (const auto& each : sim.masters())
         {
             CHECK(late_commands(*each) == 0);
             each->forget_log();
@@ -164,34 +164,34 @@ TEST_CASE("an extension whose answers come together with those to the next one h
     clock::time_point beat{};
     for (const bool known : {false, true})
     {
-        simulation all{3};
-        config options = all.options();
+        simulation sim{3};
+        config options = sim.options();
         options.node_timeout = 1s;
-        lock_manager locks = all.make_connected_manager(options);
-        const outcome_ptr other = all.acquire(locks, "other", {.ttl = 10s});
-        const outcome_ptr got = all.acquire_kept(locks, "r", forever);
-        REQUIRE(all.finish(got));
+        lock_manager locks = sim.make_connected_manager(options);
+        const outcome_ptr other = sim.acquire(locks, "other", {.ttl = 10s});
+        const outcome_ptr got = sim.acquire_kept(locks, "r", forever);
+        REQUIRE(sim.finish(got));
         if (!known)
         {
-            REQUIRE(all.run_until([&] { return all.master(0).count("extend") == 1; }, 5s));
-            beat = all.now();
+            REQUIRE(sim.run_until([&] { return sim.master(0).count("extend") == 1; }, 5s));
+            beat = sim.now();
             continue;
         }
-        all.run_until(beat - 100ms);
-        for (const auto& each : all.masters())
+        sim.run_until(beat - 100ms);
+        for (const auto& each : sim.masters())
         {
             each->link().hold_replies();
         }
-        const outcome_ptr first = all.extend(other->lease, 10s);
-        const outcome_ptr extended = all.extend(got->lease, 20s);
-        all.run_until(beat + 1ms);
-        CHECK(all.master(0).count("extend") == 3);
+        const outcome_ptr first = sim.extend(other->lease, 10s);
+        const outcome_ptr extended = sim.extend(got->lease, 20s);
+        sim.run_until(beat + 1ms);
+        CHECK(sim.master(0).count("extend") == 3);
         // The process reads the first answer by itself, and the other two of each master at once.
-        for (const auto& each : all.masters())
+        for (const auto& each : sim.masters())
         {
             each->link().let_go_of_replies();
         }
-        REQUIRE(all.finish(extended));
+        REQUIRE(sim.finish(extended));
         CHECK(!extended->error);
         CHECK(got->lease.valid_until() == beat - 100ms + 20s - 202ms);
     }
@@ -205,75 +205,75 @@ TEST_CASE("an acquire that is cancelled after any step keeps nothing", "[scenari
     for (bool more = true; more; ++at)
     {
         CAPTURE(at);
-        simulation all{3};
-        lock_manager locks = all.make_manager();
+        simulation sim{3};
+        lock_manager locks = sim.make_manager();
         if (taken)
         {
-            all.master(0).set("lock:r", "another", 1ms);
-            all.master(1).set("lock:r", "another", 1ms);
+            sim.master(0).set("lock:r", "another", 1ms);
+            sim.master(1).set("lock:r", "another", 1ms);
         }
         if (hung)
         {
-            all.master(2).hang();
+            sim.master(2).hang();
         }
         const outcome_ptr got =
-            all.acquire_kept(locks, "r", {.ttl = 60s, .max_hold = no_limit, .extend_every = 20ms});
+            sim.acquire_kept(locks, "r", {.ttl = 60s, .max_hold = no_limit, .extend_every = 20ms});
         for (std::size_t steps = 0; steps < at; ++steps)
         {
-            REQUIRE(all.step());
+            REQUIRE(sim.step());
         }
         more = !got->done;
         got->cancel.emit(asio::cancellation_type::terminal);
-        CHECK(all.finish(got, 0ms));
+        CHECK(sim.finish(got, 0ms));
         CHECK((got->lease || got->error == asio::error::operation_aborted));
         got->lease = {};
-        all.master(2).resume();
-        CHECK(all.run_until_no_keys(2s));
-        all.run_for(200s);
-        CHECK(all.keys() == 0);
-        CHECK(all.count("extend") == 0);
+        sim.master(2).resume();
+        CHECK(sim.run_until_no_keys(2s));
+        sim.run_for(200s);
+        CHECK(sim.keys() == 0);
+        CHECK(sim.count("extend") == 0);
     }
     CHECK(at > 30);
 }
 
 TEST_CASE("a wait for a loss ends with what came instead")
 {
-    simulation all{3};
-    std::optional<lock_manager> locks{all.make_connected_manager()};
+    simulation sim{3};
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
     const bool keeps = GENERATE(false, true);
     const outcome_ptr got =
-        keeps ? all.acquire_kept(*locks, "r", forever) : all.acquire(*locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
-    const outcome_ptr watch = all.wait_lost(got->lease);
-    const outcome_ptr second = all.wait_lost(got->lease);
-    all.run_for(1s);
+        keeps ? sim.acquire_kept(*locks, "r", forever) : sim.acquire(*locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    const outcome_ptr watch = sim.wait_lost(got->lease);
+    const outcome_ptr second = sim.wait_lost(got->lease);
+    sim.run_for(1s);
     CHECK_FALSE(watch->done);
-    const clock::time_point then = all.now();
+    const clock::time_point then = sim.now();
     SECTION("it was cancelled, and the other one waits on")
     {
         watch->cancel.emit(GENERATE(
             asio::cancellation_type::terminal, asio::cancellation_type::partial,
             asio::cancellation_type::total));
-        all.run_for(0ms);
+        sim.run_for(0ms);
         REQUIRE(watch->done);
         CHECK(watch->error == asio::error::operation_aborted);
         CHECK_FALSE(second->done);
     }
     SECTION("the lease was released")
     {
-        const outcome_ptr released = all.release(got->lease);
-        all.run_for(0ms);
+        const outcome_ptr released = sim.release(got->lease);
+        sim.run_for(0ms);
         REQUIRE(watch->done);
         CHECK(watch->error == errc::not_held);
         CHECK(second->error == watch->error);
-        const outcome_ptr late = all.wait_lost(got->lease);
-        REQUIRE(all.finish(late, 0ms));
+        const outcome_ptr late = sim.wait_lost(got->lease);
+        REQUIRE(sim.finish(late, 0ms));
         CHECK(late->error == errc::not_held);
     }
     SECTION("the lease went")
     {
         got->lease = {};
-        all.run_for(0ms);
+        sim.run_for(0ms);
         REQUIRE(watch->done);
         CHECK(watch->error == errc::not_held);
         CHECK(second->error == watch->error);
@@ -281,21 +281,21 @@ TEST_CASE("a wait for a loss ends with what came instead")
     SECTION("the manager went")
     {
         locks.reset();
-        all.run_for(0ms);
+        sim.run_for(0ms);
         REQUIRE(watch->done);
         CHECK(watch->error == asio::error::operation_aborted);
         CHECK(second->error == watch->error);
-        const outcome_ptr late = all.wait_lost(got->lease);
-        REQUIRE(all.finish(late, 0ms));
+        const outcome_ptr late = sim.wait_lost(got->lease);
+        REQUIRE(sim.finish(late, 0ms));
         CHECK(late->error == errc::closed);
         CHECK(got->lease.valid());
-        all.run_for(10s);
+        sim.run_for(10s);
         CHECK_FALSE(got->lease.valid());
     }
     SECTION("the manager was shut down")
     {
-        const outcome_ptr down = all.shut_down(*locks);
-        all.run_for(0ms);
+        const outcome_ptr down = sim.shut_down(*locks);
+        sim.run_for(0ms);
         REQUIRE(watch->done);
         CHECK(watch->error == (keeps ? error_code{} : error_code{errc::closed}));
         CHECK(watch->why == (keeps ? error_code{errc::closed} : error_code{}));
@@ -306,50 +306,50 @@ TEST_CASE("a wait for a loss ends with what came instead")
 
 TEST_CASE("a wait for a loss that can't happen any more ends at once")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
     lease empty;
-    const outcome_ptr nothing = all.wait_lost(empty);
-    REQUIRE(all.finish(nothing, 0ms));
+    const outcome_ptr nothing = sim.wait_lost(empty);
+    REQUIRE(sim.finish(nothing, 0ms));
     CHECK(nothing->error == errc::not_held);
-    const outcome_ptr got = all.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = 1s});
-    REQUIRE(all.finish(got));
-    all.run_for(5s);
-    const outcome_ptr late = all.wait_lost(got->lease);
-    REQUIRE(all.finish(late, 0ms));
+    const outcome_ptr got = sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = 1s});
+    REQUIRE(sim.finish(got));
+    sim.run_for(5s);
+    const outcome_ptr late = sim.wait_lost(got->lease);
+    REQUIRE(sim.finish(late, 0ms));
     CHECK(!late->error);
     CHECK(late->why == errc::hold_limit_reached);
 }
 
 TEST_CASE("a lease that isn't kept is lost when its validity ends, however often that moves")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     const std::size_t extensions = GENERATE(0U, 1U, 3U);
-    const outcome_ptr watch = all.wait_lost(got->lease);
+    const outcome_ptr watch = sim.wait_lost(got->lease);
     for (std::size_t time = 0; time < extensions; ++time)
     {
-        all.run_for(7s);
-        const outcome_ptr extended = all.extend(got->lease, 20s);
-        REQUIRE(all.finish(extended));
+        sim.run_for(7s);
+        const outcome_ptr extended = sim.extend(got->lease, 20s);
+        REQUIRE(sim.finish(extended));
         CHECK(!extended->error);
     }
     const clock::time_point until = got->lease.valid_until();
-    REQUIRE(all.finish(watch));
+    REQUIRE(sim.finish(watch));
     CHECK(watch->at == until);
     CHECK(!watch->error);
     CHECK(watch->why == errc::lease_lost);
     CHECK(got->lease.valid_until() == until);
     // Its masters' word ends it, too.
-    const outcome_ptr other = all.acquire(locks, "other", {.ttl = 10s});
-    REQUIRE(all.finish(other));
-    const outcome_ptr other_watch = all.wait_lost(other->lease);
-    all.master(0).remove("lock:other");
-    all.master(1).remove("lock:other");
-    const outcome_ptr extended = all.extend(other->lease, 10s);
-    REQUIRE(all.finish(other_watch, 1s));
+    const outcome_ptr other = sim.acquire(locks, "other", {.ttl = 10s});
+    REQUIRE(sim.finish(other));
+    const outcome_ptr other_watch = sim.wait_lost(other->lease);
+    sim.master(0).remove("lock:other");
+    sim.master(1).remove("lock:other");
+    const outcome_ptr extended = sim.extend(other->lease, 10s);
+    REQUIRE(sim.finish(other_watch, 1s));
     CHECK(extended->error == errc::lease_lost);
     CHECK(other_watch->why == errc::lease_lost);
 }
@@ -358,19 +358,19 @@ TEST_CASE("a kept lease may outlive its manager, and its execution context")
 {
     const bool context = GENERATE(false, true);
     const bool manager_first = GENERATE(false, true);
-    simulation all{3};
-    std::optional<lock_manager> locks{all.make_connected_manager()};
-    const outcome_ptr got = all.acquire_kept(*locks, "r", forever);
-    REQUIRE(all.finish(got));
+    simulation sim{3};
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
+    const outcome_ptr got = sim.acquire_kept(*locks, "r", forever);
+    REQUIRE(sim.finish(got));
     const clock::time_point until = got->lease.valid_until();
     if (manager_first)
     {
         locks.reset();
-        all.run_until_idle();
+        sim.run_until_idle();
     }
     if (context)
     {
-        all.destroy_context();
+        sim.destroy_context();
     }
     locks.reset();
     CHECK(got->lease.valid_until() == until);

@@ -48,69 +48,69 @@ TEST_CASE("what a clock shows is shown for the first time when it says so")
 
 TEST_CASE("an alarm rings by the clock of its process, also when that is changed meanwhile")
 {
-    simulation all{1};
-    const auto outside = std::make_shared<virtual_environment>(all.environment().shared_world());
-    outside->put("10.0.0.1", all.master(0));
-    lock_manager locks = all.make_manager(all.options(), outside);
-    all.run_until_idle();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
-    const outcome_ptr lost = all.wait_lost(got->lease);
-    all.run_for(1s);
+    simulation sim{1};
+    const auto outside = std::make_shared<virtual_environment>(sim.environment().shared_world());
+    outside->put("10.0.0.1", sim.master(0));
+    lock_manager locks = sim.make_manager(sim.options(), outside);
+    sim.run_until_idle();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    const outcome_ptr lost = sim.wait_lost(got->lease);
+    sim.run_for(1s);
     const clock::duration left = got->lease.remaining();
-    const clock::time_point from = all.now();
+    const clock::time_point from = sim.now();
     SECTION("it runs faster")
     {
         outside->set_rate(1'000'000);
-        REQUIRE(all.finish(lost));
-        CHECK(all.now() == from + (left + 1ns) / 2);
+        REQUIRE(sim.finish(lost));
+        CHECK(sim.now() == from + (left + 1ns) / 2);
     }
     SECTION("it runs slower")
     {
         outside->set_rate(-500'000);
-        REQUIRE(all.finish(lost));
-        CHECK(all.now() == from + left * 2);
+        REQUIRE(sim.finish(lost));
+        CHECK(sim.now() == from + left * 2);
     }
     SECTION("it jumps")
     {
         const auto by = GENERATE(as<clock::duration>{}, 3s, -3s);
         outside->jump(by);
-        REQUIRE(all.finish(lost));
-        CHECK(all.now() == from + left - by);
+        REQUIRE(sim.finish(lost));
+        CHECK(sim.now() == from + left - by);
     }
     CHECK(got->lease.remaining() == 0ns);
 }
 
 TEST_CASE("keys expire by the clock of their master, in whole milliseconds, and not a moment before")
 {
-    simulation all{1};
-    sim_master& master = all.master(0);
-    all.world().jump(400us);
+    simulation sim{1};
+    sim_master& master = sim.master(0);
+    sim.world().jump(400us);
     master.set("k", "v", 10ms);
-    all.world().jump(10'599us);
+    sim.world().jump(10'599us);
     CHECK(master.value("k") == "v");
-    all.world().jump(1us);
+    sim.world().jump(1us);
     CHECK(!master.value("k"));
 
-    master.clock_of_its_own().set_rate(all.now(), 1'000'000);
+    master.clock_of_its_own().set_rate(sim.now(), 1'000'000);
     master.set("k", "v", 10ms);
-    all.world().jump(6ms);
+    sim.world().jump(6ms);
     CHECK(!master.value("k"));
 
     master.set("k", "v", 10ms);
-    master.clock_of_its_own().jump(all.now(), 11ms);
+    master.clock_of_its_own().jump(sim.now(), 11ms);
     CHECK(!master.value("k"));
 }
 
 TEST_CASE("a restart gives back what is on disk")
 {
-    simulation all{1};
-    sim_master& master = all.master(0);
+    simulation sim{1};
+    sim_master& master = sim.master(0);
     master.set("old", "1");
-    all.world().jump(3s);
+    sim.world().jump(3s);
     master.set("old", "2");
     master.set("new", "3");
-    all.world().jump(500ms);
+    sim.world().jump(500ms);
     SECTION("all of it")
     {
         master.restart("again");

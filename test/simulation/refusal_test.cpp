@@ -36,15 +36,15 @@ struct told_risks
 };
 
 /// Acquires and releases a number of resources, one after the other. Every release has to succeed.
-void lock_and_release(simulation& all, lock_manager& locks, int times)
+void lock_and_release(simulation& sim, lock_manager& locks, int times)
 {
     for (int count = 0; count < times; ++count)
     {
-        const outcome_ptr got = all.acquire(locks, "r" + std::to_string(count), {.ttl = 60s, .wait = 0ms});
-        REQUIRE(all.finish(got));
+        const outcome_ptr got = sim.acquire(locks, "r" + std::to_string(count), {.ttl = 60s, .wait = 0ms});
+        REQUIRE(sim.finish(got));
         REQUIRE(!got->error);
-        const outcome_ptr released = all.release(got->lease);
-        REQUIRE(all.finish(released));
+        const outcome_ptr released = sim.release(got->lease);
+        REQUIRE(sim.finish(released));
         REQUIRE(!released->error);
     }
 }
@@ -58,13 +58,13 @@ TEST_CASE("a release that is refused permanently ends, and is reported once", "[
         "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
         "-NOREPLICAS Not enough good replicas to write.\r\n");
     CAPTURE(said);
-    simulation all{5};
+    simulation sim{5};
     told_risks told;
-    lock_manager locks = all.make_connected_manager(told.options(all));
-    sim_master& master = all.master(0);
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim_master& master = sim.master(0);
     master.refuse("release", said);
-    lock_and_release(all, locks, 50);
-    all.run_for(30s);
+    lock_and_release(sim, locks, 50);
+    sim.run_for(30s);
     CHECK(master.count("release") == 50);
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].index == 0);
@@ -73,18 +73,18 @@ TEST_CASE("a release that is refused permanently ends, and is reported once", "[
     SECTION("once for each connection")
     {
         master.break_connections();
-        all.run_for(2s);
-        lock_and_release(all, locks, 3);
+        sim.run_for(2s);
+        lock_and_release(sim, locks, 3);
         CHECK(told.all.size() == 2);
         CHECK(master.count("release") == 53);
     }
     SECTION("a shutdown waits for none of it")
     {
-        const outcome_ptr held = all.acquire(locks, "held", {.ttl = 60s, .wait = 0ms});
-        REQUIRE(all.finish(held));
-        const clock::time_point began = all.now();
-        const outcome_ptr ended = all.shut_down(locks);
-        REQUIRE(all.finish(ended));
+        const outcome_ptr held = sim.acquire(locks, "held", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(sim.finish(held));
+        const clock::time_point began = sim.now();
+        const outcome_ptr ended = sim.shut_down(locks);
+        REQUIRE(sim.finish(ended));
         CHECK(!ended->error);
         CHECK(ended->at - began <= 1ms);
     }
@@ -92,71 +92,71 @@ TEST_CASE("a release that is refused permanently ends, and is reported once", "[
 
 TEST_CASE("an unknown error is taken for permanent after a few tries", "[release][scenario-87]")
 {
-    simulation all{5};
+    simulation sim{5};
     told_risks told;
-    lock_manager locks = all.make_connected_manager(told.options(all));
-    sim_master& master = all.master(0);
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim_master& master = sim.master(0);
     master.refuse("release", "-ERR nobody has seen this error yet\r\n");
-    lock_and_release(all, locks, 50);
-    all.run_for(30s);
+    lock_and_release(sim, locks, 50);
+    sim.run_for(30s);
     CHECK(master.count("release") > 50);
     CHECK(master.count("release") <= 6 * 50);
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].what == risk::release_refused);
     const std::size_t settled = master.count("release");
-    lock_and_release(all, locks, 50);
-    all.run_for(30s);
+    lock_and_release(sim, locks, 50);
+    sim.run_for(30s);
     CHECK(master.count("release") == settled + 50);
     CHECK(told.all.size() == 1);
-    const clock::time_point began = all.now();
-    const outcome_ptr ended = all.shut_down(locks);
-    REQUIRE(all.finish(ended));
+    const clock::time_point began = sim.now();
+    const outcome_ptr ended = sim.shut_down(locks);
+    REQUIRE(sim.finish(ended));
     CHECK(ended->at - began <= 1ms);
 }
 
 TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
 {
-    simulation all{3};
+    simulation sim{3};
     told_risks told;
-    lock_manager locks = all.make_connected_manager(told.options(all));
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
     SECTION("where a release finds it, there is nothing to release")
     {
-        all.master(0).set_hash("lock:r");
-        all.master(1).set_hash("lock:r");
-        const outcome_ptr none = all.try_acquire(locks, "r", {.ttl = 60s});
-        REQUIRE(all.finish(none));
+        sim.master(0).set_hash("lock:r");
+        sim.master(1).set_hash("lock:r");
+        const outcome_ptr none = sim.try_acquire(locks, "r", {.ttl = 60s});
+        REQUIRE(sim.finish(none));
         CHECK(none->error == errc::held_by_other);
-        all.run_for(30s);
-        CHECK(all.master(0).count("release") == 1);
-        CHECK(all.master(1).count("release") == 1);
-        CHECK(all.master(2).key_count() == 0);
+        sim.run_for(30s);
+        CHECK(sim.master(0).count("release") == 1);
+        CHECK(sim.master(1).count("release") == 1);
+        CHECK(sim.master(2).key_count() == 0);
         CHECK(told.all.size() == 2);
         CHECK(told.all[0].what == risk::release_refused);
         CHECK(told.all[0].detail.starts_with("a key is not a lock: WRONGTYPE "));
     }
     SECTION("where it replaced a lock, a release confirms that the lock no longer exists")
     {
-        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-        REQUIRE(all.finish(got));
-        all.run_until_idle();
-        for (const auto& each : all.masters())
+        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(sim.finish(got));
+        sim.run_until_idle();
+        for (const auto& each : sim.masters())
         {
             each->set_hash("lock:r");
         }
-        const outcome_ptr released = all.release(got->lease);
-        REQUIRE(all.finish(released));
+        const outcome_ptr released = sim.release(got->lease);
+        REQUIRE(sim.finish(released));
         CHECK(!released->error);
         CHECK(released->report.already_gone());
     }
     SECTION("where it took the place of a lock, an extension loses the lease")
     {
-        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-        REQUIRE(all.finish(got));
-        all.run_until_idle();
-        all.master(0).set_hash("lock:r");
-        all.master(1).set_hash("lock:r");
-        const outcome_ptr extended = all.extend(got->lease, 60s);
-        REQUIRE(all.finish(extended));
+        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(sim.finish(got));
+        sim.run_until_idle();
+        sim.master(0).set_hash("lock:r");
+        sim.master(1).set_hash("lock:r");
+        const outcome_ptr extended = sim.extend(got->lease, 60s);
+        REQUIRE(sim.finish(extended));
         CHECK(extended->error == errc::lease_lost);
         CHECK_FALSE(got->lease.valid());
     }
@@ -166,54 +166,54 @@ TEST_CASE("a master that refuses releases for long gets few of them", "[release]
 {
     const std::string said =
         GENERATE("-BUSY Redis is busy running a script.\r\n", "-LOADING Redis is loading\r\n");
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     master.refuse("release", said);
     constexpr std::size_t keys = 1000;
-    lock_and_release(all, locks, keys);
+    lock_and_release(sim, locks, keys);
     const std::size_t before = master.count("release");
-    all.run_for(60s);
+    sim.run_for(60s);
     // A batch after each delay, which is a quarter of a second on the average once it has grown.
     CHECK(master.count("release") - before <= 400 * 128);
     // Others go ahead meanwhile.
-    lock_and_release(all, locks, 10);
+    lock_and_release(sim, locks, 10);
     master.answer_as_usual();
-    CHECK(all.run_until_no_keys());
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE(
     "outstanding keys are released in batches that other commands don't wait for", "[release][scenario-88]")
 {
     constexpr std::size_t batch = 128;
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     std::vector<outcome_ptr> held;
     for (int count = 0; count < 1000; ++count)
     {
-        held.push_back(all.acquire(locks, "r" + std::to_string(count), {.ttl = 600s, .wait = 0ms}));
+        held.push_back(sim.acquire(locks, "r" + std::to_string(count), {.ttl = 600s, .wait = 0ms}));
     }
-    all.run_until_idle();
+    sim.run_until_idle();
     REQUIRE(master.key_count() == 1000);
     master.door = entrance::refuses;
     master.break_connections();
-    all.run_for(10ms);
+    sim.run_for(10ms);
     for (const outcome_ptr& each : held)
     {
-        REQUIRE(all.finish(all.release(each->lease)));
+        REQUIRE(sim.finish(sim.release(each->lease)));
     }
     master.forget_log();
     master.network.back = 5ms;
     master.door = entrance::open;
-    REQUIRE(all.run_until([&] { return master.count("release") > 0; }, 10s));
-    const clock::time_point began = all.now();
-    const outcome_ptr other = all.acquire(locks, "other", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.run_until([&] { return master.count("SET") > 0; }, 1s));
-    CHECK(all.now() - began == 100us);
+    REQUIRE(sim.run_until([&] { return master.count("release") > 0; }, 10s));
+    const clock::time_point began = sim.now();
+    const outcome_ptr other = sim.acquire(locks, "other", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.run_until([&] { return master.count("SET") > 0; }, 1s));
+    CHECK(sim.now() - began == 100us);
     CHECK(master.count("release") <= batch);
     CHECK(!other->error);
-    REQUIRE(all.run_until([&] { return master.key_count() == 1; }, 1s));
+    REQUIRE(sim.run_until([&] { return master.key_count() == 1; }, 1s));
     CHECK(master.count("release") == 1000);
     // Nowhere more than a batch in one round trip.
     std::vector<std::size_t> sizes;
@@ -235,35 +235,35 @@ TEST_CASE(
 
 TEST_CASE("a SET that is refused doesn't hide one of the same owner id that has run", "[rejoin][scenario-87]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     // The first SET is answered when the caller no longer waits: the lease is held without this master.
     master.answer("SET", {.bytes = "-ERR upstream timed out\r\n", .runs = true});
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
-    all.run_until_idle();
+    sim.run_until_idle();
     // It looks away once, so that it is sent the SET again; and refuses that.
     master.answer("extend", {.bytes = ":0\r\n"});
     master.answer("SET", {.bytes = "-OOM command not allowed\r\n"});
-    const outcome_ptr extended = all.extend(got->lease, 60s);
-    REQUIRE(all.finish(extended));
+    const outcome_ptr extended = sim.extend(got->lease, 60s);
+    REQUIRE(sim.finish(extended));
     REQUIRE(!extended->error);
-    all.run_until_idle();
+    sim.run_until_idle();
     REQUIRE(master.count("SET") == 2);
     master.answer("release", {.bytes = "-BUSY busy\r\n"}, 2);
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
-    CHECK(all.run_until_no_keys());
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    CHECK(sim.run_until_no_keys());
     CHECK(master.count("release") == 3);
 }
 
 TEST_CASE("a server that pushes what was not asked for is disconnected after 16", "[connection][scenario-89]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     const auto push = [&](std::size_t times)
     {
         std::string bytes;
@@ -272,40 +272,40 @@ TEST_CASE("a server that pushes what was not asked for is disconnected after 16"
             bytes += ">2\r\n$7\r\nmessage\r\n$2\r\nhi\r\n";
         }
         master.link().reply(bytes);
-        all.run_until_idle();
+        sim.run_until_idle();
     };
     push(15);
     CHECK(master.count("HELLO") == 1);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
     CHECK(got->report.count(vote::granted) >= 2);
     push(1);
     CHECK(master.clients() == 0);
-    const outcome_ptr without = all.acquire(locks, "without", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(without));
+    const outcome_ptr without = sim.acquire(locks, "without", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(without));
     CHECK(without->report.masters()[0].reason == master_errc::protocol_error);
     CHECK(without->report.masters()[0].detail.view() == "it sent 16 unsolicited pushes");
-    all.run_for(1s);
+    sim.run_for(1s);
     CHECK(master.count("HELLO") == 2);
     // They are counted for each connection.
     push(15);
-    all.run_for(1s);
+    sim.run_for(1s);
     CHECK(master.count("HELLO") == 2);
 }
 
 TEST_CASE("a server that pushes in the handshake is disconnected after 16", "[handshake][scenario-89]")
 {
-    simulation all{3};
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    sim_master& master = sim.master(0);
     std::string bytes;
     for (int count = 0; count < 16; ++count)
     {
         bytes += ">1\r\n+hello\r\n";
     }
     master.refuse("HELLO", bytes);
-    lock_manager locks = all.make_manager();
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 60s});
-    REQUIRE(all.finish(got));
+    lock_manager locks = sim.make_manager();
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->report.masters()[0].vote == vote::unsent);
     CHECK(got->report.masters()[0].reason == master_errc::protocol_error);
@@ -314,26 +314,26 @@ TEST_CASE("a server that pushes in the handshake is disconnected after 16", "[ha
 
 TEST_CASE("a master that announces another one's run id never takes its place", "[handshake][scenario-90]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& honest = all.master(0);
-    sim_master& liar = all.master(2);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& honest = sim.master(0);
+    sim_master& liar = sim.master(2);
     liar.restart(honest.run_id, true);
-    all.run_for(2s);
+    sim.run_for(2s);
     // Whenever the honest one is away the liar is at the door.
     for (int times = 0; times < 3; ++times)
     {
         honest.door = entrance::refuses;
         honest.break_connections();
-        all.run_for(5s);
+        sim.run_for(5s);
         honest.door = entrance::open;
-        all.run_for(1s);
-        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-        REQUIRE(all.finish(got));
+        sim.run_for(1s);
+        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        REQUIRE(sim.finish(got));
         CHECK(!got->error);
         CHECK(got->report.masters()[2].reason == master_errc::same_server);
-        REQUIRE(all.finish(all.release(got->lease)));
-        all.run_until_idle();
+        REQUIRE(sim.finish(sim.release(got->lease)));
+        sim.run_until_idle();
     }
     CHECK(liar.count("SET") == 0);
     CHECK(honest.count("SET") == 3);
@@ -341,17 +341,17 @@ TEST_CASE("a master that announces another one's run id never takes its place", 
 
 TEST_CASE("two masters whose addresses are exchanged are connected again", "[handshake][scenario-90]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    all.put(0, 1);
-    all.put(1, 0);
-    all.master(0).break_connections();
-    all.master(1).break_connections();
-    all.run_for(5s);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
-    all.run_until_idle();
-    CHECK(all.keys() == 3);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim.put(0, 1);
+    sim.put(1, 0);
+    sim.master(0).break_connections();
+    sim.master(1).break_connections();
+    sim.run_for(5s);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
+    CHECK(sim.keys() == 3);
 }
 
 } // namespace redlock::test

@@ -11,10 +11,10 @@ namespace redlock::test
 namespace
 {
 
-outcome_ptr acquired(simulation& all, lock_manager& locks, const std::string& resource)
+outcome_ptr acquired(simulation& sim, lock_manager& locks, const std::string& resource)
 {
-    const outcome_ptr got = all.acquire(locks, resource, {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, resource, {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     return got;
 }
@@ -23,132 +23,132 @@ outcome_ptr acquired(simulation& all, lock_manager& locks, const std::string& re
 
 TEST_CASE("a release is done with a quorum, and reports whether the key existed")
 {
-    simulation all{5};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks, "r");
-    all.run_until_idle();
-    all.master(3).hang();
-    all.master(4).network = {.there = 7ms, .back = 0ms};
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks, "r");
+    sim.run_until_idle();
+    sim.master(3).hang();
+    sim.master(4).network = {.there = 7ms, .back = 0ms};
     const bool gone = GENERATE(false, true);
     for (const std::size_t without : {0U, 1U, 2U})
     {
-        gone ? all.master(without).remove("lock:r") : void();
+        gone ? sim.master(without).remove("lock:r") : void();
     }
-    const clock::time_point began = all.now();
-    const outcome_ptr released = all.release(got->lease);
+    const clock::time_point began = sim.now();
+    const outcome_ptr released = sim.release(got->lease);
     // Not valid before the first byte is out.
-    all.step();
+    sim.step();
     CHECK_FALSE(got->lease.valid());
-    REQUIRE(all.finish(released));
+    REQUIRE(sim.finish(released));
     CHECK(!released->error);
     CHECK(released->at - began == 200us);
     CHECK(released->report.already_gone() == gone);
-    all.master(3).resume();
-    CHECK(all.run_until_no_keys());
+    sim.master(3).resume();
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a release that no quorum confirms in time says so, and is done later", "[scenario-23]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks, "r");
-    all.run_until_idle();
-    all.master(1).hang();
-    all.master(2).door = entrance::refuses;
-    all.master(2).break_connections();
-    all.run_until_idle();
-    const clock::time_point began = all.now();
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks, "r");
+    sim.run_until_idle();
+    sim.master(1).hang();
+    sim.master(2).door = entrance::refuses;
+    sim.master(2).break_connections();
+    sim.run_until_idle();
+    const clock::time_point began = sim.now();
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     CHECK(released->error == errc::unconfirmed);
     CHECK(released->at - began == 50ms);
     CHECK(released->report.count(vote::granted) == 1);
     CHECK(released->report.count(vote::timed_out) == 1);
     CHECK(released->report.count(vote::unsent) == 1);
-    all.run_for(10s);
-    all.master(1).resume();
-    all.master(2).door = entrance::open;
-    CHECK(all.run_until_no_keys(1s));
+    sim.run_for(10s);
+    sim.master(1).resume();
+    sim.master(2).door = entrance::open;
+    CHECK(sim.run_until_no_keys(1s));
 }
 
 TEST_CASE("a release continues without its caller", "[scenario-21]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks, "r");
-    const outcome_ptr released = all.release(got->lease);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr released = sim.release(got->lease);
     SECTION("cancelled before anything happened")
     {
         released->cancel.emit(asio::cancellation_type::terminal);
     }
     SECTION("cancelled under way")
     {
-        all.step();
+        sim.step();
         released->cancel.emit(asio::cancellation_type::partial);
     }
     SECTION("the lease is dropped meanwhile")
     {
         got->lease = {};
     }
-    REQUIRE(all.finish(released));
+    REQUIRE(sim.finish(released));
     CHECK((!released->error || released->error == asio::error::operation_aborted));
-    CHECK(all.run_until_no_keys());
-    CHECK(all.master(0).count("release") == 1);
+    CHECK(sim.run_until_no_keys());
+    CHECK(sim.master(0).count("release") == 1);
 }
 
 TEST_CASE("a lease that is dropped is given back")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = acquired(all, locks, "r");
-    const outcome_ptr other = acquired(all, locks, "other");
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr other = acquired(sim, locks, "other");
     got->lease = std::move(other->lease);
     CHECK(got->lease.resource() == "other");
     CHECK(!other->lease);
-    all.run_until_idle();
-    CHECK(all.keys() == 3);
+    sim.run_until_idle();
+    CHECK(sim.keys() == 3);
     got->lease = {};
-    CHECK(all.run_until_no_keys());
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("an empty lease can be released and extended, which says what it is")
 {
-    simulation all{3};
+    simulation sim{3};
     lease empty;
-    for (const outcome_ptr& each : {all.release(empty), all.extend(empty, 10s)})
+    for (const outcome_ptr& each : {sim.release(empty), sim.extend(empty, 10s)})
     {
-        REQUIRE(all.finish(each, 0ms));
+        REQUIRE(sim.finish(each, 0ms));
         CHECK(each->error == errc::not_held);
     }
 }
 
 TEST_CASE("a shutdown gives everything back and waits for masters that are up, not for those that hang")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr one = acquired(all, locks, "one");
-    const outcome_ptr two = acquired(all, locks, "two");
-    all.run_until_idle();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr one = acquired(sim, locks, "one");
+    const outcome_ptr two = acquired(sim, locks, "two");
+    sim.run_until_idle();
     const std::size_t hung = GENERATE(0U, 1U, 2U);
     for (std::size_t index = 0; index < hung; ++index)
     {
-        all.master(index).hang();
+        sim.master(index).hang();
     }
-    const clock::time_point began = all.now();
-    const outcome_ptr down = all.shut_down(locks);
-    REQUIRE(all.finish(down));
+    const clock::time_point began = sim.now();
+    const outcome_ptr down = sim.shut_down(locks);
+    REQUIRE(sim.finish(down));
     CHECK(down->error == (hung < 2 ? error_code{} : error_code{errc::unconfirmed}));
     CHECK(down->at - began <= (hung == 0 ? 1ms : 1s + 5ms));
     CHECK_FALSE(one->lease.valid());
     CHECK_FALSE(two->lease.valid());
     // What the others were sent is done as soon as they go on: it was written before the end.
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->resume();
     }
-    all.run_until_idle();
-    CHECK(all.keys() == 0);
-    for (const auto& each : all.masters())
+    sim.run_until_idle();
+    CHECK(sim.keys() == 0);
+    for (const auto& each : sim.masters())
     {
         CHECK(each->clients() == 0);
     }
@@ -156,49 +156,49 @@ TEST_CASE("a shutdown gives everything back and waits for masters that are up, n
 
 TEST_CASE("a master that never answers is sent no more than it may owe", "[scenario-61]")
 {
-    simulation all{3};
-    config options = all.options();
+    simulation sim{3};
+    config options = sim.options();
     options.max_outstanding_keys = 50;
-    lock_manager locks = all.make_connected_manager(options);
-    sim_master& master = all.master(0);
+    lock_manager locks = sim.make_connected_manager(options);
+    sim_master& master = sim.master(0);
     master.hang();
     std::size_t refused = 0;
     for (int count = 0; count < 500; ++count)
     {
-        const outcome_ptr got = acquired(all, locks, "r");
+        const outcome_ptr got = acquired(sim, locks, "r");
         refused += got->report.masters()[0].reason == master_errc::too_many_outstanding_keys ? 1U : 0U;
-        const outcome_ptr released = all.release(got->lease);
-        REQUIRE(all.finish(released));
+        const outcome_ptr released = sim.release(got->lease);
+        REQUIRE(sim.finish(released));
         REQUIRE(!released->error);
     }
     CHECK(refused == 450);
     master.resume();
-    all.run_until_idle();
+    sim.run_until_idle();
     CHECK(master.count("HELLO") == 1);
     CHECK(master.count("SET") == 50);
     CHECK(master.count("release") >= 50);
     CHECK(master.count("release") <= 150);
-    CHECK(all.keys() == 0);
+    CHECK(sim.keys() == 0);
 }
 
 TEST_CASE("a lease that is moved to itself is still held, and one that is replaced is given back")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr first = all.acquire(locks, "first", {.ttl = 10s});
-    const outcome_ptr second = all.acquire(locks, "second", {.ttl = 10s});
-    REQUIRE(all.finish(first));
-    REQUIRE(all.finish(second));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr first = sim.acquire(locks, "first", {.ttl = 10s});
+    const outcome_ptr second = sim.acquire(locks, "second", {.ttl = 10s});
+    REQUIRE(sim.finish(first));
+    REQUIRE(sim.finish(second));
     redlock::lease& same = first->lease;
     first->lease = std::move(same);
-    all.run_for(1s);
+    sim.run_for(1s);
     CHECK(first->lease.valid());
     CHECK(first->lease.resource() == "first");
-    CHECK(all.keys() == 6);
+    CHECK(sim.keys() == 6);
     first->lease = std::move(second->lease);
-    all.run_for(1s);
+    sim.run_for(1s);
     CHECK(first->lease.resource() == "second");
-    CHECK(all.keys() == 3);
+    CHECK(sim.keys() == 3);
 }
 
 } // namespace redlock::test

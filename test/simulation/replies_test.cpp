@@ -78,21 +78,21 @@ TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned 
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     master.network.there = 50us;
     master.answer("SET", {.bytes = row.bytes, .runs = !row.rules_out_a_key});
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->report.masters()[0].vote == vote::failed);
     CHECK(got->report.masters()[0].reason == row.reason);
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     CHECK(!released->error);
-    all.run_for(2s);
-    CHECK(all.keys() == 0);
+    sim.run_for(2s);
+    CHECK(sim.keys() == 0);
     CHECK(master.count("SET") == 1);
     CHECK(master.count("HELLO") == (reconnects(row) ? 2 : 1));
 }
@@ -101,18 +101,18 @@ TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]"
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
-    simulation all{3};
-    all.forbid_lines();
-    lock_manager locks = all.make_connected_manager();
-    all.master(1).set("lock:r", "another");
-    all.master(2).set("lock:r", "another");
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    sim.forbid_lines();
+    lock_manager locks = sim.make_connected_manager();
+    sim.master(1).set("lock:r", "another");
+    sim.master(2).set("lock:r", "another");
+    sim_master& master = sim.master(0);
     master.answer("SET", {.bytes = row.bytes});
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
-    all.run_for(2s);
-    CHECK(all.master(1).count("release") == 1);
+    sim.run_for(2s);
+    CHECK(sim.master(1).count("release") == 1);
     // The round may be lost before the reply is there: then the release is on its way, and its answer is not waited
     // for.
     CHECK(master.count("release") <= 1);
@@ -126,96 +126,96 @@ TEST_CASE("replies that are no votes fail a round at once where they make the qu
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    all.master(0).answer("SET", {.bytes = row.bytes});
-    all.master(1).answer("SET", {.bytes = row.bytes});
-    all.master(2).hang();
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim.master(0).answer("SET", {.bytes = row.bytes});
+    sim.master(1).answer("SET", {.bytes = row.bytes});
+    sim.master(2).hang();
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began == 200us);
-    all.master(2).resume();
-    CHECK(all.run_until_no_keys());
+    sim.master(2).resume();
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a reply to an extension that is no number is no vote, and loses nothing")
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
-    all.run_until_idle();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
     const clock::time_point until = got->lease.valid_until();
-    all.master(0).answer("extend", {.bytes = row.bytes});
-    all.master(1).answer("extend", {.bytes = row.bytes});
-    const outcome_ptr extended = all.extend(got->lease, 120s);
-    REQUIRE(all.finish(extended));
+    sim.master(0).answer("extend", {.bytes = row.bytes});
+    sim.master(1).answer("extend", {.bytes = row.bytes});
+    const outcome_ptr extended = sim.extend(got->lease, 120s);
+    REQUIRE(sim.finish(extended));
     CHECK(extended->error == errc::no_quorum);
     CHECK(extended->report.masters()[0].vote == vote::failed);
     CHECK(extended->report.masters()[0].reason == row.reason);
     CHECK(got->lease.valid_until() == until);
-    all.run_for(2s);
+    sim.run_for(2s);
     CHECK(got->lease.valid());
-    CHECK(all.master(0).count("extend") == 1);
-    CHECK(all.master(0).count("HELLO") == (reconnects(row) ? 2 : 1));
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    CHECK(sim.master(0).count("extend") == 1);
+    CHECK(sim.master(0).count("HELLO") == (reconnects(row) ? 2 : 1));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     CHECK(!released->error);
-    CHECK(all.run_until_no_keys());
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a release that is refused is asked for again where that can help", "[scenario-50]")
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
-    REQUIRE(all.finish(got));
-    all.run_until_idle();
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
     master.answer("release", {.bytes = row.bytes}, 2);
-    all.master(1).answer("release", {.bytes = row.bytes});
-    const clock::time_point began = all.now();
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    sim.master(1).answer("release", {.bytes = row.bytes});
+    const clock::time_point began = sim.now();
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     CHECK(released->error == errc::unconfirmed);
     CHECK(released->at - began == 200us);
     CHECK(released->report.masters()[0].vote == vote::failed);
     CHECK(released->report.masters()[0].reason == row.reason);
     CHECK_FALSE(got->lease);
-    all.run_for(4s);
+    sim.run_for(4s);
     const bool repeated =
         row.release == then::again || row.release == then::at_first || row.release == then::anew;
     CHECK(master.count("release") == (repeated ? 3 : 1));
-    CHECK(all.master(1).count("release") == (repeated ? 2 : 1));
-    CHECK(all.master(2).key_count() == 0);
+    CHECK(sim.master(1).count("release") == (repeated ? 2 : 1));
+    CHECK(sim.master(2).key_count() == 0);
     CHECK(master.key_count() == (repeated ? 0 : 1));
     CHECK(master.count("HELLO") == (row.release == then::closed ? 2 : row.release == then::anew ? 3 : 1));
 }
 
 TEST_CASE("a release that is always refused isn't repeated in a hurry")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    sim_master& master = all.master(0);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    sim_master& master = sim.master(0);
     const std::string bytes = GENERATE("-OOM no memory\r\n", "-BUSY busy\r\n", ":7\r\n");
     master.refuse("release", bytes);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
-    REQUIRE(all.finish(got));
-    const outcome_ptr released = all.release(got->lease);
-    REQUIRE(all.finish(released));
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
     CHECK(!released->error);
-    all.run_for(60s);
+    sim.run_for(60s);
     CHECK(master.count("release") >= 30);
     // It is repeated, as a connection is made again, after a quarter of a second on the average.
     CHECK(master.count("release") <= 400);
     master.answer_as_usual();
-    all.run_for(2s);
+    sim.run_for(2s);
     CHECK(master.last("release").ran);
 }
 

@@ -44,81 +44,81 @@ struct told_risks
 
 TEST_CASE("masters that are as they should be are at no risk")
 {
-    simulation all{3};
+    simulation sim{3};
     told_risks told;
-    lock_manager locks = all.make_connected_manager(told.options(all));
-    all.run_for(5min);
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(5min);
     CHECK(told.all.empty());
-    CHECK(all.master(0).count("TIME") >= 290);
+    CHECK(sim.master(0).count("TIME") >= 290);
 }
 
 TEST_CASE(
     "an eviction policy that can throw locks away is reported, and the master still votes", "[scenario-11]")
 {
-    simulation all{3};
+    simulation sim{3};
     told_risks told;
-    all.master(1).maxmemory_policy = "volatile-lru";
-    lock_manager locks = all.make_connected_manager(told.options(all));
-    all.run_until_idle();
+    sim.master(1).maxmemory_policy = "volatile-lru";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_until_idle();
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].index == 1);
     CHECK(told.all[0].what == risk::eviction);
     CHECK(told.all[0].detail == "maxmemory-policy is volatile-lru");
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
-    all.run_until_idle();
-    CHECK(all.keys() == 3);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
+    CHECK(sim.keys() == 3);
 }
 
 TEST_CASE(
     "a master's clock that is set is reported, each time, with the size of the step",
     "[scenario-4][scenario-5]")
 {
-    simulation all{3};
+    simulation sim{3};
     told_risks told;
-    lock_manager locks = all.make_connected_manager(told.options(all));
-    all.run_for(3s);
-    all.master(2).clock_of_its_own().jump(all.now(), 1h);
-    all.run_for(3s);
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(3s);
+    sim.master(2).clock_of_its_own().jump(sim.now(), 1h);
+    sim.run_for(3s);
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].what == risk::clock);
     CHECK(told.all[0].detail == "it went ahead by 3599999 ms");
-    all.master(2).clock_of_its_own().jump(all.now(), -1h);
-    all.run_for(3s);
+    sim.master(2).clock_of_its_own().jump(sim.now(), -1h);
+    sim.run_for(3s);
     REQUIRE(told.all.size() == 2);
     CHECK(told.all[1].detail == "it fell behind by 3599999 ms");
-    all.run_for(5min);
+    sim.run_for(5min);
     CHECK(told.all.size() == 2);
 }
 
 TEST_CASE("what is forbidden costs its protection only, and is reported")
 {
-    simulation all{3};
+    simulation sim{3};
     told_risks told;
-    all.master(0).refuse(
+    sim.master(0).refuse(
         "may kill?", "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
-    all.master(1).refuse("INFO", "-NOPERM this user has no permissions to run the 'info' command\r\n");
-    all.master(2).refuse("TIME", "-NOPERM this user has no permissions to run the 'time' command\r\n");
-    lock_manager locks = all.make_connected_manager(told.options(all));
-    all.run_for(10s);
+    sim.master(1).refuse("INFO", "-NOPERM this user has no permissions to run the 'info' command\r\n");
+    sim.master(2).refuse("TIME", "-NOPERM this user has no permissions to run the 'time' command\r\n");
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(10s);
     CHECK(told.all.size() == 3);
     CHECK(told.count(0, risk::cannot_kill_stale_connections) == 1);
     CHECK(told.count(2, risk::clock) == 1);
     CHECK(told.count(1, risk::no_identity) == 1);
     // A refusal is a sign of life, too.
-    CHECK(all.master(2).count("HELLO") == 1);
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    CHECK(sim.master(2).count("HELLO") == 1);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
 }
 
 TEST_CASE("a server that is too old to be known is reported")
 {
-    simulation all{1};
+    simulation sim{1};
     told_risks told;
-    all.master(0).version = "5.0.14";
-    lock_manager locks = all.make_connected_manager(told.options(all));
-    all.run_until_idle();
+    sim.master(0).version = "5.0.14";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_until_idle();
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].what == risk::outdated);
     CHECK(told.all[0].detail == "it is redis 5.0.14");

@@ -57,27 +57,27 @@ TEST_CASE(
     "whatever a server says is shown short, printable and without any master's password [scenario-94]",
     "[secrets][scenario-94]")
 {
-    simulation all{2};
-    config options = all.options();
+    simulation sim{2};
+    config options = sim.options();
     options.masters = {
         master{"redis://:" + std::string{first_password} + "@10.0.0.1"},
         master{"redis://:" + std::string{other_password} + "@10.0.0.2"}};
-    all.master(0).password = first_password;
-    all.master(1).password = other_password;
+    sim.master(0).password = first_password;
+    sim.master(1).password = other_password;
     std::vector<event> events;
     options.observer.on_event = [&events](const event& what) { events.push_back(what); };
     for (std::size_t index = 0; index < 2; ++index)
     {
-        sim_master& one = all.master(index);
+        sim_master& one = sim.master(index);
         one.run_id = evil;
         one.run_id += static_cast<char>('a' + index);
         one.version = "5.0 " + evil.substr(0, 40);
         one.maxmemory_policy = evil.substr(0, 50);
     }
-    lock_manager locks = all.make_connected_manager(options);
-    all.master(0).refuse("SET", "-ERR you sent " + evil + "\r\n");
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
-    REQUIRE(all.finish(got));
+    lock_manager locks = sim.make_connected_manager(options);
+    sim.master(0).refuse("SET", "-ERR you sent " + evil + "\r\n");
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
 
     std::vector<std::string> texts;
     locks.async_inspect(
@@ -90,7 +90,7 @@ TEST_CASE(
                 texts.emplace_back(each.owner_id.view());
             }
         });
-    all.master(1).set("lock:other", evil, 10s);
+    sim.master(1).set("lock:other", evil, 10s);
     locks.async_inspect(
         "other", [&texts](error_code, const inspection& found)
         { texts.emplace_back(found.masters()[1].owner_id.view()); });
@@ -107,10 +107,10 @@ TEST_CASE(
                 }
             }
         });
-    all.run_for(3s);
-    all.master(0).break_connections();
-    all.master(0).refuse("HELLO", "-ERR " + evil + "\r\n");
-    all.run_for(1s);
+    sim.run_for(3s);
+    sim.master(0).break_connections();
+    sim.master(0).refuse("HELLO", "-ERR " + evil + "\r\n");
+    sim.run_for(1s);
 
     std::vector<std::string> told = texts_of(events);
     texts.insert(texts.end(), told.begin(), told.end());

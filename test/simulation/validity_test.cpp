@@ -12,29 +12,29 @@ namespace
 {
 
 /// Runs until the answers of a quorum have arrived in the process and not one of them was looked at.
-void run_until_answered(simulation& all, clock::duration trip)
+void run_until_answered(simulation& sim, clock::duration trip)
 {
-    const clock::time_point answered = all.now() + trip;
-    REQUIRE(all.run_until([&] { return all.now() == answered; }, trip));
+    const clock::time_point answered = sim.now() + trip;
+    REQUIRE(sim.run_until([&] { return sim.now() == answered; }, trip));
 }
 
 } // namespace
 
 TEST_CASE("the validity is the ttl less what has elapsed and the drift", "[scenario-14][scenario-15]")
 {
-    simulation all{3};
-    config options = all.options();
+    simulation sim{3};
+    config options = sim.options();
     options.drift_factor = GENERATE(0.0, 0.01, 0.5);
-    lock_manager locks = all.make_connected_manager(options);
+    lock_manager locks = sim.make_connected_manager(options);
     const auto ttl = GENERATE(100ms, 10s, 24h);
     const auto slow = GENERATE(0us, 1234us);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->network = {.there = slow, .back = 2 * slow};
     }
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = ttl});
-    REQUIRE(all.finish(got));
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = ttl});
+    REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     const clock::duration drift =
         std::chrono::duration_cast<clock::duration>(ttl * options.drift_factor) + 2ms;
@@ -43,43 +43,43 @@ TEST_CASE("the validity is the ttl less what has elapsed and the drift", "[scena
     CHECK(got->lease.remaining() == ttl - 3 * slow - drift);
     CHECK(got->report.validity == ttl - 3 * slow - drift);
     // To the nanosecond, and while the key is still there.
-    all.run_until_idle();
-    all.world().jump(got->lease.valid_until() - 1ns - all.now());
+    sim.run_until_idle();
+    sim.world().jump(got->lease.valid_until() - 1ns - sim.now());
     CHECK(got->lease.valid());
-    all.world().jump(1ns);
+    sim.world().jump(1ns);
     CHECK_FALSE(got->lease.valid());
     CHECK(got->lease.remaining() == 0ns);
-    CHECK(all.keys() == 3);
+    CHECK(sim.keys() == 3);
 }
 
 TEST_CASE("a lease is not valid at the first look after a sleep", "[scenario-13]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     CHECK(got->lease.valid());
-    all.world().jump(9s);
+    sim.world().jump(9s);
     CHECK(got->lease.valid());
-    all.world().jump(1s);
+    sim.world().jump(1s);
     CHECK_FALSE(got->lease.valid());
     // Nor can it be extended: others may have held it meanwhile.
-    const outcome_ptr extended = all.extend(got->lease, 10s);
-    REQUIRE(all.finish(extended));
+    const outcome_ptr extended = sim.extend(got->lease, 10s);
+    REQUIRE(sim.finish(extended));
     CHECK(extended->error == errc::lease_lost);
     CHECK_FALSE(got->lease.valid());
 }
 
 TEST_CASE("a lease whose answers waited for the process is valid for that much less", "[scenario-2]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s});
-    run_until_answered(all, 200us);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    run_until_answered(sim, 200us);
     REQUIRE_FALSE(got->done);
-    all.world().jump(4s);
-    REQUIRE(all.finish(got));
+    sim.world().jump(4s);
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->lease.valid_until() == began + 10s - 102ms);
     CHECK(got->report.validity == 10s - 102ms - 4s - 200us);
@@ -87,17 +87,17 @@ TEST_CASE("a lease whose answers waited for the process is valid for that much l
 
 TEST_CASE("a quorum that is counted after the ttl is no lease", "[scenario-16][scenario-33]")
 {
-    simulation all{3};
-    lock_manager locks = all.make_connected_manager();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
-    run_until_answered(all, 200us);
-    all.world().jump(GENERATE(clock::duration{9898ms} - 200us, clock::duration{10s}, clock::duration{1h}));
-    REQUIRE(all.finish(got));
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    run_until_answered(sim, 200us);
+    sim.world().jump(GENERATE(clock::duration{9898ms} - 200us, clock::duration{10s}, clock::duration{1h}));
+    REQUIRE(sim.finish(got));
     CHECK(got->error);
     CHECK(!got->lease);
     CHECK(got->report.validity == 0ns);
-    CHECK(all.run_until_no_keys(1s));
-    for (const auto& each : all.masters())
+    CHECK(sim.run_until_no_keys(1s));
+    for (const auto& each : sim.masters())
     {
         CHECK(each->count("release") == 1);
     }
@@ -105,24 +105,24 @@ TEST_CASE("a quorum that is counted after the ttl is no lease", "[scenario-16][s
 
 TEST_CASE("answers that come after the ttl are no lease", "[scenario-16]")
 {
-    simulation all{3};
-    config options = all.options();
+    simulation sim{3};
+    config options = sim.options();
     options.node_timeout = 900ms;
-    lock_manager locks = all.make_connected_manager(options);
-    for (const auto& each : all.masters())
+    lock_manager locks = sim.make_connected_manager(options);
+    for (const auto& each : sim.masters())
     {
         each->network = {.there = 800ms, .back = 0ms};
     }
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 1s, .wait = 0ms, .min_validity = 188ms});
-    REQUIRE(all.finish(got));
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 1s, .wait = 0ms, .min_validity = 188ms});
+    REQUIRE(sim.finish(got));
     // 1000 − 800 − 12 of drift are left, which isn't more than what was asked for.
     CHECK(got->error == errc::validity_exhausted);
     CHECK(got->at - began == 800ms);
     CHECK(got->report.count(vote::granted) >= 2);
-    all.run_until_idle();
-    CHECK(all.keys() == 0);
-    for (const auto& each : all.masters())
+    sim.run_until_idle();
+    CHECK(sim.keys() == 0);
+    for (const auto& each : sim.masters())
     {
         CHECK(each->count("release") == 1);
     }
@@ -130,26 +130,26 @@ TEST_CASE("answers that come after the ttl are no lease", "[scenario-16]")
 
 TEST_CASE("a quorum without enough validity is released on all and tried again", "[scenario-33]")
 {
-    simulation all{3};
-    config options = all.options();
+    simulation sim{3};
+    config options = sim.options();
     options.node_timeout = 900ms;
-    lock_manager locks = all.make_connected_manager(options);
-    for (const auto& each : all.masters())
+    lock_manager locks = sim.make_connected_manager(options);
+    for (const auto& each : sim.masters())
     {
         each->network = {.there = 800ms, .back = 0ms};
     }
-    const outcome_ptr got = all.acquire(locks, "r", {.ttl = 1s, .min_validity = 200ms});
-    all.run_for(790ms);
+    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 1s, .min_validity = 200ms});
+    sim.run_for(790ms);
     CHECK_FALSE(got->done);
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->network = {.there = 1ms, .back = 1ms};
     }
-    REQUIRE(all.finish(got));
+    REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->report.rounds == 2);
     CHECK(got->report.validity > 200ms);
-    CHECK(all.master(0).count("release") == 1);
+    CHECK(sim.master(0).count("release") == 1);
 }
 
 } // namespace redlock::test

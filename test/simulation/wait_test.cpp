@@ -17,28 +17,28 @@ namespace redlock::test
 TEST_CASE("a lock that is simply held is never reported as no quorum", "[acquire][scenario-98]")
 {
     constexpr std::size_t tries = 500; // Of each of twenty: ten thousand.
-    simulation all{5, static_cast<std::uint64_t>(GENERATE(range(1, 21)))};
-    lock_manager locks = all.make_connected_manager();
-    for (const auto& each : all.masters())
+    simulation sim{5, static_cast<std::uint64_t>(GENERATE(range(1, 21)))};
+    lock_manager locks = sim.make_connected_manager();
+    for (const auto& each : sim.masters())
     {
         each->network = {.there = 1ms, .back = 1ms, .jitter = 4ms};
         each->set("lock:r", "another");
     }
-    const std::size_t dead = 1 + all.world().random_below(2);
+    const std::size_t dead = 1 + sim.world().random_below(2);
     for (std::size_t index = 0; index < dead; ++index)
     {
-        sim_master& one = all.master(all.world().random_below(5));
-        const bool hangs = all.world().random_below(2) == 0;
+        sim_master& one = sim.master(sim.world().random_below(5));
+        const bool hangs = sim.world().random_below(2) == 0;
         one.door = hangs ? entrance::silent : entrance::refuses;
         one.break_connections();
     }
-    all.run_for(100ms);
+    sim.run_for(100ms);
     std::size_t wrong = 0;
     for (std::size_t each = 0; each < tries; ++each)
     {
-        const std::chrono::milliseconds wait{all.world().random_below(60)};
-        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = wait});
-        REQUIRE(all.finish(got));
+        const std::chrono::milliseconds wait{sim.world().random_below(60)};
+        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = wait});
+        REQUIRE(sim.finish(got));
         wrong += got->error == errc::held_by_other ? 0U : 1U;
     }
     CHECK(wrong == 0);
@@ -47,42 +47,42 @@ TEST_CASE("a lock that is simply held is never reported as no quorum", "[acquire
 TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[acquire][scenario-98]")
 {
     constexpr auto node_timeout = 700ms;
-    simulation all{3, static_cast<std::uint64_t>(GENERATE(range(1, 21)))};
-    config options = all.options();
+    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 21)))};
+    config options = sim.options();
     options.node_timeout = node_timeout;
-    lock_manager holder = all.make_connected_manager();
-    const outcome_ptr held = all.acquire(holder, "r", {.ttl = 600s});
-    REQUIRE(all.finish(held));
-    lock_manager locks = all.make_manager(options);
+    lock_manager holder = sim.make_connected_manager();
+    const outcome_ptr held = sim.acquire(holder, "r", {.ttl = 600s});
+    REQUIRE(sim.finish(held));
+    lock_manager locks = sim.make_manager(options);
     SECTION("masters that are slow")
     {
-        REQUIRE(all.finish(all.try_acquire(locks, "another", {.ttl = 60s})));
-        for (const auto& each : all.masters())
+        REQUIRE(sim.finish(sim.try_acquire(locks, "another", {.ttl = 60s})));
+        for (const auto& each : sim.masters())
         {
             each->network = {.there = 200ms, .back = 200ms, .jitter = 100ms};
         }
     }
     SECTION("masters that are slow from the start")
     {
-        for (const auto& each : all.masters())
+        for (const auto& each : sim.masters())
         {
             each->network = {.there = 200ms, .back = 200ms, .jitter = 100ms};
         }
     }
     SECTION("masters that hang now and then")
     {
-        REQUIRE(all.finish(all.try_acquire(locks, "another", {.ttl = 60s})));
-        for (const auto& each : all.masters())
+        REQUIRE(sim.finish(sim.try_acquire(locks, "another", {.ttl = 60s})));
+        for (const auto& each : sim.masters())
         {
             sim_master& one = *each;
-            const std::chrono::milliseconds pause{all.world().random_below(3000)};
-            all.world().at(all.now() + pause, event_kind::timer, [&one] { one.hang(); });
-            all.world().at(all.now() + pause + 900ms, event_kind::timer, [&one] { one.resume(); });
+            const std::chrono::milliseconds pause{sim.world().random_below(3000)};
+            sim.world().at(sim.now() + pause, event_kind::timer, [&one] { one.hang(); });
+            sim.world().at(sim.now() + pause + 900ms, event_kind::timer, [&one] { one.resume(); });
         }
     }
     SECTION("masters that are silent")
     {
-        for (const auto& each : all.masters())
+        for (const auto& each : sim.masters())
         {
             each->door = entrance::silent;
         }
@@ -90,14 +90,14 @@ TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[
     for (const bool known_to_be_wanted : {false, true})
     {
         CAPTURE(known_to_be_wanted);
-        const std::chrono::milliseconds wait{all.world().random_below(3000)};
-        const clock::time_point began = all.now();
-        const outcome_ptr got = all.acquire(locks, "r", {.ttl = 60s, .wait = wait});
-        REQUIRE(all.finish(got));
+        const std::chrono::milliseconds wait{sim.world().random_below(3000)};
+        const clock::time_point began = sim.now();
+        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = wait});
+        REQUIRE(sim.finish(got));
         CHECK(got->error);
         CHECK(got->at - began <= wait + node_timeout);
     }
-    for (const auto& each : all.masters())
+    for (const auto& each : sim.masters())
     {
         each->resume();
         each->door = entrance::open;
@@ -107,20 +107,20 @@ TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[
 
 TEST_CASE("the first round does not wait for masters that refused the connection", "[acquire][scenario-56]")
 {
-    simulation all{5};
+    simulation sim{5};
     const std::size_t refusing = GENERATE(3U, 4U, 5U);
     for (std::size_t index = 0; index < refusing; ++index)
     {
-        all.master(index).door = entrance::refuses;
+        sim.master(index).door = entrance::refuses;
     }
     for (std::size_t index = refusing; index < 5; ++index)
     {
-        all.master(index).door = entrance::silent;
+        sim.master(index).door = entrance::silent;
     }
-    lock_manager locks = all.make_manager();
-    const clock::time_point began = all.now();
-    const outcome_ptr got = all.try_acquire(locks, "r", {.ttl = 10s});
-    REQUIRE(all.finish(got));
+    lock_manager locks = sim.make_manager();
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began < 10ms);
     CHECK(got->report.masters()[0].reason == asio::error::connection_refused);
