@@ -22,7 +22,7 @@ class process;
 struct call;
 
 /// A held lease, with its number at the oracle.
-struct tenure
+struct lease_interval
 {
     redlock::lease lease{};
     std::size_t known_as = 0;
@@ -31,7 +31,7 @@ struct tenure
     bool ending = false;
     std::optional<std::chrono::milliseconds> max_hold{};
 };
-using tenure_ptr = std::shared_ptr<tenure>;
+using lease_interval_ptr = std::shared_ptr<lease_interval>;
 
 class worker
 {
@@ -49,11 +49,11 @@ class worker
     void try_once(std::size_t resource, std::chrono::milliseconds ttl);
     void keep(std::size_t resource, std::chrono::milliseconds ttl);
     void run_body(std::size_t resource, std::chrono::milliseconds ttl);
-    void on_won(const tenure_ptr& won);
+    void on_won(const lease_interval_ptr& won);
     void hold_on();
     void extend();
     void give_back();
-    void on_lost(const tenure_ptr& lost);
+    void on_lost(const lease_interval_ptr& lost);
     void done();
     boost::asio::awaitable<void> work(redlock::lease& held, std::chrono::milliseconds margin);
 
@@ -62,7 +62,7 @@ class worker
     bool stopping_ = false;
     std::size_t looks_ = 0; // Extensions that are left before the release.
     std::shared_ptr<call> under_way_;
-    tenure_ptr has_;
+    lease_interval_ptr has_;
 };
 
 } // namespace redlock::test

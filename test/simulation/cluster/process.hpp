@@ -3,7 +3,7 @@
 #pragma once
 
 #include "chance.hpp"
-#include "onlooker.hpp"
+#include "observer_client.hpp"
 #include "simulation/pending_handlers.hpp"
 #include "simulation/virtual_environment.hpp"
 #include "trace_numbers.hpp"
@@ -28,7 +28,7 @@
 namespace redlock::test
 {
 
-class universe;
+class cluster_run;
 
 /// An operation that was begun. It must complete exactly once.
 struct call
@@ -45,12 +45,12 @@ using call_ptr = std::shared_ptr<call>;
 class process : public std::enable_shared_from_this<process>
 {
   public:
-    process(universe& all, int number, std::uint64_t seed);
+    process(cluster_run& cluster, int number, std::uint64_t seed);
     process(const process&) = delete;
     process& operator=(const process&) = delete;
     ~process();
 
-    universe& all() noexcept { return all_; }
+    cluster_run& cluster() noexcept { return cluster_; }
     int number() const noexcept { return number_; }
     const std::string& name() const noexcept { return name_; }
     virtual_environment& environment() noexcept { return *environment_; }
@@ -120,17 +120,17 @@ class process : public std::enable_shared_from_this<process>
     /// Passes the report to the onlooker, if there is one.
     void read(const report& told)
     {
-        if (onlooker_)
+        if (observer_client_)
         {
-            onlooker_->read(told);
+            observer_client_->read(told);
         }
     }
     /// Has the onlooker expect an event.
     void expect_event(expected_event what, const std::string& owner_id)
     {
-        if (onlooker_ && !closing_ && !was_shut_down_)
+        if (observer_client_ && !closing_ && !was_shut_down_)
         {
-            onlooker_->expect(what, owner_id);
+            observer_client_->expect(what, owner_id);
         }
     }
     /// Waits as an Asio timer does.
@@ -157,7 +157,7 @@ class process : public std::enable_shared_from_this<process>
     void count_down();
     void say(action what, action_phase phase, error_code error, std::optional<std::size_t> resource);
 
-    universe& all_;
+    cluster_run& cluster_;
     int number_;
     std::string name_;
     chance draws_;
@@ -166,7 +166,7 @@ class process : public std::enable_shared_from_this<process>
     pending_handlers* handlers_;
     std::optional<lock_manager> locks_;
     std::vector<std::unique_ptr<worker>> workers_;
-    std::optional<onlooker> onlooker_;
+    std::optional<observer_client> observer_client_;
     bool paused_ = false;
     std::size_t pauses_ = 0;
     std::optional<std::size_t> steps_to_pause_;

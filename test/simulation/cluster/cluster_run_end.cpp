@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The course of a run, and its end: the faults end, outstanding keys are released, and every resource can be acquired.
-#include "universe.hpp"
+#include "cluster_run.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ namespace redlock::test
 
 using namespace std::chrono_literals;
 
-std::optional<violation> universe::run()
+std::optional<violation> cluster_run::run()
 {
     if (run_until(world_->now() + plan_.length))
     {
@@ -31,7 +31,7 @@ std::optional<violation> universe::run()
     return oracle_.found();
 }
 
-void universe::mend_everything()
+void cluster_run::mend_everything()
 {
     mended_ = true;
     for (const auto& each : mendings_)
@@ -66,13 +66,13 @@ void universe::mend_everything()
 }
 
 /// The longest time that a body runs if it ignores its cancellation, or needs longer than the margin to stop.
-clock::duration universe::longest_body() const
+clock::duration cluster_run::longest_body() const
 {
     return 3 * plan_.does.work + 3 * margin_of(plan_.longest_ttl());
 }
 
 /// Waits until outstanding keys are released: dead connections are detected and replaced, refused releases repeated.
-void universe::settle()
+void cluster_run::settle()
 {
     const clock::duration notices = plan_.probe_interval + plan_.response_timeout + 1ms;
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
@@ -84,7 +84,7 @@ void universe::settle()
 }
 
 /// The end of all these: for some of them in order.
-void universe::close(std::vector<std::shared_ptr<process>> these)
+void cluster_run::close(std::vector<std::shared_ptr<process>> these)
 {
     std::erase_if(these, [](const auto& each) { return !each->up(); });
     for (const auto& each : these)
@@ -121,7 +121,7 @@ void universe::close(std::vector<std::shared_ptr<process>> these)
 /// was set, or arrived, just then, on the slowest clock; a body that can't be cancelled; the delay between two rounds
 /// and before a connection; and a second for everything else. That holds in a network that is fast enough for the node
 /// timeout: chance alone could keep a quorum from answering in time for much longer, in one that isn't.
-void universe::probe(clock::time_point mended_at)
+void cluster_run::probe(clock::time_point mended_at)
 {
     for (const auto& each : masters_)
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Checks at the end of a run, when the faults have ended and no release is outstanding.
-#include "universe.hpp"
+#include "cluster_run.hpp"
 
 #include "core/leader.hpp"
 
@@ -32,12 +32,12 @@ std::size_t own_resource(const process& of)
 } // namespace
 
 /// Whether an answer comes well within the node timeout, as it has to in a network that is set up well.
-bool universe::answers_in_time(std::chrono::milliseconds ttl) const
+bool cluster_run::answers_in_time(std::chrono::milliseconds ttl) const
 {
     return 4 * (plan_.latency + plan_.jitter) < node_timeout_of(ttl);
 }
 
-std::vector<std::shared_ptr<process>> universe::those_up() const
+std::vector<std::shared_ptr<process>> cluster_run::those_up() const
 {
     std::vector<std::shared_ptr<process>> up;
     std::copy_if(
@@ -47,7 +47,7 @@ std::vector<std::shared_ptr<process>> universe::those_up() const
 }
 
 /// Each process acquires a resource that no other one wants, in one round.
-void universe::check_one_round(const std::vector<std::shared_ptr<process>>& these)
+void cluster_run::check_one_round(const std::vector<std::shared_ptr<process>>& these)
 {
     const auto done = std::make_shared<std::size_t>(0);
     for (const auto& each : these)
@@ -69,7 +69,7 @@ void universe::check_one_round(const std::vector<std::shared_ptr<process>>& thes
 
 /// A new process without connections wins such a round; the others win it also if a minority of the masters hangs or
 /// refuses.
-void universe::check_availability()
+void cluster_run::check_availability()
 {
     if (oracle_.found() || !answers_in_time(long_ttl))
     {
@@ -102,7 +102,7 @@ void universe::check_availability()
 }
 
 /// An extension that fails once is repeated before the lease is lost.
-void universe::check_kept()
+void cluster_run::check_kept()
 {
     constexpr std::chrono::milliseconds ttl = 500ms;
     const auto all = those_up();
@@ -144,7 +144,7 @@ void universe::check_kept()
 /// Clients that lost together mustn't try again together: in a network in which every round takes the same time, a
 /// client
 /// that is refused repeatedly doesn't always choose the longest delay.
-void universe::check_backoff()
+void cluster_run::check_backoff()
 {
     constexpr std::size_t seldom = 20; // Seeds. This check takes longer than most others.
     constexpr std::size_t tries = 20;
@@ -210,7 +210,7 @@ void universe::check_backoff()
 }
 
 /// An acquire without a limit in time.
-struct universe::attempt
+struct cluster_run::attempt
 {
     lease has{};
     report told{};
@@ -218,8 +218,8 @@ struct universe::attempt
     bool ended = false;
 };
 
-std::shared_ptr<universe::attempt>
-universe::begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds)
+std::shared_ptr<cluster_run::attempt>
+cluster_run::begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds)
 {
     const auto one = std::make_shared<attempt>();
     auto done = [this, one, began = world_->now()](error_code, lease won)
@@ -235,7 +235,7 @@ universe::begin_attempt(process& by, std::size_t resource, std::optional<std::ui
 }
 
 /// A master that refuses every release permanently: those of the others succeed, and what is outstanding settles.
-void universe::check_refusals()
+void cluster_run::check_refusals()
 {
     constexpr std::size_t seldom = 4;
     const auto all = those_up();
@@ -274,7 +274,7 @@ void universe::check_refusals()
 }
 
 /// Clients in the time-slot queue, without faults, with enough time to wait for a release.
-void universe::check_line()
+void cluster_run::check_line()
 {
     constexpr std::size_t seldom = 8; // Of a third of all seeds.
     if (oracle_.found() || plan_.retry_delay_max < 5 * held_for || !births_.one_in(seldom))
@@ -302,7 +302,7 @@ void universe::check_line()
 
 /// A client that acquires a resource again as soon as it is released leaves it to a waiting client, which acquires it
 /// soon.
-void universe::check_turn(process& greedy, process& patient)
+void cluster_run::check_turn(process& greedy, process& patient)
 {
     // Its turn comes after one or two; by bad luck it loses a round, and its place, and then the longest delay passes.
     const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / held_for);
@@ -333,7 +333,7 @@ void universe::check_turn(process& greedy, process& patient)
 }
 
 /// If only the leading master has lost a held key, its answer doesn't spare other clients the delay between two rounds.
-void universe::check_wrong_leader(process& holder, process& rival)
+void cluster_run::check_wrong_leader(process& holder, process& rival)
 {
     constexpr std::uint32_t rounds = 40;
     const auto taken = begin_attempt(holder, resource::contested, 1);
@@ -364,7 +364,7 @@ void universe::check_wrong_leader(process& holder, process& rival)
 }
 
 /// Each process holds a lease at its shutdown, on masters that have forgotten the release script.
-void universe::take_for_shutdown()
+void cluster_run::take_for_shutdown()
 {
     if (oracle_.found() || !answers_in_time(long_ttl))
     {
@@ -391,7 +391,7 @@ void universe::take_for_shutdown()
 }
 
 /// Those that ended in order.
-void universe::check_shutdown(const std::vector<std::shared_ptr<process>>& these)
+void cluster_run::check_shutdown(const std::vector<std::shared_ptr<process>>& these)
 {
     if (last_ones_.empty())
     {

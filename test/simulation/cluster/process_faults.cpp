@@ -2,7 +2,7 @@
 // What happens to client processes.
 #include "faults.hpp"
 
-#include "universe.hpp"
+#include "cluster_run.hpp"
 
 namespace redlock::test
 {
@@ -15,10 +15,10 @@ using namespace std::chrono_literals;
 constexpr std::size_t max_processes = 8;
 
 /// One that is up; null if there is none.
-std::shared_ptr<process> any_process(universe& all, chance& draws, fault_number number)
+std::shared_ptr<process> any_process(cluster_run& cluster, chance& draws, fault_number number)
 {
     std::vector<std::shared_ptr<process>> up;
-    for (const auto& each : all.processes())
+    for (const auto& each : cluster.processes())
     {
         if (each->up())
         {
@@ -30,20 +30,20 @@ std::shared_ptr<process> any_process(universe& all, chance& draws, fault_number 
         return nullptr;
     }
     auto one = up[draws.below(up.size())];
-    all.tell_fault(number, static_cast<std::size_t>(one->number()));
+    cluster.tell_fault(number, static_cast<std::size_t>(one->number()));
     return one;
 }
 
-clock::duration some_time(const universe& all, chance& draws)
+clock::duration some_time(const cluster_run& cluster, chance& draws)
 {
-    const clock::duration longest = 2 * all.drawn().longest_ttl();
+    const clock::duration longest = 2 * cluster.drawn().longest_ttl();
     return draws.one_in(3) ? draws.between(0ms, std::min<clock::duration>(longest, 300ms))
                            : draws.between(0ms, 20ms);
 }
 
-void pause(universe& all, chance& draws)
+void pause(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::client_pause))
+    if (const auto one = any_process(cluster, draws, fault_number::client_pause))
     {
         if (draws.one_in(2))
         {
@@ -54,110 +54,110 @@ void pause(universe& all, chance& draws)
             constexpr std::size_t soon = 40;
             one->pause_after(draws.below(soon));
         }
-        all.later(some_time(all, draws), [one] { one->resume(); });
+        cluster.later(some_time(cluster, draws), [one] { one->resume(); });
     }
 }
 
 /// A pause that begins when the last grant of a quorum has arrived: before it is read, before its lease is handed out,
 /// or
 /// soon after.
-void pause_at_grant(universe& all, chance& draws)
+void pause_at_grant(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::pause_at_grant))
+    if (const auto one = any_process(cluster, draws, fault_number::pause_at_grant))
     {
         constexpr std::size_t soon = 6;
         const std::size_t steps = draws.below(soon);
-        const clock::duration longest = all.drawn().longest_ttl();
+        const clock::duration longest = cluster.drawn().longest_ttl();
         const clock::duration length =
-            draws.one_in(3) ? some_time(all, draws) : draws.between(longest / 2, 2 * longest);
+            draws.one_in(3) ? some_time(cluster, draws) : draws.between(longest / 2, 2 * longest);
         one->at_grant(
-            [&all, one, steps, length]
+            [&cluster, one, steps, length]
             {
                 one->pause_after(steps);
-                all.later(length, [one] { one->resume(); });
+                cluster.later(length, [one] { one->resume(); });
             });
     }
 }
 
 /// As a pause, but masters may close its connections meanwhile.
-void sleep(universe& all, chance& draws)
+void sleep(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::client_sleep))
+    if (const auto one = any_process(cluster, draws, fault_number::client_sleep))
     {
         one->pause();
-        const clock::duration length = some_time(all, draws);
-        for (const auto& each : all.links_of(one->number()))
+        const clock::duration length = some_time(cluster, draws);
+        for (const auto& each : cluster.links_of(one->number()))
         {
             if (draws.one_in(2))
             {
                 each->end_for_master();
             }
         }
-        all.later(length, [one] { one->resume(); });
+        cluster.later(length, [one] { one->resume(); });
     }
 }
 
-void replace(universe& all, chance& draws)
+void replace(cluster_run& cluster, chance& draws)
 {
-    if (all.processes().size() < max_processes)
+    if (cluster.processes().size() < max_processes)
     {
-        all.later(draws.between(0ms, 30ms), [&all] { all.add_process().start(); });
+        cluster.later(draws.between(0ms, 30ms), [&cluster] { cluster.add_process().start(); });
     }
 }
 
-void kill(universe& all, chance& draws)
+void kill(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::client_killed))
+    if (const auto one = any_process(cluster, draws, fault_number::client_killed))
     {
         one->kill(false);
-        replace(all, draws);
+        replace(cluster, draws);
     }
 }
 
-void kill_and_reset(universe& all, chance& draws)
+void kill_and_reset(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::client_killed_and_reset))
+    if (const auto one = any_process(cluster, draws, fault_number::client_killed_and_reset))
     {
         one->kill(true);
-        replace(all, draws);
+        replace(cluster, draws);
     }
 }
 
-void join(universe& all, chance& draws)
+void join(cluster_run& cluster, chance& draws)
 {
-    all.tell_fault(fault_number::new_client, all.processes().size());
-    replace(all, draws);
+    cluster.tell_fault(fault_number::new_client, cluster.processes().size());
+    replace(cluster, draws);
 }
 
-void cancel(universe& all, chance& draws)
+void cancel(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::cancellation))
+    if (const auto one = any_process(cluster, draws, fault_number::cancellation))
     {
         one->cancel_one(draws.below(16));
     }
 }
 
-void shut_down(universe& all, chance& draws)
+void shut_down(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::shutdown))
+    if (const auto one = any_process(cluster, draws, fault_number::shutdown))
     {
         one->shut_down(true);
     }
 }
 
-void drop(universe& all, chance& draws)
+void drop(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::manager_dropped))
+    if (const auto one = any_process(cluster, draws, fault_number::manager_dropped))
     {
         one->drop_manager();
     }
 }
 
 /// A name leads to a server that has another name as well: two votes, unless that is detected.
-void share_a_server(universe& all, chance& draws)
+void share_a_server(cluster_run& cluster, chance& draws)
 {
-    const std::size_t masters = all.masters().size();
-    const auto one = masters > 1 ? any_process(all, draws, fault_number::same_server) : nullptr;
+    const std::size_t masters = cluster.masters().size();
+    const auto one = masters > 1 ? any_process(cluster, draws, fault_number::same_server) : nullptr;
     if (!one)
     {
         return;
@@ -165,27 +165,27 @@ void share_a_server(universe& all, chance& draws)
     const std::size_t from = draws.below(masters);
     const std::size_t to = (from + 1 + draws.below(masters - 1)) % masters;
     // What the right one has of it, the wrong one is asked to release.
-    all.allow_leftovers();
-    const auto lead_to = [&all, one, from](std::size_t index)
+    cluster.allow_leftovers();
+    const auto lead_to = [&cluster, one, from](std::size_t index)
     {
         if (one->up())
         {
-            one->environment().put(host_of(from), *all.masters()[index]);
-            for (const auto& each : all.links_of(one->number()))
+            one->environment().put(host_of(from), *cluster.masters()[index]);
+            for (const auto& each : cluster.links_of(one->number()))
             {
                 each->cut();
             }
         }
     };
     lead_to(to);
-    all.at_mending([lead_to, from] { lead_to(from); });
+    cluster.at_mending([lead_to, from] { lead_to(from); });
 }
 
-void drift(universe& all, chance& draws)
+void drift(cluster_run& cluster, chance& draws)
 {
-    if (const auto one = any_process(all, draws, fault_number::client_drift))
+    if (const auto one = any_process(cluster, draws, fault_number::client_drift))
     {
-        const auto bound = static_cast<std::size_t>(all.drawn().max_drift());
+        const auto bound = static_cast<std::size_t>(cluster.drawn().max_drift());
         const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
         one->environment().set_rate(draws.one_in(2) ? rate : -rate);
     }

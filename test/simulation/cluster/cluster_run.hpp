@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A whole universe from one seed: client processes with the real library in them, masters, the network between them,
+// A whole cluster run from one seed: client processes with the real library in them, masters, the network between them,
 // faults, and an oracle. One thread, virtual time.
 #pragma once
 
@@ -25,13 +25,13 @@ namespace redlock::test
 
 std::string host_of(std::size_t index);
 
-class universe
+class cluster_run
 {
   public:
-    universe(const plan& drawn, trace& told);
-    universe(const universe&) = delete;
-    universe& operator=(const universe&) = delete;
-    ~universe();
+    cluster_run(const plan& drawn, trace& told);
+    cluster_run(const cluster_run&) = delete;
+    cluster_run& operator=(const cluster_run&) = delete;
+    ~cluster_run();
 
     /// Runs to the end, or to the first violation.
     std::optional<violation> run();
@@ -84,7 +84,7 @@ class universe
     bool step(clock::time_point limit);
     bool run_until(clock::time_point limit, const std::function<bool()>& holds = {});
     void settle();
-    // In epilogue.cpp, without faults but those that the check makes itself.
+    // In liveness_check.cpp, without faults but those that the check makes itself.
     void check_availability();
     void check_one_round(const std::vector<std::shared_ptr<process>>& these);
     void check_kept();

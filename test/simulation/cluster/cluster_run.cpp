@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A whole universe from one seed.
-#include "universe.hpp"
+// A whole cluster run from one seed.
+#include "cluster_run.hpp"
 
 #include "faults.hpp"
 
@@ -45,7 +45,7 @@ std::string host_of(std::size_t index)
     return "10.0.0." + std::to_string(index + 1);
 }
 
-universe::universe(const plan& drawn, trace& told)
+cluster_run::cluster_run(const plan& drawn, trace& told)
     : plan_{drawn},
       resources_{names_of(options().masters)},
       told_{told},
@@ -62,7 +62,7 @@ universe::universe(const plan& drawn, trace& told)
         masters_.push_back(std::make_unique<sim_master>(*world_, fresh_run_id()));
         sim_master& one = *masters_.back();
         one.network = calm();
-        one.password = plan_.locked_up ? onlooker::password : "";
+        one.password = plan_.locked_up ? observer_client::password : "";
         one.knows_hello = !plan_.old_masters;
         // Each has another offset, and some drift as much as allowed.
         one.clock_of_its_own().jump(world_->now(), births_.between(0s, 1000s));
@@ -81,7 +81,7 @@ universe::universe(const plan& drawn, trace& told)
     }
 }
 
-universe::~universe()
+cluster_run::~cluster_run()
 {
     for (const auto& each : processes_)
     {
@@ -89,7 +89,7 @@ universe::~universe()
     }
 }
 
-latency universe::calm() const
+latency cluster_run::calm() const
 {
     latency network;
     network.there = network.back = plan_.latency;
@@ -98,7 +98,7 @@ latency universe::calm() const
 }
 
 /// A network in which a master answers within half of the node timeout.
-latency universe::near() const
+latency cluster_run::near() const
 {
     const auto shortest = *std::min_element(plan_.ttls.begin(), plan_.ttls.end());
     const clock::duration most = clock::duration{node_timeout_of(shortest)} / 8;
@@ -108,10 +108,10 @@ latency universe::near() const
     return network;
 }
 
-config universe::options() const
+config cluster_run::options() const
 {
     config all;
-    const std::string credentials = plan_.locked_up ? fmt::format(":{}@", onlooker::password) : "";
+    const std::string credentials = plan_.locked_up ? fmt::format(":{}@", observer_client::password) : "";
     for (std::size_t index = 0; index < plan_.masters; ++index)
     {
         all.masters.emplace_back(fmt::format("redis://{}{}/{}", credentials, host_of(index), plan_.database));
@@ -129,35 +129,35 @@ config universe::options() const
 }
 
 /// ttl x factor + 2 ms, in whole milliseconds.
-std::chrono::milliseconds universe::drift_of(std::chrono::milliseconds ttl) const
+std::chrono::milliseconds cluster_run::drift_of(std::chrono::milliseconds ttl) const
 {
     return std::chrono::milliseconds{
         static_cast<std::int64_t>(std::ceil(static_cast<double>(ttl.count()) * plan_.drift_factor)) + 2};
 }
 
-std::chrono::milliseconds universe::margin_of(std::chrono::milliseconds ttl) const
+std::chrono::milliseconds cluster_run::margin_of(std::chrono::milliseconds ttl) const
 {
     return std::max(ttl / 10, 2 * drift_of(ttl));
 }
 
-std::chrono::milliseconds universe::node_timeout_of(std::chrono::milliseconds ttl) const
+std::chrono::milliseconds cluster_run::node_timeout_of(std::chrono::milliseconds ttl) const
 {
     return plan_.node_timeout.value_or(std::clamp<std::chrono::milliseconds>(ttl / 10, 1ms, 50ms));
 }
 
-bool universe::can_keep(std::chrono::milliseconds ttl) const
+bool cluster_run::can_keep(std::chrono::milliseconds ttl) const
 {
     const std::chrono::milliseconds late = ttl / 3 + (ttl / 3 + 9ms) / 10;
     return late + 2 * node_timeout_of(ttl) + margin_of(ttl) + drift_of(ttl) < ttl;
 }
 
-const process* universe::process_of(int number) const
+const process* cluster_run::process_of(int number) const
 {
     const auto& one = processes_.at(static_cast<std::size_t>(number) - 1);
     return one->up() ? one.get() : nullptr;
 }
 
-std::vector<std::shared_ptr<virtual_link>> universe::links_of(int process_number) const
+std::vector<std::shared_ptr<virtual_link>> cluster_run::links_of(int process_number) const
 {
     std::vector<std::shared_ptr<virtual_link>> all;
     for (const auto& each : masters_)
@@ -173,7 +173,7 @@ std::vector<std::shared_ptr<virtual_link>> universe::links_of(int process_number
     return all;
 }
 
-process& universe::add_process()
+process& cluster_run::add_process()
 {
     const int number = static_cast<int>(processes_.size()) + 1;
     processes_.push_back(std::make_shared<process>(*this, number, births_.fork()));
@@ -185,7 +185,7 @@ process& universe::add_process()
     return fresh;
 }
 
-void universe::later(clock::duration length, std::function<void()> what)
+void cluster_run::later(clock::duration length, std::function<void()> what)
 {
     auto due = [this, what = std::move(what)]
     {
@@ -197,13 +197,13 @@ void universe::later(clock::duration length, std::function<void()> what)
     world_->at(world_->now() + length, event_kind::timer, std::move(due));
 }
 
-void universe::set_clock(std::size_t master, clock::duration by)
+void cluster_run::set_clock(std::size_t master, clock::duration by)
 {
     masters_[master]->clock_of_its_own().jump(world_->now(), by);
     clock_was_set_[master] = true;
 }
 
-bool universe::send_away(std::size_t master)
+bool cluster_run::send_away(std::size_t master)
 {
     if (away_[master])
     {
@@ -214,13 +214,13 @@ bool universe::send_away(std::size_t master)
     return true;
 }
 
-void universe::bring_back(std::size_t master)
+void cluster_run::bring_back(std::size_t master)
 {
     away_[master] = false;
     open_door(master);
 }
 
-void universe::open_door(std::size_t master)
+void cluster_run::open_door(std::size_t master)
 {
     if (!away_[master])
     {
@@ -228,7 +228,7 @@ void universe::open_door(std::size_t master)
     }
 }
 
-void universe::tell_fault(fault_number number, std::size_t about)
+void cluster_run::tell_fault(fault_number number, std::size_t about)
 {
     told_.add({about, static_cast<std::uint64_t>(number)});
     if (told_.printing())
@@ -237,7 +237,7 @@ void universe::tell_fault(fault_number number, std::size_t about)
     }
 }
 
-void universe::inject(const injection& what)
+void cluster_run::inject(const injection& what)
 {
     if (!mended_)
     {
@@ -247,7 +247,7 @@ void universe::inject(const injection& what)
 }
 
 /// One handler or one event: what is due at the same time comes in any order. False if nothing is left until then.
-bool universe::step(clock::time_point limit)
+bool cluster_run::step(clock::time_point limit)
 {
     const bool due = !world_->empty() && world_->next() <= world_->now();
     if (!due || picks_.one_in(2))
@@ -277,7 +277,7 @@ bool universe::step(clock::time_point limit)
 }
 
 /// Until a time, or until something holds. False after a violation, or if it didn't come to hold.
-bool universe::run_until(clock::time_point limit, const std::function<bool()>& holds)
+bool cluster_run::run_until(clock::time_point limit, const std::function<bool()>& holds)
 {
     while (!oracle_.found())
     {
@@ -299,7 +299,7 @@ bool universe::run_until(clock::time_point limit, const std::function<bool()>& h
     return false;
 }
 
-clock::duration universe::lasted() const
+clock::duration cluster_run::lasted() const
 {
     return world_->now() - beginning;
 }

@@ -2,7 +2,7 @@
 // What happens to masters.
 #include "faults.hpp"
 
-#include "universe.hpp"
+#include "cluster_run.hpp"
 
 #include <array>
 #include <initializer_list>
@@ -22,89 +22,89 @@ struct target
     sim_master& master;
 };
 
-target any_master(universe& all, chance& draws, fault_number number)
+target any_master(cluster_run& cluster, chance& draws, fault_number number)
 {
-    const std::size_t index = draws.below(all.masters().size());
-    all.tell_fault(number, index);
-    return {index, *all.masters()[index]};
+    const std::size_t index = draws.below(cluster.masters().size());
+    cluster.tell_fault(number, index);
+    return {index, *cluster.masters()[index]};
 }
 
-void hang(universe& all, chance& draws)
+void hang(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::master_pause).master;
+    sim_master& master = any_master(cluster, draws, fault_number::master_pause).master;
     master.hang();
-    all.later(some_time(draws), [&master] { master.resume(); });
+    cluster.later(some_time(draws), [&master] { master.resume(); });
 }
 
-void restart_at_once(universe& all, chance& draws)
+void restart_at_once(cluster_run& cluster, chance& draws)
 {
-    any_master(all, draws, fault_number::restart).master.restart(all.fresh_run_id(), true);
+    any_master(cluster, draws, fault_number::restart).master.restart(cluster.fresh_run_id(), true);
 }
 
-void kill(universe& all, chance& draws)
+void kill(cluster_run& cluster, chance& draws)
 {
-    const target its = any_master(all, draws, fault_number::master_killed);
-    its.master.restart(all.fresh_run_id(), true);
+    const target its = any_master(cluster, draws, fault_number::master_killed);
+    its.master.restart(cluster.fresh_run_id(), true);
     its.master.door = entrance::refuses;
-    all.later(some_time(draws), [&all, index = its.index] { all.open_door(index); });
+    cluster.later(some_time(draws), [&cluster, index = its.index] { cluster.open_door(index); });
 }
 
 /// No lease that was held there is still valid when the master is back.
-void come_back_empty_later(universe& all, chance& draws)
+void come_back_empty_later(cluster_run& cluster, chance& draws)
 {
-    const target its = any_master(all, draws, fault_number::empty_after_max_ttl);
-    if (!all.send_away(its.index))
+    const target its = any_master(cluster, draws, fault_number::empty_after_max_ttl);
+    if (!cluster.send_away(its.index))
     {
         return;
     }
-    its.master.restart(all.fresh_run_id(), true);
-    const auto longest = all.drawn().longest_ttl();
-    all.later(
-        longest + longest * all.drawn().max_drift() / 500'000 + 2ms,
-        [&all, its]
+    its.master.restart(cluster.fresh_run_id(), true);
+    const auto longest = cluster.drawn().longest_ttl();
+    cluster.later(
+        longest + longest * cluster.drawn().max_drift() / 500'000 + 2ms,
+        [&cluster, its]
         {
             its.master.flush_all();
-            all.bring_back(its.index);
+            cluster.bring_back(its.index);
         });
 }
 
-void refuse_for_a_while(universe& all, chance& draws, sim_master& master)
+void refuse_for_a_while(cluster_run& cluster, chance& draws, sim_master& master)
 {
-    all.later(some_time(draws), [&master] { master.answer_as_usual(); });
+    cluster.later(some_time(draws), [&master] { master.answer_as_usual(); });
 }
 
-void run_out_of_memory(universe& all, chance& draws)
+void run_out_of_memory(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::oom).master;
+    sim_master& master = any_master(cluster, draws, fault_number::oom).master;
     const char* const said = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     for (const char* each : {"SET", "turn", "extend"})
     {
         master.refuse(each, said);
     }
-    refuse_for_a_while(all, draws, master);
+    refuse_for_a_while(cluster, draws, master);
 }
 
-void refuse_writes(universe& all, chance& draws, fault_number number, const char* said)
+void refuse_writes(cluster_run& cluster, chance& draws, fault_number number, const char* said)
 {
-    sim_master& master = any_master(all, draws, number).master;
+    sim_master& master = any_master(cluster, draws, number).master;
     for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, said);
     }
-    refuse_for_a_while(all, draws, master);
+    refuse_for_a_while(cluster, draws, master);
 }
 
 /// As after NOREPLICAS, a release that is refused so isn't asked for again.
-void become_replica(universe& all, chance& draws)
+void become_replica(cluster_run& cluster, chance& draws)
 {
-    all.allow_leftovers();
-    sim_master& master = any_master(all, draws, fault_number::readonly).master;
+    cluster.allow_leftovers();
+    sim_master& master = any_master(cluster, draws, fault_number::readonly).master;
     for (const char* each : {"SET", "turn", "extend", "release"})
     {
         master.refuse(each, "-READONLY You can't write against a read only replica.\r\n");
     }
     master.role = "replica";
-    all.later(
+    cluster.later(
         some_time(draws),
         [&master]
         {
@@ -113,182 +113,186 @@ void become_replica(universe& all, chance& draws)
         });
 }
 
-void load(universe& all, chance& draws)
-{
-    refuse_writes(all, draws, fault_number::loading, "-LOADING Redis is loading the dataset in memory\r\n");
-}
-
-void be_busy(universe& all, chance& draws)
+void load(cluster_run& cluster, chance& draws)
 {
     refuse_writes(
-        all, draws, fault_number::busy,
+        cluster, draws, fault_number::loading, "-LOADING Redis is loading the dataset in memory\r\n");
+}
+
+void be_busy(cluster_run& cluster, chance& draws)
+{
+    refuse_writes(
+        cluster, draws, fault_number::busy,
         "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n");
 }
 
 /// A release that is refused so isn't asked for again: the ttl frees the key.
-void miss_replicas(universe& all, chance& draws)
+void miss_replicas(cluster_run& cluster, chance& draws)
 {
-    all.allow_leftovers();
-    refuse_writes(all, draws, fault_number::noreplicas, "-NOREPLICAS Not enough good replicas to write.\r\n");
+    cluster.allow_leftovers();
+    refuse_writes(
+        cluster, draws, fault_number::noreplicas, "-NOREPLICAS Not enough good replicas to write.\r\n");
 }
 
 /// With the password of the masters, if they have one, and what a terminal takes for commands. After some refusals in a
 /// row,
 /// a release that is refused so isn't repeated.
-void fail_oddly(universe& all, chance& draws)
+void fail_oddly(cluster_run& cluster, chance& draws)
 {
-    all.allow_leftovers();
-    const std::string said = "-ERR you sent \x1b[1m" + all.masters().front()->password + "\x07\r\n";
-    refuse_writes(all, draws, fault_number::odd_error, said.c_str());
+    cluster.allow_leftovers();
+    const std::string said = "-ERR you sent \x1b[1m" + cluster.masters().front()->password + "\x07\r\n";
+    refuse_writes(cluster, draws, fault_number::odd_error, said.c_str());
 }
 
 /// Until the end: with every command of a kind.
 void refuse_to_the_end(
-    universe& all, chance& draws, fault_number number, std::initializer_list<const char*> commands,
+    cluster_run& cluster, chance& draws, fault_number number, std::initializer_list<const char*> commands,
     const char* said)
 {
-    all.allow_leftovers();
-    sim_master& master = any_master(all, draws, number).master;
+    cluster.allow_leftovers();
+    sim_master& master = any_master(cluster, draws, number).master;
     for (const char* each : commands)
     {
         master.refuse(each, said);
     }
 }
 
-void rename_scripts_away(universe& all, chance& draws)
+void rename_scripts_away(cluster_run& cluster, chance& draws)
 {
     refuse_to_the_end(
-        all, draws, fault_number::no_scripts, {"turn", "extend", "release"},
+        cluster, draws, fault_number::no_scripts, {"turn", "extend", "release"},
         "-ERR unknown command 'EVALSHA', with args beginning with: '' \r\n");
 }
 
-void forbid_locks(universe& all, chance& draws)
+void forbid_locks(cluster_run& cluster, chance& draws)
 {
     const char* const said = "-NOPERM this user has no permissions to run this command\r\n";
     if (draws.one_in(2))
     {
-        refuse_to_the_end(all, draws, fault_number::forbidden, {"SET"}, said);
+        refuse_to_the_end(cluster, draws, fault_number::forbidden, {"SET"}, said);
     }
     else
     {
-        refuse_to_the_end(all, draws, fault_number::forbidden, {"SET", "turn", "extend", "release"}, said);
+        refuse_to_the_end(
+            cluster, draws, fault_number::forbidden, {"SET", "turn", "extend", "release"}, said);
     }
 }
 
-void fail_oddly_to_the_end(universe& all, chance& draws)
+void fail_oddly_to_the_end(cluster_run& cluster, chance& draws)
 {
     refuse_to_the_end(
-        all, draws, fault_number::odd_error_to_the_end, {"release"},
+        cluster, draws, fault_number::odd_error_to_the_end, {"release"},
         "-ERR an error that no client knows\r\n");
 }
 
-void be_busy_to_the_end(universe& all, chance& draws)
+void be_busy_to_the_end(cluster_run& cluster, chance& draws)
 {
     refuse_to_the_end(
-        all, draws, fault_number::busy_to_the_end, {"SET", "turn", "extend", "release"},
+        cluster, draws, fault_number::busy_to_the_end, {"SET", "turn", "extend", "release"},
         "-BUSY Redis is busy running a script.\r\n");
 }
 
 /// As other libraries use them. Not in the place of a lock: that would be a key that is lost.
-void use_another_type(universe& all, chance& draws)
+void use_another_type(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::another_type).master;
-    const std::string key = key_of(all.resource_name(draws.below(all.drawn().resources)));
+    sim_master& master = any_master(cluster, draws, fault_number::another_type).master;
+    const std::string key = key_of(cluster.resource_name(draws.below(cluster.drawn().resources)));
     if (!master.value(key))
     {
         master.set_hash(key);
-        all.at_mending([&master, key] { master.remove_hash(key); });
+        cluster.at_mending([&master, key] { master.remove_hash(key); });
     }
 }
 
-void forget_scripts(universe& all, chance& draws)
+void forget_scripts(cluster_run& cluster, chance& draws)
 {
-    any_master(all, draws, fault_number::script_flush).master.flush_scripts();
+    any_master(cluster, draws, fault_number::script_flush).master.flush_scripts();
 }
 
 /// Ghosts can't be ended any more.
-void forbid_kills(universe& all, chance& draws)
+void forbid_kills(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::noperm).master;
-    all.allow_leftovers();
+    sim_master& master = any_master(cluster, draws, fault_number::noperm).master;
+    cluster.allow_leftovers();
     for (const char* each : {"may kill?", "CLIENT KILL"})
     {
         master.refuse(each, "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
     }
-    refuse_for_a_while(all, draws, master);
+    refuse_for_a_while(cluster, draws, master);
 }
 
-void garble(universe& all, chance& draws)
+void garble(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::garbled).master;
+    sim_master& master = any_master(cluster, draws, fault_number::garbled).master;
     constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "turn", "extend", "release"};
     const char* const what = kinds.at(draws.below(kinds.size()));
     const char* const said = draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
     master.answer(what, {.bytes = said, .runs = draws.one_in(2), .nonsense = true});
-    refuse_for_a_while(all, draws, master);
+    refuse_for_a_while(cluster, draws, master);
 }
 
-void drift(universe& all, chance& draws)
+void drift(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::master_drift).master;
-    const auto bound = static_cast<std::size_t>(all.drawn().max_drift());
+    sim_master& master = any_master(cluster, draws, fault_number::master_drift).master;
+    const auto bound = static_cast<std::size_t>(cluster.drawn().max_drift());
     const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
-    master.clock_of_its_own().set_rate(all.world().now(), draws.one_in(2) ? rate : -rate);
+    master.clock_of_its_own().set_rate(cluster.world().now(), draws.one_in(2) ? rate : -rate);
 }
 
-void restart_empty(universe& all, chance& draws)
+void restart_empty(cluster_run& cluster, chance& draws)
 {
-    any_master(all, draws, fault_number::restart_empty).master.restart(all.fresh_run_id(), false);
+    any_master(cluster, draws, fault_number::restart_empty).master.restart(cluster.fresh_run_id(), false);
 }
 
-void restart_stale(universe& all, chance& draws)
+void restart_stale(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::restart_stale).master;
+    sim_master& master = any_master(cluster, draws, fault_number::restart_stale).master;
     master.on_disk = persistence::everysec;
     master.unflushed = draws.between(1ms, 2s);
-    master.restart(all.fresh_run_id());
+    master.restart(cluster.fresh_run_id());
 }
 
-void flush(universe& all, chance& draws)
+void flush(cluster_run& cluster, chance& draws)
 {
-    any_master(all, draws, fault_number::flushall).master.flush_all();
+    any_master(cluster, draws, fault_number::flushall).master.flush_all();
 }
 
-void promote(universe& all, chance& draws)
+void promote(cluster_run& cluster, chance& draws)
 {
-    sim_master& master = any_master(all, draws, fault_number::promote).master;
-    master.promote_stale_replica(all.fresh_run_id(), draws.between(1ms, 200ms));
+    sim_master& master = any_master(cluster, draws, fault_number::promote).master;
+    master.promote_stale_replica(cluster.fresh_run_id(), draws.between(1ms, 200ms));
 }
 
-void demote_and_promote(universe& all, chance& draws)
+void demote_and_promote(cluster_run& cluster, chance& draws)
 {
-    any_master(all, draws, fault_number::demote_and_promote).master.lose_writes_of(draws.between(1ms, 200ms));
+    any_master(cluster, draws, fault_number::demote_and_promote)
+        .master.lose_writes_of(draws.between(1ms, 200ms));
 }
 
-void evict(universe& all, chance& draws)
+void evict(cluster_run& cluster, chance& draws)
 {
-    any_master(all, draws, fault_number::evict).master.evict(draws.below(8));
+    any_master(cluster, draws, fault_number::evict).master.evict(draws.below(8));
 }
 
-void jump_ahead(universe& all, chance& draws)
+void jump_ahead(cluster_run& cluster, chance& draws)
 {
-    const std::size_t index = any_master(all, draws, fault_number::clock_ahead).index;
-    all.set_clock(index, draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s));
+    const std::size_t index = any_master(cluster, draws, fault_number::clock_ahead).index;
+    cluster.set_clock(index, draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s));
 }
 
-void jump_back(universe& all, chance& draws)
+void jump_back(cluster_run& cluster, chance& draws)
 {
-    const std::size_t index = any_master(all, draws, fault_number::clock_back).index;
-    all.set_clock(index, -(draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s)));
+    const std::size_t index = any_master(cluster, draws, fault_number::clock_back).index;
+    cluster.set_clock(index, -(draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s)));
 }
 
-void drift_wildly(universe& all, chance& draws)
+void drift_wildly(cluster_run& cluster, chance& draws)
 {
-    const target its = any_master(all, draws, fault_number::wild_drift);
+    const target its = any_master(cluster, draws, fault_number::wild_drift);
     const auto rate = static_cast<std::int64_t>(draws.below(600'000)) - 300'000;
-    its.master.clock_of_its_own().set_rate(all.world().now(), rate);
+    its.master.clock_of_its_own().set_rate(cluster.world().now(), rate);
     sim_master& master = its.master;
-    all.at_mending([&all, &master] { master.clock_of_its_own().set_rate(all.world().now(), 0); });
+    cluster.at_mending([&cluster, &master] { master.clock_of_its_own().set_rate(cluster.world().now(), 0); });
 }
 
 } // namespace

@@ -2,7 +2,7 @@
 // One client process.
 #include "process.hpp"
 
-#include "universe.hpp"
+#include "cluster_run.hpp"
 #include "wire_trace.hpp"
 
 #include "manager/create.hpp"
@@ -18,23 +18,23 @@ namespace redlock::test
 
 namespace asio = boost::asio;
 
-process::process(universe& all, int number, std::uint64_t seed)
-    : all_{all},
+process::process(cluster_run& cluster, int number, std::uint64_t seed)
+    : cluster_{cluster},
       number_{number},
       name_{"client " + std::to_string(number)},
       draws_{seed},
-      environment_{std::make_shared<virtual_environment>(all.shared_world(), number)},
+      environment_{std::make_shared<virtual_environment>(cluster.shared_world(), number)},
       io_{std::in_place, BOOST_ASIO_CONCURRENCY_HINT_UNSAFE},
       handlers_{&asio::use_service<pending_handlers>(*io_)}
 {
-    if (all.drawn().looked_on)
+    if (cluster.drawn().looked_on)
     {
-        onlooker_.emplace(*this, draws_.fork());
+        observer_client_.emplace(*this, draws_.fork());
     }
     handlers_->hold_back();
-    for (std::size_t index = 0; index < all.masters().size(); ++index)
+    for (std::size_t index = 0; index < cluster.masters().size(); ++index)
     {
-        environment_->put(host_of(index), *all.masters()[index]);
+        environment_->put(host_of(index), *cluster.masters()[index]);
     }
 }
 
@@ -46,23 +46,23 @@ process::~process()
 void process::start()
 {
     make_manager();
-    for (std::size_t index = 0; index < all_.drawn().workers; ++index)
+    for (std::size_t index = 0; index < cluster_.drawn().workers; ++index)
     {
         workers_.push_back(std::make_unique<worker>(*this, draws_.fork()));
         workers_.back()->start();
     }
-    if (onlooker_)
+    if (observer_client_)
     {
-        onlooker_->start();
+        observer_client_->start();
     }
 }
 
 void process::make_manager()
 {
-    config options = all_.options();
-    if (onlooker_)
+    config options = cluster_.options();
+    if (observer_client_)
     {
-        options.observer.on_event = [this](const event& what) { onlooker_->on_event(what); };
+        options.observer.on_event = [this](const event& what) { observer_client_->on_event(what); };
     }
     locks_.emplace(manager::create(io_->get_executor(), std::move(options), environment_));
 }
@@ -101,12 +101,12 @@ void process::kill(bool resets)
     say(resets ? action::killed_and_reset : action::killed);
     if (resets)
     {
-        for (const auto& each : all_.links_of(number_))
+        for (const auto& each : cluster_.links_of(number_))
         {
             each->cut();
         }
     }
-    all_.watch().forget(*this);
+    cluster_.watch().forget(*this);
     orderly_ = false;
     // Leases and managers that outlive their context do nothing.
     io_.reset();
@@ -133,7 +133,7 @@ void process::shut_down(bool then_anew)
         }
     };
     orderly_ = orderly_ && !then_anew;
-    all_.watch().closing(*this);
+    cluster_.watch().closing(*this);
     locks_->async_shutdown(asio::bind_cancellation_slot(ending->cancel.slot(), std::move(done)));
 }
 
@@ -141,7 +141,7 @@ void process::drop_manager()
 {
     say(action::manager_dropped);
     orderly_ = false;
-    all_.watch().closing(*this);
+    cluster_.watch().closing(*this);
     make_manager();
 }
 
@@ -173,9 +173,9 @@ void process::stop()
     {
         each->stop();
     }
-    if (onlooker_)
+    if (observer_client_)
     {
-        onlooker_->stop();
+        observer_client_->stop();
     }
 }
 
@@ -193,7 +193,7 @@ void process::after(clock::duration length, std::function<void()> what)
             self->post(what);
         }
     };
-    all_.world().at(all_.world().now() + length, event_kind::timer, std::move(due));
+    cluster_.world().at(cluster_.world().now() + length, event_kind::timer, std::move(due));
 }
 
 call_ptr process::begin(action what, std::optional<std::size_t> resource)
@@ -202,7 +202,7 @@ call_ptr process::begin(action what, std::optional<std::size_t> resource)
     ++running_;
     calls_.push_back(one);
     say(what, action_phase::begun, {}, resource);
-    if (draws_.one_in(all_.drawn().does.cancels_one_in))
+    if (draws_.one_in(cluster_.drawn().does.cancels_one_in))
     {
         to_cancel_.push_back({draws_.below(40), one});
     }
@@ -211,15 +211,15 @@ call_ptr process::begin(action what, std::optional<std::size_t> resource)
 
 void process::end(const call_ptr& done, error_code error)
 {
-    all_.watch().check(!done->done, "completed once", "an operation completed twice");
+    cluster_.watch().check(!done->done, "completed once", "an operation completed twice");
     done->done = true;
     --running_;
     say(done->what, action_phase::ended, error, {});
-    if (onlooker_ && error)
+    if (observer_client_ && error)
     {
-        onlooker_->read(error.message());
+        observer_client_->read(error.message());
     }
-    all_.watch().completed(*this, *done, error);
+    cluster_.watch().completed(*this, *done, error);
 }
 
 /// An operation is cancelled after a number of steps: at any of its suspensions.
@@ -263,13 +263,13 @@ void process::wait(clock::duration length, waiting_handler handler)
             self->handlers_->complete(waiting, {});
         }
     };
-    all_.world().at(all_.world().now() + length, event_kind::timer, std::move(due));
+    cluster_.world().at(cluster_.world().now() + length, event_kind::timer, std::move(due));
 }
 
 std::string process::leftovers()
 {
     // An examination may be under way.
-    all_.watch().closing(*this);
+    cluster_.watch().closing(*this);
     locks_.reset();
     workers_.clear();
     while (step(draws_))
@@ -295,12 +295,12 @@ std::string process::leftovers()
     {
         return "a manager is left, or a lease";
     }
-    return onlooker_ && orderly_ ? onlooker_->missing() : std::string{};
+    return observer_client_ && orderly_ ? observer_client_->missing() : std::string{};
 }
 
 void process::say(action what, action_phase phase, error_code error, std::optional<std::size_t> resource)
 {
-    trace& told = all_.told();
+    trace& told = cluster_.told();
     told.add(
         {static_cast<std::uint64_t>(number_), static_cast<std::uint64_t>(what),
          static_cast<std::uint64_t>(phase), resource ? *resource + 1 : 0});
@@ -310,7 +310,7 @@ void process::say(action what, action_phase phase, error_code error, std::option
         const std::string about = resource ? " resource " + std::to_string(*resource) : std::string{};
         const std::string why = error ? ": " + error.message() : std::string{};
         told.print(
-            all_.world().now(), name_, now(),
+            cluster_.world().now(), name_, now(),
             fmt::format(
                 "{}{}{}{}", name_of(what), about, phase == action_phase::ended ? " has ended" : "", why));
     }

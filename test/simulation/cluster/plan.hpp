@@ -24,7 +24,7 @@ struct injection
 };
 
 /// The workload of a client: the weights of its operations.
-struct habits
+struct workload
 {
     std::size_t tries = 1;    // One round.
     std::size_t acquires = 1; // Rounds until it holds.
@@ -64,7 +64,7 @@ struct plan
 
     clock::duration latency{};
     clock::duration jitter{};
-    habits does{};
+    workload does{};
     std::vector<injection> injections;
 
     std::chrono::milliseconds longest_ttl() const;

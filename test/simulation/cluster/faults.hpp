@@ -10,7 +10,7 @@
 namespace redlock::test
 {
 
-class universe;
+class cluster_run;
 
 // Whether a fault keeps or breaks the assumptions.
 inline constexpr bool keeps = false;
@@ -32,7 +32,7 @@ struct fault
     /// Exclusion can't be promised: a master loses keys, or clocks drift apart further than allowed.
     bool breaks_assumptions;
     /// Injects the fault and schedules its end.
-    void (*inject)(universe&, chance&);
+    void (*inject)(cluster_run&, chance&);
 };
 
 /// All kinds of faults, in a fixed order.

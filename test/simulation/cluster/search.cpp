@@ -2,8 +2,8 @@
 // Runs seeds.
 #include "search.hpp"
 
+#include "cluster_run.hpp"
 #include "faults.hpp"
-#include "universe.hpp"
 
 #include <fmt/format.h>
 
@@ -54,12 +54,12 @@ outcome_of_run run_seed(const plan& drawn, std::FILE* out)
 {
     trace told{out};
     outcome_of_run one;
-    universe all{drawn, told};
-    one.found = all.run();
+    cluster_run cluster{drawn, told};
+    one.found = cluster.run();
     one.hash = told.hash();
-    one.lasted = all.lasted();
-    one.leases = all.watch().leases();
-    one.doubles = all.watch().doubles();
+    one.lasted = cluster.lasted();
+    one.leases = cluster.watch().leases();
+    one.doubles = cluster.watch().doubles();
     return one;
 }
 

@@ -22,7 +22,7 @@ namespace redlock::test
 {
 
 class process;
-class universe;
+class cluster_run;
 struct call;
 
 /// A broken promise.
@@ -67,7 +67,7 @@ struct violation
 class oracle
 {
   public:
-    explicit oracle(universe& all);
+    explicit oracle(cluster_run& cluster);
 
     const std::optional<violation>& found() const noexcept { return found_; }
     /// Records the first violation.
@@ -89,7 +89,7 @@ class oracle
     }
     /// The number of double holds while the assumptions were broken.
     std::size_t doubles() const noexcept { return doubles_; }
-    std::size_t leases() const noexcept { return tenures_.size(); }
+    std::size_t leases() const noexcept { return lease_intervals_.size(); }
 
     // ---- What a user sees.
     /// Records a new lease. The loss of a kept lease is to be reported `told_before` its end; a kept lease counts as
@@ -99,9 +99,9 @@ class oracle
     won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
         std::optional<clock::time_point> hold_ends = {});
     void gave_back(std::size_t known_as);
-    void told_of_loss(std::size_t known_as) { tenures_[known_as].told = true; }
+    void told_of_loss(std::size_t known_as) { lease_intervals_[known_as].told = true; }
     /// The library reported the loss: the lease mustn't look valid again.
-    void lost_for_good(std::size_t known_as) { tenures_[known_as].final_loss = true; }
+    void lost_for_good(std::size_t known_as) { lease_intervals_[known_as].final_loss = true; }
     void completed(const process& by, const call& what, error_code error);
     /// Checks that the missing votes can't change the result of an acquire's last round.
     void check_verdict(const process& by, const report& told, error_code error);
@@ -139,7 +139,7 @@ class oracle
     void check_released();
 
   private:
-    struct tenure_record
+    struct lease_interval_record
     {
         process* by;
         const lease* has;
@@ -161,17 +161,17 @@ class oracle
         std::string_view what;
     };
 
-    bool believes(const tenure_record& one) const;
+    bool believes(const lease_interval_record& one) const;
     void check_alone(std::size_t known_as);
-    void check_kept_by_quorum(const tenure_record& one);
+    void check_kept_by_quorum(const lease_interval_record& one);
     void watch_end(std::size_t known_as);
     void expect_left(std::size_t master, const client_state& from, useless why);
     void check_left();
 
-    universe& all_;
+    cluster_run& cluster_;
     wire_rules wire_;
     std::optional<violation> found_;
-    std::vector<tenure_record> tenures_;
+    std::vector<lease_interval_record> lease_intervals_;
     std::vector<std::size_t> current_;               // Indices of held leases.
     std::map<std::string, int, std::less<>> owners_; // The process of each owner id.
     std::map<int, bool> closed_;

@@ -47,9 +47,9 @@ void draw_times(plan& drawn, chance& draws)
     drawn.jitter = one_of(draws, std::array<clock::duration, 3>{0us, 100us, 1ms});
 }
 
-void draw_habits(plan& drawn, chance& draws)
+void draw_workload(plan& drawn, chance& draws)
 {
-    habits& does = drawn.does;
+    workload& does = drawn.does;
     does.tries = draws.below(3);
     does.acquires = draws.below(3);
     does.keeps = draws.below(3);
@@ -114,7 +114,7 @@ plan draw_plan(std::uint64_t seed)
     drawn.database = draws.one_in(10) ? 3 : 0;
     drawn.length = draws.between(20ms, 200ms);
     draw_times(drawn, draws);
-    draw_habits(drawn, draws);
+    draw_workload(drawn, draws);
     draw_injections(drawn, draws);
     return drawn;
 }

@@ -26,13 +26,13 @@ enum class expected_event : std::uint8_t
     release
 };
 
-class onlooker
+class observer_client
 {
   public:
     /// The password of the masters. No text of the library may contain it.
     static constexpr std::string_view password = "pa55w0rd";
 
-    onlooker(process& home, std::uint64_t seed) : home_{home}, draws_{seed} {}
+    observer_client(process& home, std::uint64_t seed) : home_{home}, draws_{seed} {}
 
     void start();
     void stop() noexcept { stopping_ = true; }

@@ -2,7 +2,7 @@
 // The judge of a simulated run.
 #include "oracle.hpp"
 
-#include "universe.hpp"
+#include "cluster_run.hpp"
 #include "wire_trace.hpp"
 
 #include <boost/asio/error.hpp>
@@ -41,8 +41,8 @@ std::string shown(const command& words)
 
 } // namespace
 
-oracle::oracle(universe& all)
-    : all_{all}, wire_{quorum_of(all.drawn().masters)}, releases_(all.drawn().masters)
+oracle::oracle(cluster_run& cluster)
+    : cluster_{cluster}, wire_{quorum_of(cluster.drawn().masters)}, releases_(cluster.drawn().masters)
 {
 }
 
@@ -50,21 +50,21 @@ std::size_t oracle::won(
     process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
     std::optional<clock::time_point> hold_ends)
 {
-    const std::size_t known_as = tenures_.size();
-    tenures_.push_back(
+    const std::size_t known_as = lease_intervals_.size();
+    lease_intervals_.push_back(
         {&by, &has, std::string{has.resource()}, std::string{has.owner_id()}, has.valid_until(), told_before,
          kept, hold_ends});
     current_.push_back(known_as);
     by.say(action::lease_won);
     check_alone(known_as);
-    check_kept_by_quorum(tenures_[known_as]);
+    check_kept_by_quorum(lease_intervals_[known_as]);
     watch_end(known_as);
     return known_as;
 }
 
 void oracle::gave_back(std::size_t known_as)
 {
-    tenure_record& one = tenures_[known_as];
+    lease_interval_record& one = lease_intervals_[known_as];
     if (!one.over)
     {
         one.over = true;
@@ -77,9 +77,9 @@ void oracle::forget(const process& gone)
 {
     for (const std::size_t each : std::vector{current_})
     {
-        if (tenures_[each].by == &gone)
+        if (lease_intervals_[each].by == &gone)
         {
-            tenures_[each].over = true;
+            lease_intervals_[each].over = true;
             std::erase(current_, each);
         }
     }
@@ -115,21 +115,21 @@ void oracle::completed(const process& by, const call& what, error_code error)
         fmt::format("{}: {} ends with '{}'", by.name(), name_of(what.what), error.message()));
 }
 
-bool oracle::believes(const tenure_record& one) const
+bool oracle::believes(const lease_interval_record& one) const
 {
     return !one.over && (one.kept ? one.by->now() < one.until : one.has->valid());
 }
 
 void oracle::check_alone(std::size_t known_as)
 {
-    const tenure_record& one = tenures_[known_as];
+    const lease_interval_record& one = lease_intervals_[known_as];
     if (!believes(one))
     {
         return;
     }
     for (const std::size_t each : current_)
     {
-        const tenure_record& other = tenures_[each];
+        const lease_interval_record& other = lease_intervals_[each];
         if (each == known_as || other.resource != one.resource || !believes(other))
         {
             continue;
@@ -137,16 +137,16 @@ void oracle::check_alone(std::size_t known_as)
         ++doubles_;
         // A kept lease is held up to its end: the body is still running.
         check(
-            all_.drawn().breaks_assumptions, other.kept && !other.has->valid() ? "body" : "exclusion",
+            cluster_.drawn().breaks_assumptions, other.kept && !other.has->valid() ? "body" : "exclusion",
             fmt::format(
                 "{} has {} with {}, and so has {} with {}", one.by->name(), one.resource, one.owner_id,
                 other.by->name(), other.owner_id));
     }
 }
 
-void oracle::check_kept_by_quorum(const tenure_record& one)
+void oracle::check_kept_by_quorum(const lease_interval_record& one)
 {
-    if (all_.drawn().breaks_assumptions || !believes(one))
+    if (cluster_.drawn().breaks_assumptions || !believes(one))
     {
         return;
     }
@@ -160,37 +160,37 @@ void oracle::check_kept_by_quorum(const tenure_record& one)
         return expires && each->clock_of_its_own().when_shown(*expires) >= last;
     };
     const auto keep =
-        static_cast<std::size_t>(std::count_if(all_.masters().begin(), all_.masters().end(), keeps));
-    const std::size_t quorum = all_.masters().size() / 2 + 1;
+        static_cast<std::size_t>(std::count_if(cluster_.masters().begin(), cluster_.masters().end(), keeps));
+    const std::size_t quorum = cluster_.masters().size() / 2 + 1;
     check(
         keep >= quorum, "validity",
         [&]
         {
             return fmt::format(
                 "{} may rely on {} with {}, which {} of {} masters keep", one.by->name(), one.resource,
-                one.owner_id, keep, all_.masters().size());
+                one.owner_id, keep, cluster_.masters().size());
         });
 }
 
 /// Looks at the masters once more at the last moment at which the lease is valid.
 void oracle::watch_end(std::size_t known_as)
 {
-    const tenure_record& one = tenures_[known_as];
-    if (all_.drawn().breaks_assumptions)
+    const lease_interval_record& one = lease_intervals_[known_as];
+    if (cluster_.drawn().breaks_assumptions)
     {
         return;
     }
     const clock::time_point last = one.by->environment().clock_of_its_own().when_shown(one.until);
-    auto look = [this, known_as] { check_kept_by_quorum(tenures_[known_as]); };
-    all_.world().at(
-        std::max(last - clock::duration{1}, all_.world().now()), event_kind::timer, std::move(look));
+    auto look = [this, known_as] { check_kept_by_quorum(lease_intervals_[known_as]); };
+    cluster_.world().at(
+        std::max(last - clock::duration{1}, cluster_.world().now()), event_kind::timer, std::move(look));
 }
 
 void oracle::on_command(
     std::size_t master, const client_state& from, const std::string& what, const command& words,
     const std::string& reply)
 {
-    trace& told = all_.told();
+    trace& told = cluster_.told();
     told.add({master, static_cast<std::uint64_t>(from.origin), static_cast<std::uint64_t>(from.id)});
     add_exchange(told, what, words, reply);
     if (told.printing())
@@ -198,15 +198,15 @@ void oracle::on_command(
         const bool is_script = what == "extend" || what == "release" || what == "turn";
         const std::string asked =
             is_script ? what + " " + shown(command{words.begin() + 3, words.end()}) : shown(words);
-        const process* const by = all_.process_of(from.origin);
+        const process* const by = cluster_.process_of(from.origin);
         told.print(
-            all_.world().now(), fmt::format("master {}", master), all_.masters()[master]->now(),
+            cluster_.world().now(), fmt::format("master {}", master), cluster_.masters()[master]->now(),
             fmt::format(
                 "client {} ({}) on #{}: {} -> {}", from.origin,
                 by != nullptr ? in_seconds(by->now()) : "gone", from.id, asked, shown(reply)));
     }
     releases_[master] += what == "release" ? 1U : 0U;
-    if (const auto broken = wire_.look(master, all_.masters()[master]->run_id, from, what, words, reply))
+    if (const auto broken = wire_.look(master, cluster_.masters()[master]->run_id, from, what, words, reply))
     {
         check(false, broken->first, broken->second);
     }
@@ -216,10 +216,10 @@ void oracle::on_command(
         const std::string& owner_id = words[asks_for_turn ? 4 : 2];
         const bool has_turn = reply == ":0\r\n" || reply == ":-1\r\n";
         owners_.try_emplace(owner_id, from.origin);
-        if ((reply == "+OK\r\n" || has_turn) && ++grants_[owner_id] == quorum_of(all_.masters().size()))
+        if ((reply == "+OK\r\n" || has_turn) && ++grants_[owner_id] == quorum_of(cluster_.masters().size()))
         {
-            const auto& by = all_.processes().at(static_cast<std::size_t>(from.origin) - 1);
-            all_.masters()[master]->link(from.id).behind_replies([by] { by->granted(); });
+            const auto& by = cluster_.processes().at(static_cast<std::size_t>(from.origin) - 1);
+            cluster_.masters()[master]->link(from.id).behind_replies([by] { by->granted(); });
         }
     }
     if (from.got_nonsense)
@@ -239,7 +239,7 @@ void oracle::after_step(process& by)
     for (std::size_t at = 0; at < current_.size(); ++at)
     {
         const std::size_t known_as = current_[at];
-        tenure_record& one = tenures_[known_as];
+        lease_interval_record& one = lease_intervals_[known_as];
         if (one.by != &by)
         {
             continue;
@@ -276,7 +276,7 @@ void oracle::after_step(process& by)
 /// As soon as the client has read what it was sent.
 void oracle::expect_left(std::size_t master, const client_state& from, useless why)
 {
-    virtual_link& link = all_.masters()[master]->link(from.id);
+    virtual_link& link = cluster_.masters()[master]->link(from.id);
     link.behind_replies([this, why, weak = link.weak_from_this()] { useless_.emplace_back(weak, why); });
 }
 
@@ -287,7 +287,8 @@ void oracle::check_left()
     for (const auto& [weak, why] : useless_)
     {
         const auto link = weak.lock();
-        const process* const by = link && link->open() ? all_.process_of(link->at_master().origin) : nullptr;
+        const process* const by =
+            link && link->open() ? cluster_.process_of(link->at_master().origin) : nullptr;
         check(
             by == nullptr || by->paused(), why.check,
             [&, what = why.what]
@@ -310,7 +311,7 @@ void oracle::before_time_passes()
     }
     for (const std::size_t each : current_)
     {
-        const tenure_record& one = tenures_[each];
+        const lease_interval_record& one = lease_intervals_[each];
         if (!one.told_before || one.told || one.by->paused())
         {
             continue;
@@ -396,16 +397,16 @@ void oracle::check_release(
     check(
         !released.valid(), "final",
         fmt::format("{} has released {}, and it looks valid", by.name(), resource));
-    if (error || all_.drawn().breaks_assumptions || all_.leftovers())
+    if (error || cluster_.drawn().breaks_assumptions || cluster_.leftovers())
     {
         return;
     }
     const std::string key = key_of(resource);
     const auto keep = static_cast<std::size_t>(std::count_if(
-        all_.masters().begin(), all_.masters().end(),
+        cluster_.masters().begin(), cluster_.masters().end(),
         [&](const auto& each) { return each->value(key) == owner_id; }));
     check(
-        keep + quorum_of(all_.masters().size()) <= all_.masters().size(), "confirmed",
+        keep + quorum_of(cluster_.masters().size()) <= cluster_.masters().size(), "confirmed",
         fmt::format("{} has released {}, which {} masters still have", by.name(), resource, keep));
 }
 
@@ -414,17 +415,17 @@ void oracle::check_released()
     for (const auto& [owner_id, master] : wire_.owed())
     {
         const auto found = owners_.find(owner_id);
-        const process* by = found != owners_.end() ? all_.process_of(found->second) : nullptr;
+        const process* by = found != owners_.end() ? cluster_.process_of(found->second) : nullptr;
         check(
             by == nullptr || !by->orderly(), "owed",
             fmt::format("master {} ran SET of {}, and never got its release", master, owner_id));
     }
-    for (std::size_t master = 0; master < all_.masters().size(); ++master)
+    for (std::size_t master = 0; master < cluster_.masters().size(); ++master)
     {
-        for (const auto& [key, owner_id] : all_.masters()[master]->contents())
+        for (const auto& [key, owner_id] : cluster_.masters()[master]->contents())
         {
             const auto found = owners_.find(owner_id);
-            const process* by = found != owners_.end() ? all_.process_of(found->second) : nullptr;
+            const process* by = found != owners_.end() ? cluster_.process_of(found->second) : nullptr;
             check(
                 by == nullptr || !by->orderly(), "released",
                 fmt::format(

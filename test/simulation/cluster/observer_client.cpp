@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // A client that inspects, examines, and sends invalid requests.
-#include "onlooker.hpp"
+#include "observer_client.hpp"
 
-#include "universe.hpp"
+#include "cluster_run.hpp"
 #include "wire_trace.hpp"
 
 #include "manager/create.hpp"
@@ -129,12 +129,12 @@ constexpr std::array right_urls{
 
 } // namespace
 
-void onlooker::start()
+void observer_client::start()
 {
     later();
 }
 
-void onlooker::later()
+void observer_client::later()
 {
     if (!stopping_)
     {
@@ -142,7 +142,7 @@ void onlooker::later()
     }
 }
 
-void onlooker::act()
+void observer_client::act()
 {
     if (stopping_)
     {
@@ -170,9 +170,9 @@ void onlooker::act()
     later();
 }
 
-void onlooker::inspect()
+void observer_client::inspect()
 {
-    const std::size_t resource = draws_.below(home_.all().drawn().resources);
+    const std::size_t resource = draws_.below(home_.cluster().drawn().resources);
     const call_ptr asking = home_.begin(action::inspect, resource);
     auto done = [this, asking](error_code error, const inspection& seen)
     {
@@ -184,25 +184,25 @@ void onlooker::inspect()
             const auto have = std::count_if(
                 all.begin(), all.end(),
                 [&](const master_inspection& each) { return each.owner_id.view() == seen.holder(); });
-            home_.all().watch().check(
+            home_.cluster().watch().check(
                 static_cast<std::size_t>(have) >= seen.quorum(), "inspection",
                 "an inspection names a holder without a quorum of masters");
         }
         for (std::size_t index = 0; index < seen.masters().size(); ++index)
         {
-            add_error(home_.all().told(), seen.masters()[index].reason);
+            add_error(home_.cluster().told(), seen.masters()[index].reason);
             read(seen.name(index));
             read(seen.masters()[index].reason.message());
             read(seen.masters()[index].detail.view());
         }
     };
     home_.locks().async_inspect(
-        home_.all().resource_name(resource),
+        home_.cluster().resource_name(resource),
         asio::bind_cancellation_slot(asking->cancel.slot(), std::move(done)));
 }
 
 /// It takes more than a second: one at a time.
-void onlooker::examine()
+void observer_client::examine()
 {
     if (std::exchange(examining_, true))
     {
@@ -215,17 +215,17 @@ void onlooker::examine()
         examining_ = false;
         for (const master_examination& each : seen)
         {
-            add_error(home_.all().told(), each.reason);
+            add_error(home_.cluster().told(), each.reason);
             read(each.name);
             read(each.reason.message());
             read(each.detail);
             for (const master_issue& one : each.risks)
             {
-                home_.all().told().add({static_cast<std::uint64_t>(one.what)});
+                home_.cluster().told().add({static_cast<std::uint64_t>(one.what)});
                 read(to_string(one.what));
                 read(one.detail);
             }
-            home_.all().watch().check(
+            home_.cluster().watch().check(
                 each.fastest_round_trip <= each.median_round_trip, "inspection",
                 "the fastest of a master's round trips is slower than the median");
         }
@@ -233,7 +233,7 @@ void onlooker::examine()
     home_.locks().async_examine(asio::bind_cancellation_slot(asking->cancel.slot(), std::move(done)));
 }
 
-void onlooker::ask_wrongly()
+void observer_client::ask_wrongly()
 {
     static const std::vector<wrong_request> all = wrong_requests();
     const wrong_request& one = all[draws_.below(all.size())];
@@ -243,7 +243,7 @@ void onlooker::ask_wrongly()
     {
         const bool as_it_should =
             error == why && !none && !told->argument_error.empty() && told->masters().empty();
-        home_.all().watch().check(
+        home_.cluster().watch().check(
             as_it_should || error == errc::closed || error == asio::error::operation_aborted, "refusal",
             "what can't be done isn't refused as it should: " + told->to_string());
         read(*told);
@@ -260,10 +260,10 @@ void onlooker::ask_wrongly()
     home_.locks().async_acquire(one.resource, plain, *told, std::move(cancellable));
 }
 
-void onlooker::set_up_wrongly()
+void observer_client::set_up_wrongly()
 {
     const auto& all = wrong_changes();
-    config options = home_.all().options();
+    config options = home_.cluster().options();
     all[draws_.below(all.size())](options);
     bool refused = false;
     try
@@ -275,10 +275,10 @@ void onlooker::set_up_wrongly()
         refused = complaint.code() == errc::invalid_config || complaint.code() == errc::invalid_master;
         read(complaint.what());
     }
-    home_.all().watch().check(refused, "refusal", "a manager is made with options that can't be used");
+    home_.cluster().watch().check(refused, "refusal", "a manager is made with options that can't be used");
 }
 
-void onlooker::name_a_master()
+void observer_client::name_a_master()
 {
     read(master{right_urls[draws_.below(right_urls.size())]}.name());
     bool refused = false;
@@ -291,10 +291,10 @@ void onlooker::name_a_master()
         refused = complaint.code() == errc::invalid_master;
         read(complaint.what());
     }
-    home_.all().watch().check(refused, "refusal", "a URL is taken that can't be used");
+    home_.cluster().watch().check(refused, "refusal", "a URL is taken that can't be used");
 }
 
-void onlooker::on_event(const event& what)
+void observer_client::on_event(const event& what)
 {
     home_.say(action::notified);
     std::visit(
@@ -328,7 +328,7 @@ void onlooker::on_event(const event& what)
             {
                 note(observed::lease_extended);
                 check_owner("an event", extended.owner_id);
-                home_.all().watch().check(
+                home_.cluster().watch().check(
                     !lost_.contains(extended.owner_id), "events", "a lost lease is reported as extended");
             },
             [this](const lease_lost& lost)
@@ -337,7 +337,7 @@ void onlooker::on_event(const event& what)
                 check_owner("an event", lost.owner_id);
                 read(lost.reason.message());
                 told_.emplace(expected_event::loss, lost.owner_id);
-                home_.all().watch().check(
+                home_.cluster().watch().check(
                     lost_.insert(lost.owner_id).second, "events", "a lease is reported lost twice");
             },
             [this](const lease_released& released)
@@ -355,15 +355,15 @@ void onlooker::on_event(const event& what)
         what);
 }
 
-void onlooker::note(observed what, error_code reason)
+void observer_client::note(observed what, error_code reason)
 {
-    home_.all().told().add({static_cast<std::uint64_t>(what)});
-    add_error(home_.all().told(), reason);
+    home_.cluster().told().add({static_cast<std::uint64_t>(what)});
+    add_error(home_.cluster().told(), reason);
 }
 
-void onlooker::check_round(const round_decided& decided)
+void observer_client::check_round(const round_decided& decided)
 {
-    oracle& watch = home_.all().watch();
+    oracle& watch = home_.cluster().watch();
     const report& said = decided.report;
     read(said);
     switch (said.operation)
@@ -385,7 +385,7 @@ void onlooker::check_round(const round_decided& decided)
     }
 }
 
-std::string onlooker::missing() const
+std::string observer_client::missing() const
 {
     for (const auto& each : expected_)
     {
@@ -400,25 +400,25 @@ std::string onlooker::missing() const
     return {};
 }
 
-void onlooker::check_owner(std::string_view what, std::string_view owner_id)
+void observer_client::check_owner(std::string_view what, std::string_view owner_id)
 {
-    home_.all().watch().check(
-        home_.all().watch().was_sent(owner_id), "events",
+    home_.cluster().watch().check(
+        home_.cluster().watch().was_sent(owner_id), "events",
         std::string{what} + " names an owner id that was never sent");
 }
 
-void onlooker::read(const report& told)
+void observer_client::read(const report& told)
 {
-    add_report(home_.all().told(), told);
+    add_report(home_.cluster().told(), told);
     read(told.to_string());
 }
 
-void onlooker::read(std::string_view text)
+void observer_client::read(std::string_view text)
 {
     const bool printable = std::all_of(
         text.begin(), text.end(), [](char each) { return (each >= ' ' && each <= '~') || each == '\n'; });
-    home_.all().watch().check(printable, "words", "a text isn't printable");
-    home_.all().watch().check(
+    home_.cluster().watch().check(printable, "words", "a text isn't printable");
+    home_.cluster().watch().check(
         text.find(password) == std::string_view::npos, "words", "a text has a password in it");
 }
 

@@ -2,8 +2,8 @@
 // A user of the library.
 #include "worker.hpp"
 
+#include "cluster_run.hpp"
 #include "process.hpp"
-#include "universe.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -62,7 +62,7 @@ void worker::later()
 {
     if (!stopping_)
     {
-        home_.after(draws_.between(0us, home_.all().drawn().does.pause), [this] { act(); });
+        home_.after(draws_.between(0us, home_.cluster().drawn().does.pause), [this] { act(); });
     }
 }
 
@@ -85,12 +85,12 @@ void worker::act()
     {
         return;
     }
-    const plan& drawn = home_.all().drawn();
+    const plan& drawn = home_.cluster().drawn();
     const std::size_t resource = draws_.below(drawn.resources);
     const std::chrono::milliseconds ttl = drawn.ttls[draws_.below(drawn.ttls.size())];
-    const habits& does = drawn.does;
+    const workload& does = drawn.does;
     std::size_t drawn_verb = draws_.below(does.tries + does.acquires + does.keeps + does.bodies);
-    const bool can_be_kept = home_.all().can_keep(ttl);
+    const bool can_be_kept = home_.cluster().can_keep(ttl);
     if (drawn_verb < does.tries)
     {
         try_once(resource, ttl);
@@ -119,11 +119,12 @@ void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
     auto done = [this, self = under_way_, ttl, told, pauses](error_code error, redlock::lease won)
     {
         home_.end(self, error);
-        home_.all().watch().check_round(home_, *told, error, home_.pauses() > pauses);
-        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
+        home_.cluster().watch().check_round(home_, *told, error, home_.pauses() > pauses);
+        on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl}));
     };
     home_.locks().async_try_acquire(
-        home_.all().resource_name(resource), {.ttl = ttl}, *told, cancellable(under_way_, std::move(done)));
+        home_.cluster().resource_name(resource), {.ttl = ttl}, *told,
+        cancellable(under_way_, std::move(done)));
 }
 
 void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
@@ -139,14 +140,14 @@ void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
         const clock::duration took = home_.now() - began;
         home_.end(self, error);
         home_.read(*told);
-        home_.all().watch().check_verdict(home_, *told, error);
-        home_.all().watch().check_back_off(home_, *told, took);
-        home_.all().watch().check_wait(
-            home_, wait, home_.all().node_timeout_of(ttl), took, home_.pauses() > pauses);
-        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl}));
+        home_.cluster().watch().check_verdict(home_, *told, error);
+        home_.cluster().watch().check_back_off(home_, *told, took);
+        home_.cluster().watch().check_wait(
+            home_, wait, home_.cluster().node_timeout_of(ttl), took, home_.pauses() > pauses);
+        on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl}));
     };
     home_.locks().async_acquire(
-        home_.all().resource_name(resource), {.ttl = ttl, .wait = wait}, *told,
+        home_.cluster().resource_name(resource), {.ttl = ttl, .wait = wait}, *told,
         cancellable(under_way_, std::move(done)));
 }
 
@@ -158,17 +159,17 @@ void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
     auto done = [this, self = under_way_, ttl, most](error_code error, redlock::lease won)
     {
         home_.end(self, error);
-        on_won(std::make_shared<tenure>(tenure{std::move(won), 0, ttl, true, false, most}));
+        on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl, true, false, most}));
     };
     keep_options with{
         .ttl = ttl,
         .max_hold = most ? time_limit{*most} : time_limit{no_limit},
         .wait = std::chrono::milliseconds{draws_.below(100)}};
     home_.locks().async_acquire_kept(
-        home_.all().resource_name(resource), with, cancellable(under_way_, std::move(done)));
+        home_.cluster().resource_name(resource), with, cancellable(under_way_, std::move(done)));
 }
 
-void worker::on_won(const tenure_ptr& won)
+void worker::on_won(const lease_interval_ptr& won)
 {
     if (!won->lease)
     {
@@ -176,9 +177,9 @@ void worker::on_won(const tenure_ptr& won)
         return;
     }
     has_ = won;
-    const auto margin = won->kept ? std::optional{home_.all().margin_of(won->ttl)} : std::nullopt;
+    const auto margin = won->kept ? std::optional{home_.cluster().margin_of(won->ttl)} : std::nullopt;
     const auto hold_ends = won->max_hold ? std::optional{home_.now() + *won->max_hold} : std::nullopt;
-    won->known_as = home_.all().watch().won(home_, won->lease, margin, won->kept, hold_ends);
+    won->known_as = home_.cluster().watch().won(home_, won->lease, margin, won->kept, hold_ends);
     if (won->kept)
     {
         const call_ptr waiting = home_.begin(action::wait_lost);
@@ -187,7 +188,7 @@ void worker::on_won(const tenure_ptr& won)
             home_.end(waiting, error ? error : why);
             if (!error)
             {
-                home_.all().watch().lost_for_good(won->known_as);
+                home_.cluster().watch().lost_for_good(won->known_as);
             }
             on_lost(won);
         };
@@ -205,7 +206,7 @@ void worker::on_won(const tenure_ptr& won)
 /// Some time passes under the lease.
 void worker::hold_on()
 {
-    const clock::duration most = home_.all().drawn().does.work;
+    const clock::duration most = home_.cluster().drawn().does.work;
     home_.after(
         draws_.between(0us, most),
         [this, mine = has_, pauses = home_.pauses()]
@@ -248,12 +249,12 @@ void worker::extend()
     has_->lease.async_extend(has_->ttl, *told, cancellable(under_way_, std::move(done)));
 }
 
-void worker::on_lost(const tenure_ptr& lost)
+void worker::on_lost(const lease_interval_ptr& lost)
 {
-    home_.all().watch().told_of_loss(lost->known_as);
+    home_.cluster().watch().told_of_loss(lost->known_as);
     // It needs some of the time that it was promised.
     home_.after(
-        draws_.one_in(2) ? draws_.between(0us, home_.all().margin_of(lost->ttl)) : 0us,
+        draws_.one_in(2) ? draws_.between(0us, home_.cluster().margin_of(lost->ttl)) : 0us,
         [this, lost]
         {
             if (has_ == lost && !lost->ending)
@@ -265,10 +266,10 @@ void worker::on_lost(const tenure_ptr& lost)
 
 void worker::give_back()
 {
-    const tenure_ptr mine = has_;
+    const lease_interval_ptr mine = has_;
     mine->ending = true;
-    home_.all().watch().gave_back(mine->known_as);
-    if (draws_.one_in(home_.all().drawn().does.drops_one_in))
+    home_.cluster().watch().gave_back(mine->known_as);
+    if (draws_.one_in(home_.cluster().drawn().does.drops_one_in))
     {
         home_.say(action::lease_dropped);
         mine->lease = {};
@@ -284,7 +285,7 @@ void worker::give_back()
     {
         home_.end(releasing, error);
         home_.read(*told);
-        home_.all().watch().check_release(home_, mine->lease, owner_id, resource, error);
+        home_.cluster().watch().check_release(home_, mine->lease, owner_id, resource, error);
         done();
     };
     mine->lease.async_release(*told, cancellable(releasing, std::move(released)));
@@ -299,7 +300,7 @@ void worker::done()
 void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin(action::with_lock, resource);
-    const std::chrono::milliseconds margin = home_.all().margin_of(ttl);
+    const std::chrono::milliseconds margin = home_.cluster().margin_of(ttl);
     auto done = [this, self = under_way_](std::exception_ptr thrown)
     {
         home_.end(self, code_of(thrown));
@@ -310,18 +311,18 @@ void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
     auto called = cancellable(under_way_, std::move(done));
     if (draws_.one_in(2))
     {
-        home_.locks().async_with_lock(home_.all().resource_name(resource), with, body, std::move(called));
+        home_.locks().async_with_lock(home_.cluster().resource_name(resource), with, body, std::move(called));
         return;
     }
     // Where nothing is called at once, time may pass between the acquire's end and the body's beginning.
     const auto later = asio::require(home_.context().get_executor(), asio::execution::blocking.never);
     home_.locks().async_with_lock(
-        home_.all().resource_name(resource), with, body, asio::bind_executor(later, std::move(called)));
+        home_.cluster().resource_name(resource), with, body, asio::bind_executor(later, std::move(called)));
 }
 
 asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin)
 {
-    oracle& watch = home_.all().watch();
+    oracle& watch = home_.cluster().watch();
     watch.check(held.valid(), "late start", home_.name() + " begins a body under a lease that has lapsed");
     const bool deaf = draws_.one_in(8);
     const std::optional<std::chrono::milliseconds> told_before = deaf ? std::nullopt : std::optional{margin};
@@ -330,7 +331,7 @@ asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::millisecon
     {
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
     }
-    const clock::duration length = draws_.between(0us, 3 * home_.all().drawn().does.work);
+    const clock::duration length = draws_.between(0us, 3 * home_.cluster().drawn().does.work);
     constexpr auto token = asio::as_tuple(asio::use_awaitable);
     const auto waited = co_await home_.async_wait(length, token);
     const error_code cancelled = std::get<0>(waited);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // simulate: runs seeds, prints the events of one, or reduces the faults of one to those that a violation needs.
+#include "cluster_run.hpp"
 #include "faults.hpp"
 #include "jobs.hpp"
 #include "plan.hpp"
 #include "search.hpp"
-#include "universe.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
