@@ -42,11 +42,6 @@ class REDLOCK_API inspection
 {
   public:
     inspection() = default;
-    /// For internal use by the manager.
-    inspection(std::shared_ptr<const report::master_names> names, std::vector<master_inspection> masters)
-        : names_{std::move(names)}, masters_{std::move(masters)}
-    {
-    }
 
     /// Returns the state on each master, in the order of `config::masters`.
     std::span<const master_inspection> masters() const noexcept { return masters_; }
@@ -66,7 +61,14 @@ class REDLOCK_API inspection
     std::string_view holder() const noexcept;
 
   private:
-    std::shared_ptr<const report::master_names> names_;
+    friend struct detail::access;
+
+    inspection(std::shared_ptr<const detail::master_names> names, std::vector<master_inspection> masters)
+        : names_{std::move(names)}, masters_{std::move(masters)}
+    {
+    }
+
+    std::shared_ptr<const detail::master_names> names_;
     std::vector<master_inspection> masters_;
 };
 

@@ -242,10 +242,11 @@ class REDLOCK_API lease
             detail::wait_lost_initiation{{held_}}, token);
     }
 
-    /// For internal use by the manager.
+  private:
+    friend struct detail::access;
+
     explicit lease(detail::lease_state_ptr held) noexcept : held_{std::move(held)} {}
 
-  private:
     template <class Token>
     auto extend_into(std::chrono::milliseconds ttl, report* out, Token&& token)
     {

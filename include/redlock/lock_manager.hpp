@@ -411,10 +411,11 @@ class REDLOCK_API lock_manager
             detail::shutdown_initiation{{handle_}}, token);
     }
 
-    /// Constructs a manager from an existing implementation. For internal use and tests.
+  private:
+    friend struct detail::access;
+
     explicit lock_manager(detail::manager_handle_ptr handle) noexcept : handle_{std::move(handle)} {}
 
-  private:
     template <class Body, class Token>
     auto with_lock(resource_name resource, keep_options options, report* out, Body&& body, Token&& token)
     {

@@ -19,6 +19,17 @@
 namespace redlock
 {
 
+namespace detail
+{
+
+/// What only the library does with the objects of the public API: src/manager/access.hpp.
+struct access;
+
+/// The addresses of the masters without credentials, in the order of the configuration.
+using master_names = std::vector<std::string>;
+
+} // namespace detail
+
 /// The operation that a round belongs to.
 enum class operation : std::uint8_t
 {
@@ -94,12 +105,12 @@ class REDLOCK_API report
     /// Returns the report as text: the result, followed by one line per master.
     std::string to_string() const;
 
-    using master_names = std::vector<std::string>;
-    /// For internal use by the manager: sets the votes.
-    void assign(std::shared_ptr<const master_names> names, std::span<const master_report> votes);
-
   private:
-    std::shared_ptr<const master_names> names_;
+    friend struct detail::access;
+
+    void assign(std::shared_ptr<const detail::master_names> names, std::span<const master_report> votes);
+
+    std::shared_ptr<const detail::master_names> names_;
     std::array<master_report, max_masters> masters_{};
     std::size_t count_ = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0 Acquire and try_acquire: rounds until one succeeds or no further one is allowed.
 // Between rounds, an acquire waits for a slot in the queue of the resource.
 #include "core/backoff.hpp"
+#include "manager/access.hpp"
 #include "manager/acquire_check.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
@@ -329,7 +330,7 @@ class acquisition
         {
             describe(*call_.out, result, validity);
         }
-        lease won = result ? lease{} : lease{std::move(held_)};
+        lease won = result ? lease{} : detail::access::make_lease(std::move(held_));
         if (auto* const plain = std::get_if<detail::completion<void(error_code, lease)>>(&call_.done))
         {
             service_.complete(*plain, result, std::move(won));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Inspect: asks every master for the holder of a resource. Changes nothing.
+#include "manager/access.hpp"
 #include "manager/broadcast_query.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
@@ -85,7 +86,7 @@ env::detached_task inspect(lock_service& service, inspect_call call)
     {
         co_await self.wake_event;
     }
-    inspection found{service.names(), asked->said()};
+    inspection found = detail::access::make_inspection(service.names(), asked->said());
     const error_code result = result_of(self, found);
     service.complete(call.done, result, std::move(found));
 }

@@ -60,7 +60,7 @@ lock_service::lock_service(
       strand_{executor},
       run_ids_{options_.masters.size()}
 {
-    auto names = std::make_shared<report::master_names>();
+    auto names = std::make_shared<detail::master_names>();
     for (const master& each : options_.masters)
     {
         names->push_back(each.name());

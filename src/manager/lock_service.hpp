@@ -142,7 +142,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     env::scheduler& strand() noexcept { return strand_; }
     const config& options() const noexcept { return options_; }
-    const std::shared_ptr<const report::master_names>& names() const noexcept { return names_; }
+    const std::shared_ptr<const detail::master_names>& names() const noexcept { return names_; }
     std::chrono::milliseconds node_timeout(std::chrono::milliseconds ttl) const noexcept;
     core::timing timing(std::chrono::milliseconds ttl, std::chrono::milliseconds min_validity) const noexcept;
     /// Reads immutable state only: may be called on any thread.
@@ -310,7 +310,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     config options_;
     redactor redactor_;
     std::shared_ptr<const env::environment> outside_;
-    std::shared_ptr<const report::master_names> names_;
+    std::shared_ptr<const detail::master_names> names_;
     std::shared_ptr<notifier> notifier_;
     net::connection_options connection_options_;
     env::scheduler strand_;

@@ -217,7 +217,7 @@ std::string report::to_string() const
     return text;
 }
 
-void report::assign(std::shared_ptr<const master_names> names, std::span<const master_report> votes)
+void report::assign(std::shared_ptr<const detail::master_names> names, std::span<const master_report> votes)
 {
     assert(names != nullptr && names->size() >= votes.size());
     assert(votes.size() <= max_masters);

@@ -2,6 +2,7 @@
 // A request to all masters.
 #include "manager/round.hpp"
 
+#include "manager/access.hpp"
 #include "manager/lock_service.hpp"
 
 #include <algorithm>
@@ -175,7 +176,7 @@ void round::describe(report& out) const
     }
     out.operation = what_;
     out.node_timeout = node_timeout_;
-    out.assign(service_.names(), votes);
+    detail::access::assign(out, service_.names(), votes);
 }
 
 void round::on_vote(std::size_t master, const net::answer& said, clock::time_point at) noexcept

@@ -3,6 +3,7 @@
 // The work of the library is done inside `measured_step`, and that of the simulation inside `outside_of_the_library`:
 // callgrind counts the instructions in the former without the latter, and this program the allocations.
 #include "cost/allocation_counter.hpp"
+#include "manager/access.hpp"
 #include "manager/create.hpp"
 #include "simulation/sim_master.hpp"
 #include "simulation/virtual_environment.hpp"
@@ -171,7 +172,8 @@ class workers
             options.masters.emplace_back("redis://" + host);
         }
         auto outside = std::make_shared<unmeasured_environment>(inner_);
-        locks_.emplace(manager::create(io_->get_executor(), std::move(options), std::move(outside)));
+        locks_.emplace(detail::access::make_manager(
+            manager::create(io_->get_executor(), std::move(options), std::move(outside))));
     }
     ~workers()
     {

@@ -2,6 +2,7 @@
 // A whole run.
 #include "simulation.hpp"
 
+#include "manager/access.hpp"
 #include "manager/create.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -91,7 +92,8 @@ lock_manager simulation::make_manager(config with)
 
 lock_manager simulation::make_manager(config with, std::shared_ptr<const env::environment> outside)
 {
-    return lock_manager{manager::create(io_->get_executor(), std::move(with), std::move(outside))};
+    return detail::access::make_manager(
+        manager::create(io_->get_executor(), std::move(with), std::move(outside)));
 }
 
 lock_manager simulation::make_connected_manager(config with)

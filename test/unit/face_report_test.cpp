@@ -2,6 +2,8 @@
 // Reports: their counts and texts. Text from a server can't break a log line.
 #include <redlock/report.hpp>
 
+#include "manager/access.hpp"
+
 #include <boost/asio/error.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -28,7 +30,7 @@ using namespace std::string_literals;
 /// A report on masters 10.0.0.1, 10.0.0.2, ... with these votes.
 report over(operation verb, std::initializer_list<master_report> votes)
 {
-    auto names = std::make_shared<report::master_names>();
+    auto names = std::make_shared<detail::master_names>();
     for (std::size_t number = 1; number <= votes.size(); ++number)
     {
         names->push_back("redis://10.0.0." + std::to_string(number) + ":6379");
@@ -38,7 +40,7 @@ report over(operation verb, std::initializer_list<master_report> votes)
     result.rounds = 1;
     result.node_timeout = 50ms;
     result.elapsed = 50'100us;
-    result.assign(std::move(names), std::vector<master_report>{votes});
+    detail::access::assign(result, std::move(names), std::vector<master_report>{votes});
     return result;
 }
 
@@ -176,13 +178,13 @@ TEST_CASE("a report can be assigned again, and keeps no previous vote")
 {
     report value =
         over(operation::acquire, {voted(vote::granted), voted(vote::granted), voted(vote::granted)});
-    value.assign(
-        std::make_shared<report::master_names>(report::master_names{"redis://b:1"}),
+    detail::access::assign(
+        value, std::make_shared<detail::master_names>(detail::master_names{"redis://b:1"}),
         std::vector<master_report>{voted(vote::denied)});
     CHECK(value.masters().size() == 1);
     CHECK(value.count(vote::granted) == 0);
     CHECK(value.name(0) == "redis://b:1");
-    value.assign(std::make_shared<report::master_names>(), {});
+    detail::access::assign(value, std::make_shared<detail::master_names>(), {});
     CHECK(value.masters().empty());
 }
 
@@ -190,15 +192,16 @@ TEST_CASE("a report outlives the list of names it was made from")
 {
     report value = over(operation::acquire, {voted(vote::granted)});
     const report copy = value;
-    value.assign(std::make_shared<report::master_names>(), {});
+    detail::access::assign(value, std::make_shared<detail::master_names>(), {});
     CHECK(copy.name(0) == "redis://10.0.0.1:6379");
 }
 
 TEST_CASE("a report has room for the maximum number of masters")
 {
-    auto names = std::make_shared<report::master_names>(max_masters, "redis://many:1");
+    auto names = std::make_shared<detail::master_names>(max_masters, "redis://many:1");
     report value;
-    value.assign(std::move(names), std::vector<master_report>(max_masters, voted(vote::granted)));
+    detail::access::assign(
+        value, std::move(names), std::vector<master_report>(max_masters, voted(vote::granted)));
     CHECK(value.count(vote::granted) == max_masters);
     CHECK(value.quorum() == 16);
 }
@@ -313,7 +316,8 @@ TEST_CASE("text from a server can't begin a new line in a report", "[scenario-51
     report value = over(operation::acquire, {voted(vote::failed, 1ms, master_errc::command_failed)});
     auto votes = std::vector<master_report>{value.masters().begin(), value.masters().end()};
     votes[0].detail = short_text{said};
-    value.assign(std::make_shared<report::master_names>(report::master_names{"redis://a:1"}), votes);
+    detail::access::assign(
+        value, std::make_shared<detail::master_names>(detail::master_names{"redis://a:1"}), votes);
     const std::string text = value.to_string();
     INFO(text);
     CHECK(std::count(text.begin(), text.end(), '\n') == 1);

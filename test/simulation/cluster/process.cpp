@@ -5,6 +5,7 @@
 #include "cluster_run.hpp"
 #include "wire_trace.hpp"
 
+#include "manager/access.hpp"
 #include "manager/create.hpp"
 
 #include <boost/asio/error.hpp>
@@ -64,7 +65,8 @@ void process::make_manager()
     {
         options.observer.on_event = [this](const event& what) { observer_client_->on_event(what); };
     }
-    locks_.emplace(manager::create(io_->get_executor(), std::move(options), environment_));
+    locks_.emplace(
+        detail::access::make_manager(manager::create(io_->get_executor(), std::move(options), environment_)));
 }
 
 bool process::step(chance& picks)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSL-1.0
+// Access to what the classes of the public API keep private.
+#pragma once
+
+#include <redlock/detail/handles.hpp>
+#include <redlock/inspection.hpp>
+#include <redlock/lease.hpp>
+#include <redlock/lock_manager.hpp>
+#include <redlock/report.hpp>
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace redlock::detail
+{
+
+/// The friend of these classes. It is not installed: a program cannot make a lease.
+struct access
+{
+    static lease make_lease(lease_state_ptr held) noexcept { return lease{std::move(held)}; }
+    static lock_manager make_manager(manager_handle_ptr handle) noexcept
+    {
+        return lock_manager{std::move(handle)};
+    }
+    static inspection
+    make_inspection(std::shared_ptr<const master_names> names, std::vector<master_inspection> masters)
+    {
+        return {std::move(names), std::move(masters)};
+    }
+    static void
+    assign(report& out, std::shared_ptr<const master_names> names, std::span<const master_report> votes)
+    {
+        out.assign(std::move(names), votes);
+    }
+};
+
+} // namespace redlock::detail
