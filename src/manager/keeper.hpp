@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/handles.hpp>
 
 #include "core/lease_schedule.hpp"
 #include "env/deadline_queue.hpp"
@@ -10,8 +11,8 @@
 namespace redlock::manager
 {
 
-class lease_state;
 class lock_service;
+using detail::lease_state;
 
 /// Extends a kept lease, and declares its loss. Belongs to the lease state.
 ///

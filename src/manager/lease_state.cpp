@@ -12,7 +12,7 @@
 #include <cassert>
 #include <cstddef>
 
-namespace redlock::manager
+namespace redlock::detail
 {
 
 lease_state::lease_state() = default;
@@ -113,12 +113,7 @@ void lease_state::recycle() noexcept
     handle->recycle(*this);
 }
 
-} // namespace redlock::manager
-
-namespace redlock::detail
-{
-
-lease_state_ptr::lease_state_ptr(manager::lease_state* value) noexcept : value_{value}
+lease_state_ptr::lease_state_ptr(lease_state* value) noexcept : value_{value}
 {
     if (value_ != nullptr)
     {

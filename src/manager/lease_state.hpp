@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/detail/handles.hpp>
 
 #include "env/environment.hpp"
 #include "net/claim.hpp"
@@ -18,9 +19,13 @@ namespace redlock::manager
 {
 
 class expiry_watch;
-class manager_handle;
 class keeper;
 class round;
+
+} // namespace redlock::manager
+
+namespace redlock::detail
+{
 
 /// The life of a lease state, which only moves forward.
 enum class lease_phase : std::uint8_t
@@ -41,8 +46,8 @@ struct place_in_line : env::unlinking_hook
 /// A pending extension of which the observer is still to be notified.
 struct unreported_extension : env::unlinking_hook
 {
-    explicit unreported_extension(round& votes) noexcept : of{votes} {}
-    round& of;
+    explicit unreported_extension(manager::round& votes) noexcept : of{votes} {}
+    manager::round& of;
 };
 
 /// The hook for the manager handle's lists: handed back, or unused.
@@ -72,11 +77,11 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
 
     /// Resets the lease state for a resource, with a new owner id.
     void assign(
-        std::shared_ptr<manager::manager_handle> handle, const env::environment& outside,
-        std::string_view prefix, std::string_view resource);
+        std::shared_ptr<manager_handle> handle, const env::environment& outside, std::string_view prefix,
+        std::string_view resource);
 
     std::string_view resource() const noexcept { return std::string_view{key_}.substr(prefix_length_); }
-    const std::shared_ptr<manager::manager_handle>& handle() const noexcept { return handle_; }
+    const std::shared_ptr<manager_handle>& handle() const noexcept { return handle_; }
 
     lease_phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
     clock::time_point valid_until() const noexcept
@@ -110,15 +115,26 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     env::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
     env::unlinking_list<place_in_line> watching{};  // Waits for the loss.
     env::unlinking_list<unreported_extension> unreported{}; // Only with an observer.
-    std::unique_ptr<keeper> kept;                           // Null unless it is extended in the background.
-    std::unique_ptr<expiry_watch> expiry;                   // Null unless an observer waits for its expiry.
+    std::unique_ptr<manager::keeper> kept;                  // Null unless it is extended in the background.
+    std::unique_ptr<manager::expiry_watch> expiry;          // Null unless an observer waits for its expiry.
 
   private:
     void recycle() noexcept override;
 
-    std::shared_ptr<manager::manager_handle> handle_;
+    std::shared_ptr<manager_handle> handle_;
     std::size_t prefix_length_ = 0;
     error_code lost_because_;
 };
+
+} // namespace redlock::detail
+
+namespace redlock::manager
+{
+
+using detail::lease_hook;
+using detail::lease_phase;
+using detail::lease_state;
+using detail::place_in_line;
+using detail::unreported_extension;
 
 } // namespace redlock::manager

@@ -14,7 +14,7 @@
 
 #include <vector>
 
-namespace redlock::manager
+namespace redlock::detail
 {
 
 namespace
@@ -72,7 +72,7 @@ manager_handle::~manager_handle()
     pool_.clear_and_dispose([](lease_state* unused) { delete unused; });
 }
 
-void manager_handle::open(std::shared_ptr<lock_service> service)
+void manager_handle::open(std::shared_ptr<manager::lock_service> service)
 {
     asio::execution_context& context = asio::query(executor_, asio::execution::context);
     asio::use_service<context_watch>(context).add(shared_from_this());
@@ -80,10 +80,10 @@ void manager_handle::open(std::shared_ptr<lock_service> service)
     service_ = std::move(service);
 }
 
-std::shared_ptr<lock_service> manager_handle::close() noexcept
+std::shared_ptr<manager::lock_service> manager_handle::close() noexcept
 {
     lease_state_list dropped;
-    std::shared_ptr<lock_service> service;
+    std::shared_ptr<manager::lock_service> service;
     {
         const std::lock_guard lock{mutex_};
         service.swap(service_);
@@ -95,12 +95,12 @@ std::shared_ptr<lock_service> manager_handle::close() noexcept
 
 void manager_handle::lose_context() noexcept
 {
-    const std::shared_ptr<lock_service> service = close();
+    const std::shared_ptr<manager::lock_service> service = close();
     const std::lock_guard lock{mutex_};
     executor_ = asio::system_executor{};
 }
 
-std::shared_ptr<lock_service> manager_handle::service() const noexcept
+std::shared_ptr<manager::lock_service> manager_handle::service() const noexcept
 {
     const std::lock_guard lock{mutex_};
     return service_;
@@ -139,7 +139,7 @@ void manager_handle::hand_back(lease_state& held) noexcept
     }
 }
 
-void manager_handle::collect(lock_service& service)
+void manager_handle::collect(manager::lock_service& service)
 {
     lease_state_list handed_back;
     {
@@ -185,4 +185,4 @@ void manager_handle::recycle(lease_state& unused) noexcept
     delete &unused;
 }
 
-} // namespace redlock::manager
+} // namespace redlock::detail

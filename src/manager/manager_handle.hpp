@@ -18,9 +18,14 @@
 namespace redlock::manager
 {
 
-namespace asio = boost::asio;
-
 class lock_service;
+
+} // namespace redlock::manager
+
+namespace redlock::detail
+{
+
+namespace asio = boost::asio;
 
 /// The handle by which leases, pending initiations and cancellation slots refer to the manager.
 ///
@@ -42,14 +47,14 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
     ~manager_handle();
 
     /// Sets the manager, and registers for the destruction of the executor's context.
-    void open(std::shared_ptr<lock_service> service);
+    void open(std::shared_ptr<manager::lock_service> service);
     /// Removes the manager and returns it.
-    std::shared_ptr<lock_service> close() noexcept;
+    std::shared_ptr<manager::lock_service> close() noexcept;
     /// Called when the execution context is destroyed: closes the handle and drops the executor.
     void lose_context() noexcept;
 
     /// Returns the manager, or null if it has been closed.
-    std::shared_ptr<lock_service> service() const noexcept;
+    std::shared_ptr<manager::lock_service> service() const noexcept;
     /// Returns the manager's executor, or the system executor if the context has been destroyed.
     asio::any_io_executor executor() const noexcept;
     clock::time_point now() const noexcept { return outside_->now(); }
@@ -69,19 +74,28 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
   private:
     using lease_state_list = boost::intrusive::list<lease_state, boost::intrusive::base_hook<handle_hook>>;
 
-    void collect(lock_service& service);
+    void collect(manager::lock_service& service);
 
     static constexpr std::size_t max_pooled = 4096;
 
     mutable std::mutex mutex_;
     asio::any_io_executor executor_;
     std::shared_ptr<const env::environment> outside_;
-    std::shared_ptr<lock_service> service_;
+    std::shared_ptr<manager::lock_service> service_;
     lease_state_list handed_back_;
     bool collecting_ = false;
     lease_state_list pool_;
     std::size_t pooled_ = 0;
     std::atomic<std::uint64_t> last_operation_{0};
 };
+
+} // namespace redlock::detail
+
+namespace redlock::manager
+{
+
+namespace asio = boost::asio;
+
+using detail::manager_handle;
 
 } // namespace redlock::manager

@@ -9,19 +9,14 @@
 #include <memory>
 #include <utility>
 
-namespace redlock::manager
+namespace redlock::detail
 {
 
 class manager_handle;
 class lease_state;
 
-} // namespace redlock::manager
-
-namespace redlock::detail
-{
-
 /// The thread-safe access to a manager, which may have been destroyed: src/manager/manager_handle.hpp.
-using manager_handle_ptr = std::shared_ptr<manager::manager_handle>;
+using manager_handle_ptr = std::shared_ptr<manager_handle>;
 
 /// Returns the manager's executor, or the system executor if the manager's execution context has been destroyed.
 REDLOCK_API boost::asio::any_io_executor executor_of(const manager_handle_ptr& handle) noexcept;
@@ -31,7 +26,7 @@ class REDLOCK_API lease_state_ptr
 {
   public:
     lease_state_ptr() noexcept = default;
-    explicit lease_state_ptr(manager::lease_state* value) noexcept;
+    explicit lease_state_ptr(lease_state* value) noexcept;
     lease_state_ptr(const lease_state_ptr& other) noexcept;
     lease_state_ptr(lease_state_ptr&& other) noexcept : value_{std::exchange(other.value_, nullptr)} {}
     lease_state_ptr& operator=(lease_state_ptr other) noexcept
@@ -41,13 +36,13 @@ class REDLOCK_API lease_state_ptr
     }
     ~lease_state_ptr();
 
-    manager::lease_state* get() const noexcept { return value_; }
-    manager::lease_state* operator->() const noexcept { return value_; }
-    manager::lease_state& operator*() const noexcept { return *value_; }
+    lease_state* get() const noexcept { return value_; }
+    lease_state* operator->() const noexcept { return value_; }
+    lease_state& operator*() const noexcept { return *value_; }
     explicit operator bool() const noexcept { return value_ != nullptr; }
 
   private:
-    manager::lease_state* value_ = nullptr;
+    lease_state* value_ = nullptr;
 };
 
 /// Returns the executor of the lease's manager, or the system executor for an empty lease.
