@@ -2,9 +2,9 @@
 // pairs WORKERS PAIRS: workers that acquire and release, each its own resource, in a deterministic simulated network.
 // The work of the library is done inside `measured_step`, and that of the simulation inside `outside_of_the_library`:
 // callgrind counts the instructions in the former without the latter, and this program the allocations.
+#include "api/create.hpp"
 #include "cost/allocation_counter.hpp"
 #include "manager/access.hpp"
-#include "manager/create.hpp"
 #include "simulation/sim_master.hpp"
 #include "simulation/virtual_environment.hpp"
 
@@ -173,7 +173,7 @@ class workers
         }
         auto outside = std::make_shared<unmeasured_environment>(inner_);
         locks_.emplace(detail::access::make_manager(
-            manager::create(io_->get_executor(), std::move(options), std::move(outside))));
+            api::create(io_->get_executor(), std::move(options), std::move(outside))));
     }
     ~workers()
     {

@@ -2,8 +2,8 @@
 // A whole run.
 #include "simulation.hpp"
 
+#include "api/create.hpp"
 #include "manager/access.hpp"
-#include "manager/create.hpp"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -93,7 +93,7 @@ lock_manager simulation::make_manager(config with)
 lock_manager simulation::make_manager(config with, std::shared_ptr<const env::environment> outside)
 {
     return detail::access::make_manager(
-        manager::create(io_->get_executor(), std::move(with), std::move(outside)));
+        api::create(io_->get_executor(), std::move(with), std::move(outside)));
 }
 
 lock_manager simulation::make_connected_manager(config with)

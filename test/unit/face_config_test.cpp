@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Which manager options are refused, and with which message.
-#include "manager/config_check.hpp"
+#include "api/config_check.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/vote.hpp>
@@ -28,7 +28,7 @@ std::pair<error_code, std::string> complaint(const config& options)
 {
     try
     {
-        manager::check(options);
+        api::check(options);
         return {};
     }
     catch (const system_error& error)

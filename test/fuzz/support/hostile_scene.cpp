@@ -2,8 +2,8 @@
 // A manager among hostile masters: its beginning, its time, its end, and what has to hold.
 #include "hostile_scene.hpp"
 
+#include "api/create.hpp"
 #include "manager/access.hpp"
-#include "manager/create.hpp"
 
 #include <algorithm>
 #include <array>
@@ -103,7 +103,7 @@ hostile_scene::hostile_scene(fuzz_input& input)
     warm_at_latest_ += options.connect_timeout;
     auto outside = std::make_shared<hostile_environment>(environment_, masters_);
     locks_.emplace(detail::access::make_manager(
-        manager::create(io_->get_executor(), std::move(options), std::move(outside))));
+        api::create(io_->get_executor(), std::move(options), std::move(outside))));
 }
 
 hostile_scene::~hostile_scene()

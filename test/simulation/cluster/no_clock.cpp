@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Replaces src/env/clock.cpp: nothing in a simulated run may read the real clock.
+// Replaces src/api/clock.cpp: nothing in a simulated run may read the real clock.
 #include <redlock/clock.hpp>
 
 #include <cstdio>

@@ -5,7 +5,7 @@
 #include "cluster_run.hpp"
 #include "wire_trace.hpp"
 
-#include "manager/create.hpp"
+#include "api/create.hpp"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 
@@ -268,7 +268,7 @@ void observer_client::set_up_wrongly()
     bool refused = false;
     try
     {
-        manager::create(home_.context().get_executor(), std::move(options), home_.shared_environment());
+        api::create(home_.context().get_executor(), std::move(options), home_.shared_environment());
     }
     catch (const system_error& complaint)
     {

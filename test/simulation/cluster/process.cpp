@@ -5,8 +5,8 @@
 #include "cluster_run.hpp"
 #include "wire_trace.hpp"
 
+#include "api/create.hpp"
 #include "manager/access.hpp"
-#include "manager/create.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -66,7 +66,7 @@ void process::make_manager()
         options.observer.on_event = [this](const event& what) { observer_client_->on_event(what); };
     }
     locks_.emplace(
-        detail::access::make_manager(manager::create(io_->get_executor(), std::move(options), environment_)));
+        detail::access::make_manager(api::create(io_->get_executor(), std::move(options), environment_)));
 }
 
 bool process::step(chance& picks)

@@ -7,11 +7,11 @@
 #include <string_view>
 #include <variant>
 
-namespace redlock::net
+namespace redlock::api
 {
 
 /// Parses `redis://[user[:password]@]host[:port][/db]`, `rediss://...` or `unix:///path[?db=n]`. Throws `system_error`
 /// with `errc::invalid_master`, and a message that names the invalid part, for any other text.
 std::variant<tcp_address, unix_address> read_master_url(std::string_view url);
 
-} // namespace redlock::net
+} // namespace redlock::api

@@ -4,11 +4,11 @@
 
 #include <redlock/config.hpp>
 
-namespace redlock::manager
+namespace redlock::api
 {
 
 /// Throws `system_error` with the option, its value and the allowed range if an option can't be used:
 /// `errc::invalid_config`, or `errc::invalid_master` for two masters that are the same server.
 void check(const config& options);
 
-} // namespace redlock::manager
+} // namespace redlock::api

@@ -11,11 +11,11 @@
 
 #include <memory>
 
-namespace redlock::manager
+namespace redlock::api
 {
 
 /// Throws `system_error` if an option can't be used.
 detail::manager_handle_ptr create(
     boost::asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside);
 
-} // namespace redlock::manager
+} // namespace redlock::api

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Parses the URL of a master. Boost.URL implements the grammar; this file describes errors, without revealing a
 // password.
-#include "net/master_url.hpp"
+#include "api/master_url.hpp"
 
-#include "net/address_text.hpp"
+#include "api/address_text.hpp"
 
 #include <boost/url/authority_view.hpp>
 #include <boost/url/parse.hpp>
@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace redlock::net
+namespace redlock::api
 {
 
 namespace
@@ -295,4 +295,4 @@ std::variant<tcp_address, unix_address> read_master_url(std::string_view url)
     return address;
 }
 
-} // namespace redlock::net
+} // namespace redlock::api

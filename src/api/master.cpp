@@ -2,8 +2,8 @@
 // The address of a master: its check, and its name, which contains neither user nor password.
 #include <redlock/master.hpp>
 
-#include "net/address_text.hpp"
-#include "net/master_url.hpp"
+#include "api/address_text.hpp"
+#include "api/master_url.hpp"
 
 #include <boost/url/ipv6_address.hpp>
 
@@ -17,10 +17,10 @@ namespace redlock
 namespace
 {
 
-using net::consists_of;
-using net::in_quotes;
-using net::letters;
-using net::refuse_master;
+using api::consists_of;
+using api::in_quotes;
+using api::letters;
+using api::refuse_master;
 
 constexpr std::size_t max_host_size = 253; // The limit of DNS names.
 constexpr std::size_t max_path_size = 107; // The limit of sockaddr_un, without the final NUL.
@@ -91,7 +91,7 @@ std::string encoded_path(std::string_view path)
 
 master::master(std::string_view url)
 {
-    const auto address = net::read_master_url(url);
+    const auto address = api::read_master_url(url);
     *this = std::visit([](const auto& one) { return master{one}; }, address);
 }
 

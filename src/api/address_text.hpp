@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace redlock::net
+namespace redlock::api
 {
 
 inline constexpr std::string_view digits = "0123456789";
@@ -51,4 +51,4 @@ inline std::string in_quotes(std::string_view value)
     throw system_error{errc::invalid_master, text};
 }
 
-} // namespace redlock::net
+} // namespace redlock::api

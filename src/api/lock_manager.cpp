@@ -2,10 +2,10 @@
 // The public API of the manager: from a call on any thread to a coroutine on the strand.
 #include <redlock/lock_manager.hpp>
 
+#include "api/config_check.hpp"
+#include "api/create.hpp"
 #include "env/asio_environment.hpp"
 #include "env/tls_context.hpp"
-#include "manager/config_check.hpp"
-#include "manager/create.hpp"
 #include "manager/deliver.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations.hpp"
@@ -230,8 +230,8 @@ void start_shutdown(const manager_handle_ptr& handle, status_completion done)
 
 } // namespace detail
 
-detail::manager_handle_ptr manager::create(
-    asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside)
+detail::manager_handle_ptr
+api::create(asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside)
 {
     check(options);
     auto handle = std::make_shared<manager_handle>(executor, outside);
@@ -247,7 +247,7 @@ namespace
 
 std::shared_ptr<const env::environment> real_environment(const config& options)
 {
-    manager::check(options);
+    api::check(options);
     const bool tls = std::any_of(
         options.masters.begin(), options.masters.end(), [](const master& each) { return each.is_tls(); });
     return std::make_shared<env::asio_environment>(tls ? env::make_tls_context(options.tls) : nullptr);
@@ -258,7 +258,7 @@ std::shared_ptr<const env::environment> real_environment(const config& options)
 lock_manager::lock_manager(detail::executor_source on, config options)
 {
     auto outside = real_environment(options);
-    handle_ = manager::create(on.get(), std::move(options), std::move(outside));
+    handle_ = api::create(on.get(), std::move(options), std::move(outside));
 }
 
 lock_manager& lock_manager::operator=(lock_manager&& other) noexcept

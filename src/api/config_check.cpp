@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Checks the options of a manager.
-#include "manager/config_check.hpp"
+#include "api/config_check.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/report.hpp>
@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace redlock::manager
+namespace redlock::api
 {
 
 namespace
@@ -205,4 +205,4 @@ void check(const config& options)
     }
 }
 
-} // namespace redlock::manager
+} // namespace redlock::api
