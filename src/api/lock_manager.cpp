@@ -8,7 +8,7 @@
 #include "env/tls_context.hpp"
 #include "manager/deliver.hpp"
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/post.hpp>

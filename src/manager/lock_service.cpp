@@ -2,7 +2,7 @@
 // The implementation of a lock_manager: construction, shutdown, and the events of its connections.
 #include "manager/lock_service.hpp"
 
-#include "manager/operations.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <boost/asio/error.hpp>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Release: compare and delete on all masters. Cancellation stops the wait, not the release.
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <utility>
 

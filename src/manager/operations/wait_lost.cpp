@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Waits until a lease is lost or released.
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <optional>
 #include <utility>

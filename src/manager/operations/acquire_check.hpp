@@ -3,7 +3,7 @@
 #pragma once
 
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <string>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Examine: checks for a second whether the masters are suited to keep locks.
 #include "core/clock_watch.hpp"
-#include "manager/broadcast_query.hpp"
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/broadcast_query.hpp"
+#include "manager/operations/operations.hpp"
 
 #include "resp/serialise.hpp"
 

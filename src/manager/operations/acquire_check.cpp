@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Checks the arguments of an acquire.
-#include "manager/acquire_check.hpp"
+#include "manager/operations/acquire_check.hpp"
 
 #include <utility>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Inspect: asks every master for the holder of a resource. Changes nothing.
 #include "manager/access.hpp"
-#include "manager/broadcast_query.hpp"
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/broadcast_query.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0 Shutdown: ends operations, releases leases, waits for outstanding keys on
 // connected masters, and closes the connections.
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <algorithm>
 #include <utility>

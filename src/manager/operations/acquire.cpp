@@ -2,9 +2,9 @@
 // Between rounds, an acquire waits for a slot in the queue of the resource.
 #include "core/backoff.hpp"
 #include "manager/access.hpp"
-#include "manager/acquire_check.hpp"
 #include "manager/lock_service.hpp"
-#include "manager/operations.hpp"
+#include "manager/operations/acquire_check.hpp"
+#include "manager/operations/operations.hpp"
 
 #include <algorithm>
 #include <exception>
