@@ -5,7 +5,7 @@
 #include <redlock/config.hpp>
 #include <redlock/detail/handles.hpp>
 
-#include "env/environment.hpp"
+#include "runtime/environment.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -16,6 +16,7 @@ namespace redlock::api
 
 /// Throws `system_error` if an option can't be used.
 detail::manager_handle_ptr create(
-    boost::asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside);
+    boost::asio::any_io_executor executor, config options,
+    std::shared_ptr<const runtime::environment> outside);
 
 } // namespace redlock::api

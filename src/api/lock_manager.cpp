@@ -4,8 +4,8 @@
 
 #include "api/config_check.hpp"
 #include "api/create.hpp"
-#include "env/asio_environment.hpp"
-#include "env/tls_context.hpp"
+#include "io/asio_environment.hpp"
+#include "io/tls_context.hpp"
 #include "manager/deliver.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations/operations.hpp"
@@ -230,8 +230,8 @@ void start_shutdown(const manager_handle_ptr& handle, status_completion done)
 
 } // namespace detail
 
-detail::manager_handle_ptr
-api::create(asio::any_io_executor executor, config options, std::shared_ptr<const env::environment> outside)
+detail::manager_handle_ptr api::create(
+    asio::any_io_executor executor, config options, std::shared_ptr<const runtime::environment> outside)
 {
     check(options);
     auto handle = std::make_shared<manager_handle>(executor, outside);
@@ -245,12 +245,12 @@ api::create(asio::any_io_executor executor, config options, std::shared_ptr<cons
 namespace
 {
 
-std::shared_ptr<const env::environment> real_environment(const config& options)
+std::shared_ptr<const runtime::environment> real_environment(const config& options)
 {
     api::check(options);
     const bool tls = std::any_of(
         options.masters.begin(), options.masters.end(), [](const master& each) { return each.is_tls(); });
-    return std::make_shared<env::asio_environment>(tls ? env::make_tls_context(options.tls) : nullptr);
+    return std::make_shared<io::asio_environment>(tls ? io::make_tls_context(options.tls) : nullptr);
 }
 
 } // namespace

@@ -4,7 +4,7 @@
 
 #include <redlock/detail/completion.hpp>
 
-#include "env/scheduler.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <boost/asio/dispatch.hpp>
 
@@ -20,7 +20,7 @@ void deliver(detail::completion<Signature>&& done, Arguments... arguments)
 {
     namespace asio = boost::asio;
     const auto* const usual = std::get_if<asio::any_io_executor>(&done.executor);
-    if (usual != nullptr && env::runs_here(*usual))
+    if (usual != nullptr && runtime::runs_here(*usual))
     {
         // Before `done` is destroyed: its outstanding work keeps the context running until the handler has started
         // new work.

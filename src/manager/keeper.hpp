@@ -6,7 +6,7 @@
 #include <redlock/detail/handles.hpp>
 
 #include "core/lease_schedule.hpp"
-#include "env/deadline_queue.hpp"
+#include "runtime/deadline_queue.hpp"
 
 namespace redlock::manager
 {
@@ -19,7 +19,7 @@ using detail::lease_state;
 /// A single deadline is set to the next extension or the loss, whichever comes first. The loss depends on that
 /// deadline alone, so an extension that hangs can't delay it. Extensions are aligned to the beats of the schedule:
 /// leases that are extended in the same step share one write per master.
-class keeper final : private env::deadline
+class keeper final : private runtime::deadline
 {
   public:
     keeper(
@@ -49,7 +49,7 @@ class keeper final : private env::deadline
 
 /// Declares the loss of a lease that isn't kept when its validity ends. Exists only for an observer: the holder of
 /// the lease reads the clock instead.
-class expiry_watch final : private env::deadline
+class expiry_watch final : private runtime::deadline
 {
   public:
     expiry_watch(lock_service& service, lease_state& watched);

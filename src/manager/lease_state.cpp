@@ -20,7 +20,7 @@ lease_state::lease_state() = default;
 lease_state::~lease_state() = default;
 
 void lease_state::assign(
-    std::shared_ptr<manager_handle> handle, const env::environment& outside, std::string_view prefix,
+    std::shared_ptr<manager_handle> handle, const runtime::environment& outside, std::string_view prefix,
     std::string_view resource)
 {
     assert(nothing_outstanding());

@@ -5,8 +5,8 @@
 #include <redlock/clock.hpp>
 #include <redlock/detail/handles.hpp>
 
-#include "env/environment.hpp"
 #include "net/claim.hpp"
+#include "runtime/environment.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -37,14 +37,14 @@ enum class lease_phase : std::uint8_t
 };
 
 /// A coroutine in one of the lists of a lease state: waiting to extend it, or watching it.
-struct place_in_line : env::unlinking_hook
+struct place_in_line : runtime::unlinking_hook
 {
-    explicit place_in_line(env::async_event& waiter) noexcept : waiting{waiter} {}
-    env::async_event& waiting;
+    explicit place_in_line(runtime::async_event& waiter) noexcept : waiting{waiter} {}
+    runtime::async_event& waiting;
 };
 
 /// A pending extension of which the observer is still to be notified.
-struct unreported_extension : env::unlinking_hook
+struct unreported_extension : runtime::unlinking_hook
 {
     explicit unreported_extension(manager::round& votes) noexcept : of{votes} {}
     manager::round& of;
@@ -77,7 +77,7 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
 
     /// Resets the lease state for a resource, with a new owner id.
     void assign(
-        std::shared_ptr<manager_handle> handle, const env::environment& outside, std::string_view prefix,
+        std::shared_ptr<manager_handle> handle, const runtime::environment& outside, std::string_view prefix,
         std::string_view resource);
 
     std::string_view resource() const noexcept { return std::string_view{key_}.substr(prefix_length_); }
@@ -111,12 +111,12 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     /// The time at which the latest confirmed attempt was sent.
     clock::time_point confirmed() const noexcept { return confirmed_; }
 
-    std::chrono::milliseconds ttl{0};               // As requested last; once held, as confirmed last.
-    env::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
-    env::unlinking_list<place_in_line> watching{};  // Waits for the loss.
-    env::unlinking_list<unreported_extension> unreported{}; // Only with an observer.
-    std::unique_ptr<manager::keeper> kept;                  // Null unless it is extended in the background.
-    std::unique_ptr<manager::expiry_watch> expiry;          // Null unless an observer waits for its expiry.
+    std::chrono::milliseconds ttl{0};                   // As requested last; once held, as confirmed last.
+    runtime::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
+    runtime::unlinking_list<place_in_line> watching{};  // Waits for the loss.
+    runtime::unlinking_list<unreported_extension> unreported{}; // Only with an observer.
+    std::unique_ptr<manager::keeper> kept;         // Null unless it is extended in the background.
+    std::unique_ptr<manager::expiry_watch> expiry; // Null unless an observer waits for its expiry.
 
   private:
     void recycle() noexcept override;

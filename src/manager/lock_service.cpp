@@ -47,7 +47,7 @@ void active_operation::stop(error_code why) noexcept
 
 lock_service::lock_service(
     std::shared_ptr<manager_handle> handle, asio::any_io_executor executor, config options,
-    std::shared_ptr<const env::environment> outside)
+    std::shared_ptr<const runtime::environment> outside)
     : handle_{std::move(handle)},
       options_{std::move(options)},
       redactor_{options_.masters},

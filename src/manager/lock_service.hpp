@@ -10,8 +10,6 @@
 
 #include "core/leader.hpp"
 #include "core/validity.hpp"
-#include "env/environment.hpp"
-#include "env/tasks.hpp"
 #include "manager/contention_cache.hpp"
 #include "manager/deliver.hpp"
 #include "manager/keeper.hpp"
@@ -22,6 +20,8 @@
 #include "manager/round.hpp"
 #include "net/connection.hpp"
 #include "net/run_ids.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/tasks.hpp"
 
 #include <boost/intrusive/set.hpp>
 
@@ -57,7 +57,7 @@ class active_operation
     /// The error to end with; empty while the operation may continue.
     error_code stopped() const noexcept { return stopped_; }
 
-    env::async_event wake_event;
+    runtime::async_event wake_event;
 
     struct by_id
     {
@@ -85,10 +85,11 @@ class active_operation
 };
 
 /// Wakes an operation at a point in time.
-class alarm_clock final : private env::deadline
+class alarm_clock final : private runtime::deadline
 {
   public:
-    alarm_clock(env::scheduler& strand, env::async_event& waiting, clock::time_point at) : waiting_{waiting}
+    alarm_clock(runtime::scheduler& strand, runtime::async_event& waiting, clock::time_point at)
+        : waiting_{waiting}
     {
         strand.arm(*this, at);
     }
@@ -96,12 +97,12 @@ class alarm_clock final : private env::deadline
   private:
     void on_deadline() override { waiting_.notify(); }
 
-    env::async_event& waiting_;
+    runtime::async_event& waiting_;
 };
 
 /// The central class of a manager: owns the connections, and registers the operations and leases.
 ///
-/// It is driven by three kinds of events, each of which is one step of its strand (env/scheduler.hpp):
+/// It is driven by three kinds of events, each of which is one step of its strand (runtime/scheduler.hpp):
 ///
 /// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` and calls `enter`, which
 ///   starts the operation's coroutine (operations.hpp). The coroutine registers itself as `active_operation`, begins rounds by
@@ -122,7 +123,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Requires valid `options`.
     lock_service(
         std::shared_ptr<manager_handle> handle, asio::any_io_executor executor, config options,
-        std::shared_ptr<const env::environment> outside);
+        std::shared_ptr<const runtime::environment> outside);
     lock_service(const lock_service&) = delete;
     lock_service& operator=(const lock_service&) = delete;
     ~lock_service();
@@ -132,7 +133,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     /// Starts an operation on the strand. May be called on any thread.
     template <class Call>
-    void enter(env::detached_task (*operation)(lock_service&, Call), Call&& call)
+    void enter(runtime::detached_task (*operation)(lock_service&, Call), Call&& call)
     {
         strand_.enter([this, operation, call = std::move(call)]() mutable
                       { operation(*this, std::move(call)); });
@@ -140,7 +141,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     // All members below must be called on the strand.
 
-    env::scheduler& strand() noexcept { return strand_; }
+    runtime::scheduler& strand() noexcept { return strand_; }
     const config& options() const noexcept { return options_; }
     const std::shared_ptr<const detail::master_names>& names() const noexcept { return names_; }
     std::chrono::milliseconds node_timeout(std::chrono::milliseconds ttl) const noexcept;
@@ -154,7 +155,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// True if new operations are refused.
     bool closing() const noexcept { return closing_; }
     /// Refuses new operations from now on. `closer` is woken by every event that the shutdown may be waiting for.
-    void begin_closing(env::async_event& closer) noexcept
+    void begin_closing(runtime::async_event& closer) noexcept
     {
         closing_ = true;
         closer_ = &closer;
@@ -203,10 +204,11 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     clock::time_point warm_at_latest() const noexcept { return warm_at_latest_; }
 
     detail::lease_state_ptr make_lease_state(std::string_view resource);
-    awaited_round send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::async_event& listener);
-    /// Begins a round by asking only the queue master whether our slot has come.
     awaited_round
-    ask_for_turn(lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::async_event& listener);
+    send_sets(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event& listener);
+    /// Begins a round by asking only the queue master whether our slot has come.
+    awaited_round ask_for_turn(
+        lease_state& lease, std::chrono::milliseconds ttl, bool in_line, runtime::async_event& listener);
     /// Continues that round after a grant: sends the SET to all other masters.
     void send_other_sets(round& begun);
     net::turn_request turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept;
@@ -226,8 +228,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     }
     /// `listener` may be null.
     awaited_round
-    send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener);
-    awaited_round send_releases(lease_state& lease, env::async_event& listener);
+    send_extensions(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event* listener);
+    awaited_round send_releases(lease_state& lease, runtime::async_event& listener);
     /// Sends a command to all masters, outside of any round.
     void broadcast(std::string_view command, net::vote_sink& asker);
     /// Redacts the messages of servers for display.
@@ -290,7 +292,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     awaited_round begin_round(
         redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
-        env::async_event* listener);
+        runtime::async_event* listener);
     void tell_loss(lease_state& held) noexcept;
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
@@ -309,14 +311,14 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::shared_ptr<manager_handle> handle_;
     config options_;
     redactor redactor_;
-    std::shared_ptr<const env::environment> outside_;
+    std::shared_ptr<const runtime::environment> outside_;
     std::shared_ptr<const detail::master_names> names_;
     std::shared_ptr<notifier> notifier_;
     net::connection_options connection_options_;
-    env::scheduler strand_;
+    runtime::scheduler strand_;
 
     bool closing_ = false;
-    env::async_event* closer_ = nullptr;
+    runtime::async_event* closer_ = nullptr;
     bool warm_ = false;
     clock::time_point warm_at_latest_{};
     bool connecting_ = true;

@@ -11,7 +11,7 @@ namespace redlock::manager
 namespace
 {
 
-void notify_all(env::unlinking_list<place_in_line>& line) noexcept
+void notify_all(runtime::unlinking_list<place_in_line>& line) noexcept
 {
     for (place_in_line& each : line)
     {

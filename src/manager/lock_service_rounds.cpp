@@ -15,7 +15,8 @@ detail::lease_state_ptr lock_service::make_lease_state(std::string_view resource
 }
 
 awaited_round lock_service::begin_round(
-    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener)
+    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
+    runtime::async_event* listener)
 {
     std::unique_ptr<round> fresh;
     if (unused_rounds_.empty())
@@ -28,7 +29,7 @@ awaited_round lock_service::begin_round(
         unused_rounds_.pop_back();
         if (!unused_rounds_.empty())
         {
-            env::prefetch(unused_rounds_.back().get(), sizeof(round));
+            runtime::prefetch(unused_rounds_.back().get(), sizeof(round));
         }
     }
     fresh->begin(what, lease, ttl, listener);
@@ -36,7 +37,7 @@ awaited_round lock_service::begin_round(
 }
 
 awaited_round
-lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::async_event& listener)
+lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event& listener)
 {
     lease.ttl = ttl;
     awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
@@ -51,7 +52,7 @@ lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, env::
 }
 
 awaited_round lock_service::ask_for_turn(
-    lease_state& lease, std::chrono::milliseconds ttl, bool in_line, env::async_event& listener)
+    lease_state& lease, std::chrono::milliseconds ttl, bool in_line, runtime::async_event& listener)
 {
     lease.ttl = ttl;
     awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
@@ -116,8 +117,8 @@ void lock_service::note_contention(std::string_view resource, bool others_want_i
     }
 }
 
-awaited_round
-lock_service::send_extensions(lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener)
+awaited_round lock_service::send_extensions(
+    lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event* listener)
 {
     awaited_round votes = begin_round(operation::extend, lease, ttl, listener);
     command_.clear();
@@ -130,7 +131,7 @@ lock_service::send_extensions(lease_state& lease, std::chrono::milliseconds ttl,
     return votes;
 }
 
-awaited_round lock_service::send_releases(lease_state& lease, env::async_event& listener)
+awaited_round lock_service::send_releases(lease_state& lease, runtime::async_event& listener)
 {
     awaited_round votes = begin_round(operation::release, lease, lease.ttl, &listener);
     command_.clear();

@@ -61,7 +61,7 @@ asio::execution_context::id context_watch::id;
 } // namespace
 
 manager_handle::manager_handle(
-    asio::any_io_executor executor, std::shared_ptr<const env::environment> outside)
+    asio::any_io_executor executor, std::shared_ptr<const runtime::environment> outside)
     : executor_{std::move(executor)}, outside_{std::move(outside)}
 {
 }

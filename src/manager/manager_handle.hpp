@@ -41,7 +41,7 @@ namespace asio = boost::asio;
 class manager_handle : public std::enable_shared_from_this<manager_handle>
 {
   public:
-    manager_handle(asio::any_io_executor executor, std::shared_ptr<const env::environment> outside);
+    manager_handle(asio::any_io_executor executor, std::shared_ptr<const runtime::environment> outside);
     manager_handle(const manager_handle&) = delete;
     manager_handle& operator=(const manager_handle&) = delete;
     ~manager_handle();
@@ -80,7 +80,7 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
 
     mutable std::mutex mutex_;
     asio::any_io_executor executor_;
-    std::shared_ptr<const env::environment> outside_;
+    std::shared_ptr<const runtime::environment> outside_;
     std::shared_ptr<manager::lock_service> service_;
     lease_state_list handed_back_;
     bool collecting_ = false;

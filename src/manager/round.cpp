@@ -14,7 +14,8 @@ namespace redlock::manager
 round::round(lock_service& service, std::size_t masters) : ballot_{masters}, service_{service} {}
 
 void round::begin(
-    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl, env::async_event* listener)
+    redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
+    runtime::async_event* listener)
 {
     what_ = what;
     lease_ = &lease;
@@ -216,7 +217,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
     else
     {
         // One of the next votes wakes the coroutine: prefetch its state.
-        env::prefetch(listener_, 2 * env::cache_line);
+        runtime::prefetch(listener_, 2 * runtime::cache_line);
     }
 }
 

@@ -6,10 +6,10 @@
 #include <redlock/report.hpp>
 
 #include "core/ballot.hpp"
-#include "env/cache.hpp"
-#include "env/scheduler.hpp"
 #include "manager/lease_state.hpp"
 #include "net/vote_sink.hpp"
+#include "runtime/cache.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <array>
 #include <chrono>
@@ -36,7 +36,7 @@ class lock_service;
 ///
 /// Commands in flight hold references, so a late reply always finds its round. Afterwards it is reused for another
 /// round.
-class alignas(env::cache_line) round final : public net::vote_sink
+class alignas(runtime::cache_line) round final : public net::vote_sink
 {
   public:
     round(lock_service& service, std::size_t masters);
@@ -44,7 +44,7 @@ class alignas(env::cache_line) round final : public net::vote_sink
     /// Resets the round. Votes wake `listener`, which may be null, until `ignore`.
     void begin(
         redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
-        env::async_event* listener);
+        runtime::async_event* listener);
     /// Detaches the listener.
     void ignore() noexcept;
     /// Starts the node timeout, after all commands were sent.
@@ -103,7 +103,7 @@ class alignas(env::cache_line) round final : public net::vote_sink
         short_text said;
     };
 
-    class node_deadline final : public env::deadline
+    class node_deadline final : public runtime::deadline
     {
       public:
         explicit node_deadline(round& of) noexcept : of_{of} {}
@@ -129,7 +129,7 @@ class alignas(env::cache_line) round final : public net::vote_sink
     bool others_wait_ = false;
     bool in_line_ = false;
     bool unreported_ = false; // The observer is still to be notified.
-    env::async_event* listener_ = nullptr;
+    runtime::async_event* listener_ = nullptr;
     clock::time_point started_{};
     boost::intrusive_ptr<lease_state> lease_;
     std::array<clock::duration, max_masters> elapsed_{}; // By master; set with its vote.

@@ -4,7 +4,7 @@
 
 #include <redlock/vote.hpp>
 
-#include "env/cache.hpp"
+#include "runtime/cache.hpp"
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -42,7 +42,7 @@ struct outstanding_key
 /// Claims are reference-counted. They are kept alive by the lease, the manager's list of leases, operations, commands
 /// in flight and ledgers. A lease may be destroyed on any thread, so `keep` and `let_go` are atomic. The references on
 /// the strand (`claim_ptr`) have a separate, cheaper count, and together hold one of the atomic references.
-class alignas(env::cache_line) claim
+class alignas(runtime::cache_line) claim
 {
   public:
     static constexpr std::size_t owner_id_length = 32; // 128 bits in hexadecimal digits.

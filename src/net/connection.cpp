@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds second_look{1};
 } // namespace
 
 connection::connection(
-    env::scheduler& strand, const env::environment& outside, const connection_options& options,
+    runtime::scheduler& strand, const runtime::environment& outside, const connection_options& options,
     const master& to, std::size_t index, connection_owner& owner)
     : strand_{strand},
       outside_{outside},
@@ -52,7 +52,7 @@ void connection::stop()
     wake_event_.notify();
 }
 
-env::detached_task connection::run()
+runtime::detached_task connection::run()
 {
     std::uint32_t failures = 0;
     while (!stopping_)
@@ -99,7 +99,7 @@ std::uint64_t connection::random_number() const
     return number;
 }
 
-env::task<failure> connection::connect()
+runtime::task<failure> connection::connect()
 {
     state_ = state::connecting;
     overdue_ = unresponsive_ = got_unsolicited_reply_ = false;
@@ -128,7 +128,7 @@ env::task<failure> connection::connect()
     co_return why;
 }
 
-env::task<failure> connection::serve()
+runtime::task<failure> connection::serve()
 {
     for (;;)
     {

@@ -8,13 +8,13 @@
 
 #include "core/backoff.hpp"
 #include "core/clock_watch.hpp"
-#include "env/environment.hpp"
-#include "env/tasks.hpp"
 #include "net/ledger.hpp"
 #include "net/pipeline.hpp"
 #include "net/pushes.hpp"
 #include "net/stale_connection_guard.hpp"
 #include "resp/parser.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/tasks.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -109,14 +109,14 @@ struct connection_options
 /// - A key whose SET may have run stays in the ledger until its release is answered, over any number of connections.
 ///   The first releases on a new connection are sent ahead of any new SET.
 /// - No SET is sent until the stale connections to the same server have been killed, if the server permits that.
-class connection final : private env::end_of_turn, private env::deadline
+class connection final : private runtime::end_of_turn, private runtime::deadline
 {
   public:
     connection(
-        env::scheduler& strand, const env::environment& outside, const connection_options& options,
+        runtime::scheduler& strand, const runtime::environment& outside, const connection_options& options,
         const master& to, std::size_t index, connection_owner& owner);
 
-    env::scheduler& strand() noexcept { return strand_; }
+    runtime::scheduler& strand() noexcept { return strand_; }
 
     /// Starts the coroutine, which connects, and reconnects, until `stop` is called.
     void start();
@@ -157,17 +157,17 @@ class connection final : private env::end_of_turn, private env::deadline
         stopped     // Permanently.
     };
 
-    env::detached_task run();
-    env::task<failure> connect();
-    env::task<failure> serve();
+    runtime::detached_task run();
+    runtime::task<failure> connect();
+    runtime::task<failure> serve();
 
     // The handshake: handshake.cpp.
-    env::task<failure> handshake();
-    env::task<failure> send_hello();
-    env::task<failure> log_in_with_resp2();
-    env::task<failure> query_server_info(std::int64_t client_id);
-    env::task<failure> kill_stale_connections();
-    env::task<const resp::reply*> next_reply();
+    runtime::task<failure> handshake();
+    runtime::task<failure> send_hello();
+    runtime::task<failure> log_in_with_resp2();
+    runtime::task<failure> query_server_info(std::int64_t client_id);
+    runtime::task<failure> kill_stale_connections();
+    runtime::task<const resp::reply*> next_reply();
     failure broken_handshake() const;
 
     std::uint64_t random_number() const;
@@ -186,8 +186,8 @@ class connection final : private env::end_of_turn, private env::deadline
     void on_end_of_turn() override { start_io(); }
     void on_deadline() override;
 
-    env::scheduler& strand_;
-    const env::environment& outside_;
+    runtime::scheduler& strand_;
+    const runtime::environment& outside_;
     const connection_options& options_;
     const master& to_;
     std::size_t index_;
@@ -207,11 +207,11 @@ class connection final : private env::end_of_turn, private env::deadline
     core::clock_watch clock_watch_;
     failure last_failure_{master_errc::not_connected, {}};
 
-    env::async_event wake_event_;
-    env::io_operation connecting_{wake_event_};
-    env::io_operation reading_{wake_event_};
-    env::io_operation writing_{wake_event_};
-    std::unique_ptr<env::stream> stream_;
+    runtime::async_event wake_event_;
+    runtime::io_operation connecting_{wake_event_};
+    runtime::io_operation reading_{wake_event_};
+    runtime::io_operation writing_{wake_event_};
+    std::unique_ptr<runtime::stream> stream_;
     resp::parser parser_;
     ledger outstanding_;
     pipeline commands_;

@@ -107,7 +107,7 @@ bool is_older_than(std::string_view version, int major)
 } // namespace
 
 /// Returns the next reply of the handshake, or null, in which case `broken_handshake` returns the reason.
-env::task<const resp::reply*> connection::next_reply()
+runtime::task<const resp::reply*> connection::next_reply()
 {
     const resp::reply* reply = nullptr;
     for (;;)
@@ -164,7 +164,7 @@ failure connection::broken_handshake() const
     return io_failure();
 }
 
-env::task<failure> connection::handshake()
+runtime::task<failure> connection::handshake()
 {
     failure why = co_await send_hello();
     if (!why.reason)
@@ -174,7 +174,7 @@ env::task<failure> connection::handshake()
     co_return why;
 }
 
-env::task<failure> connection::send_hello()
+runtime::task<failure> connection::send_hello()
 {
     std::string& out = commands_.text();
     const std::string& password = to_.password().reveal();
@@ -218,7 +218,7 @@ env::task<failure> connection::send_hello()
 }
 
 /// Logs in to a server without HELLO, such as Redis 5.
-env::task<failure> connection::log_in_with_resp2()
+runtime::task<failure> connection::log_in_with_resp2()
 {
     std::string& out = commands_.text();
     const std::string& password = to_.password().reveal();
@@ -270,7 +270,7 @@ env::task<failure> connection::log_in_with_resp2()
 
 /// Selects the database, sets the client name, loads the scripts, and queries the facts about the server. After the
 /// SELECT, all commands are sent in one write.
-env::task<failure> connection::query_server_info(std::int64_t client_id)
+runtime::task<failure> connection::query_server_info(std::int64_t client_id)
 {
     std::string& out = commands_.text();
     if (to_.database() != 0)
@@ -361,7 +361,7 @@ env::task<failure> connection::query_server_info(std::int64_t client_id)
 }
 
 /// Kills the stale connections, on which a SET of ours may still run.
-env::task<failure> connection::kill_stale_connections()
+runtime::task<failure> connection::kill_stale_connections()
 {
     std::string& out = commands_.text();
     for (const std::int64_t id : stale_connections_.to_kill())

@@ -2,7 +2,7 @@
 // The commands in flight on one connection.
 #include "net/pipeline.hpp"
 
-#include "env/cache.hpp"
+#include "runtime/cache.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -277,8 +277,8 @@ void pipeline::fetch_ahead() const noexcept
     if (slots_.size() > soon)
     {
         const slot& next = slots_[soon];
-        env::prefetch(next.of.get(), env::cache_line);
-        env::prefetch(next.votes.get(), 2 * env::cache_line);
+        runtime::prefetch(next.of.get(), runtime::cache_line);
+        runtime::prefetch(next.votes.get(), 2 * runtime::cache_line);
     }
 }
 

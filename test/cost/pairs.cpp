@@ -63,20 +63,20 @@ auto unmeasured(Function function)
     return is_measured ? outside_of_the_library(function) : function();
 }
 
-class unmeasured_stream final : public env::stream
+class unmeasured_stream final : public runtime::stream
 {
   public:
-    explicit unmeasured_stream(std::unique_ptr<env::stream> inner) : inner_{std::move(inner)} {}
+    explicit unmeasured_stream(std::unique_ptr<runtime::stream> inner) : inner_{std::move(inner)} {}
     ~unmeasured_stream() override
     {
         unmeasured([this] { inner_.reset(); });
     }
 
-    void connect(env::io_operation& operation, clock::time_point until) override
+    void connect(runtime::io_operation& operation, clock::time_point until) override
     {
         unmeasured([&] { inner_->connect(operation, until); });
     }
-    void read_some(std::span<char> buffer, env::io_operation& operation) override
+    void read_some(std::span<char> buffer, runtime::io_operation& operation) override
     {
         unmeasured([&] { inner_->read_some(buffer, operation); });
     }
@@ -84,7 +84,7 @@ class unmeasured_stream final : public env::stream
     {
         return unmeasured([&] { return inner_->write_now(bytes); });
     }
-    void write(std::span<const char> bytes, env::io_operation& operation) override
+    void write(std::span<const char> bytes, runtime::io_operation& operation) override
     {
         unmeasured([&] { inner_->write(bytes, operation); });
     }
@@ -94,13 +94,13 @@ class unmeasured_stream final : public env::stream
     }
 
   private:
-    std::unique_ptr<env::stream> inner_;
+    std::unique_ptr<runtime::stream> inner_;
 };
 
-class unmeasured_alarm final : public env::alarm
+class unmeasured_alarm final : public runtime::alarm
 {
   public:
-    explicit unmeasured_alarm(std::unique_ptr<env::alarm> inner) : inner_{std::move(inner)} {}
+    explicit unmeasured_alarm(std::unique_ptr<runtime::alarm> inner) : inner_{std::move(inner)} {}
 
     void set(clock::time_point at) override
     {
@@ -112,10 +112,10 @@ class unmeasured_alarm final : public env::alarm
     }
 
   private:
-    std::unique_ptr<env::alarm> inner_;
+    std::unique_ptr<runtime::alarm> inner_;
 };
 
-class unmeasured_environment final : public env::environment
+class unmeasured_environment final : public runtime::environment
 {
   public:
     explicit unmeasured_environment(std::shared_ptr<const virtual_environment> inner)
@@ -131,11 +131,11 @@ class unmeasured_environment final : public env::environment
     {
         unmeasured([&] { inner_->random(out); });
     }
-    std::unique_ptr<env::stream> make_stream(env::scheduler& strand, const master& to) const override
+    std::unique_ptr<runtime::stream> make_stream(runtime::scheduler& strand, const master& to) const override
     {
         return std::make_unique<unmeasured_stream>(inner_->make_stream(strand, to));
     }
-    std::unique_ptr<env::alarm> make_alarm(env::scheduler& strand) const override
+    std::unique_ptr<runtime::alarm> make_alarm(runtime::scheduler& strand) const override
     {
         return std::make_unique<unmeasured_alarm>(inner_->make_alarm(strand));
     }

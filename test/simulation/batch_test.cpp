@@ -21,22 +21,22 @@ struct writing
     std::vector<clock::time_point> writes{};
 };
 
-class counting_stream final : public env::stream
+class counting_stream final : public runtime::stream
 {
   public:
-    counting_stream(std::unique_ptr<env::stream> inner, std::shared_ptr<writing> seen)
+    counting_stream(std::unique_ptr<runtime::stream> inner, std::shared_ptr<writing> seen)
         : inner_{std::move(inner)}, seen_{std::move(seen)}
     {
     }
-    void connect(env::io_operation& operation, clock::time_point until) override
+    void connect(runtime::io_operation& operation, clock::time_point until) override
     {
         inner_->connect(operation, until);
     }
-    void read_some(std::span<char> buffer, env::io_operation& operation) override
+    void read_some(std::span<char> buffer, runtime::io_operation& operation) override
     {
         inner_->read_some(buffer, operation);
     }
-    void write(std::span<const char> bytes, env::io_operation& operation) override
+    void write(std::span<const char> bytes, runtime::io_operation& operation) override
     {
         seen_->writes.push_back(seen_->outside.now());
         inner_->write(bytes, operation);
@@ -44,23 +44,23 @@ class counting_stream final : public env::stream
     void close() noexcept override { inner_->close(); }
 
   private:
-    std::unique_ptr<env::stream> inner_;
+    std::unique_ptr<runtime::stream> inner_;
     std::shared_ptr<writing> seen_;
 };
 
 /// The simulation's, with an eye on what is written.
-class counting_environment final : public env::environment
+class counting_environment final : public runtime::environment
 {
   public:
     explicit counting_environment(std::shared_ptr<writing> seen) : seen_{std::move(seen)} {}
 
     clock::time_point now() const noexcept override { return seen_->outside.now(); }
     void random(std::span<std::byte> out) const noexcept override { seen_->outside.random(out); }
-    std::unique_ptr<env::stream> make_stream(env::scheduler& strand, const master& to) const override
+    std::unique_ptr<runtime::stream> make_stream(runtime::scheduler& strand, const master& to) const override
     {
         return std::make_unique<counting_stream>(seen_->outside.make_stream(strand, to), seen_);
     }
-    std::unique_ptr<env::alarm> make_alarm(env::scheduler& strand) const override
+    std::unique_ptr<runtime::alarm> make_alarm(runtime::scheduler& strand) const override
     {
         return seen_->outside.make_alarm(strand);
     }

@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 
 asio::execution_context::id pending_handlers::id;
 
-pending_handlers& pending_handlers::of(env::scheduler& strand)
+pending_handlers& pending_handlers::of(runtime::scheduler& strand)
 {
     asio::execution_context& context = asio::query(strand.executor(), asio::execution::context);
     return asio::use_service<pending_handlers>(context);

@@ -2,7 +2,7 @@
 // Handlers that wait for something virtual: bound and posted as Asio's own operations do it.
 #pragma once
 
-#include "env/scheduler.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <redlock/error.hpp>
 
@@ -32,7 +32,7 @@ class pending_handlers final : public boost::asio::execution_context::service
     static boost::asio::execution_context::id id;
 
     /// The one of the context on which the strand runs.
-    static pending_handlers& of(env::scheduler& strand);
+    static pending_handlers& of(runtime::scheduler& strand);
 
     explicit pending_handlers(boost::asio::execution_context& context)
         : boost::asio::execution_context::service{context}
@@ -41,7 +41,7 @@ class pending_handlers final : public boost::asio::execution_context::service
 
     /// Keeps `function(error, bytes)` until it is completed.
     template <class Function>
-    ticket add(env::scheduler& strand, Function function)
+    ticket add(runtime::scheduler& strand, Function function)
     {
         auto what = std::make_shared<result>();
         auto bound = strand.bind([what, call = std::move(function)] { call(what->error, what->bytes); });

@@ -90,7 +90,7 @@ lock_manager simulation::make_manager(config with)
     return make_manager(std::move(with), environment_);
 }
 
-lock_manager simulation::make_manager(config with, std::shared_ptr<const env::environment> outside)
+lock_manager simulation::make_manager(config with, std::shared_ptr<const runtime::environment> outside)
 {
     return detail::access::make_manager(
         api::create(io_->get_executor(), std::move(with), std::move(outside)));

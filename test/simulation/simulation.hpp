@@ -81,7 +81,7 @@ class simulation
     lock_manager make_manager(config with);
     lock_manager make_manager() { return make_manager(options()); }
     /// In an environment of the test's own.
-    lock_manager make_manager(config with, std::shared_ptr<const env::environment> outside);
+    lock_manager make_manager(config with, std::shared_ptr<const runtime::environment> outside);
     /// The same, and runs until it is connected to all masters.
     lock_manager make_connected_manager(config with);
     lock_manager make_connected_manager() { return make_connected_manager(options()); }

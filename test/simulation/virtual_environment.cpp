@@ -13,11 +13,11 @@ namespace redlock::test
 {
 
 /// Set for one time of its process's clock. Its events share its state, since they may outlive it.
-class virtual_alarm final : public env::alarm
+class virtual_alarm final : public runtime::alarm
 {
   public:
     virtual_alarm(
-        env::scheduler& strand, virtual_world& world, const process_clock& by, alarm_count& counted,
+        runtime::scheduler& strand, virtual_world& world, const process_clock& by, alarm_count& counted,
         std::vector<virtual_alarm*>& all)
         : strand_{strand},
           world_{world},
@@ -40,7 +40,7 @@ class virtual_alarm final : public env::alarm
         counted_.late += at < clock_.shown_at(world_.now()) ? 1U : 0U;
         if (state_->waiting == 0)
         {
-            env::scheduler& strand = strand_;
+            runtime::scheduler& strand = strand_;
             auto fired = [&strand](error_code closed, std::size_t)
             {
                 if (!closed)
@@ -89,7 +89,7 @@ class virtual_alarm final : public env::alarm
         clock::time_point due_at{}; // True.
     };
 
-    env::scheduler& strand_;
+    runtime::scheduler& strand_;
     virtual_world& world_;
     const process_clock& clock_;
     alarm_count& counted_;
@@ -124,12 +124,13 @@ void virtual_environment::random(std::span<std::byte> out) const noexcept
         out.begin(), out.end(), [this] { return static_cast<std::byte>(world_->random_number() & 0xffU); });
 }
 
-std::unique_ptr<env::stream> virtual_environment::make_stream(env::scheduler& strand, const master& to) const
+std::unique_ptr<runtime::stream>
+virtual_environment::make_stream(runtime::scheduler& strand, const master& to) const
 {
     return std::make_unique<virtual_stream>(strand, *world_, *masters_.at(to.host()), origin_, streams_);
 }
 
-std::unique_ptr<env::alarm> virtual_environment::make_alarm(env::scheduler& strand) const
+std::unique_ptr<runtime::alarm> virtual_environment::make_alarm(runtime::scheduler& strand) const
 {
     return std::make_unique<virtual_alarm>(strand, *world_, clock_, alarms_set_, alarms_);
 }

@@ -2,8 +2,8 @@
 // The seam of the simulation: one process's clock, alarms, streams and random numbers, out of a virtual world.
 #pragma once
 
-#include "env/environment.hpp"
 #include "process_clock.hpp"
+#include "runtime/environment.hpp"
 #include "virtual_world.hpp"
 
 #include <cstddef>
@@ -30,7 +30,7 @@ struct alarm_count
 /// Leads every stream to the scripted master that was put in the place of its host.
 ///
 /// It may outlive the simulation, as the real one does, in a lease: only `now` is asked for then.
-class virtual_environment final : public env::environment
+class virtual_environment final : public runtime::environment
 {
   public:
     /// In a separate world.
@@ -63,8 +63,8 @@ class virtual_environment final : public env::environment
 
     clock::time_point now() const noexcept override { return clock_.shown_at(world_->now()); }
     void random(std::span<std::byte> out) const noexcept override;
-    std::unique_ptr<env::stream> make_stream(env::scheduler& strand, const master& to) const override;
-    std::unique_ptr<env::alarm> make_alarm(env::scheduler& strand) const override;
+    std::unique_ptr<runtime::stream> make_stream(runtime::scheduler& strand, const master& to) const override;
+    std::unique_ptr<runtime::alarm> make_alarm(runtime::scheduler& strand) const override;
 
   private:
     void set_alarms_anew() const;

@@ -27,7 +27,7 @@ void require(bool holds)
 } // namespace
 
 virtual_stream::virtual_stream(
-    env::scheduler& strand, virtual_world& world, sim_master& to, int origin, std::size_t& count)
+    runtime::scheduler& strand, virtual_world& world, sim_master& to, int origin, std::size_t& count)
     : strand_{strand},
       world_{world},
       handlers_{pending_handlers::of(strand)},
@@ -43,20 +43,20 @@ virtual_stream::~virtual_stream()
     --count_;
 }
 
-pending_handlers::ticket virtual_stream::begin(env::io_operation& operation)
+pending_handlers::ticket virtual_stream::begin(runtime::io_operation& operation)
 {
     operation.start();
     return handlers_.add(
         strand_, [&operation](error_code error, std::size_t bytes) { operation.finish(error, bytes); });
 }
 
-void virtual_stream::connect(env::io_operation& operation, clock::time_point)
+void virtual_stream::connect(runtime::io_operation& operation, clock::time_point)
 {
     connecting_ = begin(operation);
     link_->connect();
 }
 
-void virtual_stream::read_some(std::span<char> buffer, env::io_operation& operation)
+void virtual_stream::read_some(std::span<char> buffer, runtime::io_operation& operation)
 {
     require(reading_ == 0 && !buffer.empty());
     reading_ = begin(operation);
@@ -78,7 +78,7 @@ std::size_t virtual_stream::write_now(std::span<const char> bytes) noexcept
     return room;
 }
 
-void virtual_stream::write(std::span<const char> bytes, env::io_operation& operation)
+void virtual_stream::write(std::span<const char> bytes, runtime::io_operation& operation)
 {
     require(writing_ == 0 && !bytes.empty());
     writing_ = begin(operation);

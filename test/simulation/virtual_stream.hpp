@@ -2,8 +2,8 @@
 // The client's end of a virtual connection, as the library sees it.
 #pragma once
 
-#include "env/environment.hpp"
 #include "pending_handlers.hpp"
+#include "runtime/environment.hpp"
 #include "virtual_link.hpp"
 
 #include <memory>
@@ -14,18 +14,18 @@
 namespace redlock::test
 {
 
-class virtual_stream final : public env::stream, private client_end
+class virtual_stream final : public runtime::stream, private client_end
 {
   public:
     /// `origin` is the process that it belongs to, which counts its streams.
     virtual_stream(
-        env::scheduler& strand, virtual_world& world, sim_master& to, int origin, std::size_t& count);
+        runtime::scheduler& strand, virtual_world& world, sim_master& to, int origin, std::size_t& count);
     ~virtual_stream() override;
 
-    void connect(env::io_operation& operation, clock::time_point until) override;
-    void read_some(std::span<char> buffer, env::io_operation& operation) override;
+    void connect(runtime::io_operation& operation, clock::time_point until) override;
+    void read_some(std::span<char> buffer, runtime::io_operation& operation) override;
     std::size_t write_now(std::span<const char> bytes) noexcept override;
-    void write(std::span<const char> bytes, env::io_operation& operation) override;
+    void write(std::span<const char> bytes, runtime::io_operation& operation) override;
     void close() noexcept override;
 
   private:
@@ -34,11 +34,11 @@ class virtual_stream final : public env::stream, private client_end
     void on_room() override;
     void on_end(error_code why) override;
 
-    pending_handlers::ticket begin(env::io_operation& operation);
+    pending_handlers::ticket begin(runtime::io_operation& operation);
     void read();
     void check_what_is_written() const;
 
-    env::scheduler& strand_;
+    runtime::scheduler& strand_;
     virtual_world& world_;
     pending_handlers& handlers_;
     std::size_t& count_;

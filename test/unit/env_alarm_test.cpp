@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The real timer under a scheduler: each deadline fires in a separate step, not early, and in order.
-#include "env/deadline_queue.hpp"
-#include "env/scheduler.hpp"
 #include "host.hpp"
 #include "probe.hpp"
+#include "runtime/deadline_queue.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -22,7 +22,7 @@ namespace
 
 using namespace std::chrono_literals;
 namespace asio = boost::asio;
-using env::scheduler;
+using runtime::scheduler;
 
 /// Runs until `done` returns true or a generous timeout expires; returns the last result of `done`.
 bool run_until(asio::io_context& io, const std::function<bool()>& done)

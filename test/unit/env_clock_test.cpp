@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The real clock and the real source of random numbers: which clock is read, and that no two processes draw the same
 // numbers.
-#include "env/asio_environment.hpp"
+#include "io/asio_environment.hpp"
 #include "support/child_process.hpp"
 
 #include <redlock/clock.hpp>
@@ -71,7 +71,7 @@ std::chrono::nanoseconds boot_time()
 }
 
 /// Returns random bytes that this process draws.
-std::string draw(const env::environment& outside)
+std::string draw(const runtime::environment& outside)
 {
     bytes drawn{};
     outside.random(drawn);
@@ -79,7 +79,7 @@ std::string draw(const env::environment& outside)
 }
 
 /// Returns random bytes that a forked child draws.
-std::string drawn_in_child(const env::environment& outside)
+std::string drawn_in_child(const runtime::environment& outside)
 {
     unique_fd result;
     const child_process child{[&outside] { return draw(outside); }, result};
@@ -99,7 +99,7 @@ TEST_CASE("the lease clock keeps running while the machine is suspended", "[scen
     static_cast<void>(clock::now());
     CHECK(clock_that_was_read == CLOCK_BOOTTIME);
 
-    const env::asio_environment outside;
+    const io::asio_environment outside;
     clock_that_was_read = -1;
     static_cast<void>(outside.now());
     CHECK(clock_that_was_read == CLOCK_BOOTTIME);
@@ -107,7 +107,7 @@ TEST_CASE("the lease clock keeps running while the machine is suspended", "[scen
 
 TEST_CASE("the lease clock counts the time since boot, in nanoseconds", "[scenario-13]")
 {
-    const env::asio_environment outside;
+    const io::asio_environment outside;
     for (int turn = 0; turn < 1000; ++turn)
     {
         const auto before = boot_time();
@@ -122,7 +122,7 @@ TEST_CASE("the lease clock counts the time since boot, in nanoseconds", "[scenar
 
 TEST_CASE("random numbers fill the whole buffer, even if the kernel returns less at once")
 {
-    const env::asio_environment outside;
+    const io::asio_environment outside;
     std::vector<std::byte> many(16'000);
     max_at_once = 7;
     interruptions = 3;
@@ -145,7 +145,7 @@ TEST_CASE("random numbers fill the whole buffer, even if the kernel returns less
 
 TEST_CASE("no two draws are equal")
 {
-    const env::asio_environment outside;
+    const io::asio_environment outside;
     std::set<bytes> different;
     for (int draw = 0; draw < 1000; ++draw)
     {
@@ -158,7 +158,7 @@ TEST_CASE("no two draws are equal")
 
 TEST_CASE("parent and children draw different numbers after a fork", "[scenario-54]")
 {
-    const env::asio_environment outside;
+    const io::asio_environment outside;
     // Drawn before the forks, so that a generator inside of the process would have its state already.
     std::set<std::string> different{draw(outside)};
     different.insert({drawn_in_child(outside), drawn_in_child(outside), drawn_in_child(outside)});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The deadline queue, compared with a sorted reference.
-#include "env/deadline_queue.hpp"
 #include "probe.hpp"
+#include "runtime/deadline_queue.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -19,8 +19,8 @@ namespace
 {
 
 using namespace std::chrono_literals;
-using env::deadline;
-using env::deadline_queue;
+using runtime::deadline;
+using runtime::deadline_queue;
 
 clock::time_point at(std::int64_t nanoseconds)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Detached tasks and async events: when a coroutine runs, and what is done at the end of a step.
-#include "env/scheduler.hpp"
-#include "env/tasks.hpp"
+#include "runtime/scheduler.hpp"
+#include "runtime/tasks.hpp"
 #include "workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -19,9 +19,9 @@ namespace
 {
 
 namespace asio = boost::asio;
-using env::async_event;
-using env::detached_task;
-using env::scheduler;
+using runtime::async_event;
+using runtime::detached_task;
+using runtime::scheduler;
 
 using lines = std::vector<std::string>;
 
@@ -42,7 +42,7 @@ detached_task wait_often(scheduler&, async_event& signal, int times, int& woken)
     }
 }
 
-class counted_end final : public env::end_of_turn
+class counted_end final : public runtime::end_of_turn
 {
   public:
     counted_end(lines& said, std::string name) : said_{said}, name_{std::move(name)} {}

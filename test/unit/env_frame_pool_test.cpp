@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The memory pool for coroutine frames.
-#include "env/frame_pool.hpp"
+#include "runtime/frame_pool.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -19,7 +19,7 @@ namespace redlock::test
 namespace
 {
 
-using env::frame_pool;
+using runtime::frame_pool;
 
 constexpr std::size_t largest_pooled = 16 * 256 - 2 * sizeof(void*);
 

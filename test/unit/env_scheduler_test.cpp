@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Steps of the scheduler, one at a time on any thread, and the completions delivered after them.
-#include "env/scheduler.hpp"
 #include "host.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -31,12 +31,12 @@ namespace
 {
 
 namespace asio = boost::asio;
-using env::scheduler;
+using runtime::scheduler;
 using namespace std::chrono_literals;
 using words = std::vector<std::string>;
 
 /// Counts its ends of a step, at which a connection writes.
-struct writer final : env::end_of_turn
+struct writer final : runtime::end_of_turn
 {
     void on_end_of_turn() override { ++writes; }
 
@@ -342,7 +342,7 @@ TEST_CASE("a waiting step may hold the last reference to its owner")
     asio::io_context io;
     auto here = started(io.get_executor());
     const std::weak_ptr<host> there = here;
-    env::scheduler& strand = here->strand;
+    runtime::scheduler& strand = here->strand;
     // As an operation of several steps does: each moves the handler into the next.
     strand.turn([&strand, owner = std::move(here)]() mutable
                 { strand.turn([owner = std::move(owner)] { CHECK(owner); }); });
@@ -401,20 +401,20 @@ TEST_CASE("an executor runs a function at once only on a thread of its context, 
     asio::thread_pool pool{1};
     const asio::any_io_executor plain = io.get_executor();
     const asio::any_io_executor working = asio::prefer(plain, asio::execution::outstanding_work.tracked);
-    CHECK_FALSE(env::runs_here(plain));
-    CHECK_FALSE(env::runs_here(working));
+    CHECK_FALSE(runtime::runs_here(plain));
+    CHECK_FALSE(runtime::runs_here(working));
     asio::post(
         io,
         [&]
         {
-            CHECK(env::runs_here(plain));
-            CHECK(env::runs_here(working));
-            CHECK_FALSE(env::runs_here(asio::require(plain, asio::execution::blocking.never)));
-            CHECK_FALSE(env::runs_here(asio::require(working, asio::execution::blocking.never)));
-            CHECK_FALSE(env::runs_here(other.get_executor()));
-            CHECK_FALSE(env::runs_here(pool.get_executor()));
-            CHECK_FALSE(env::runs_here(asio::make_strand(io)));
-            CHECK_FALSE(env::runs_here({}));
+            CHECK(runtime::runs_here(plain));
+            CHECK(runtime::runs_here(working));
+            CHECK_FALSE(runtime::runs_here(asio::require(plain, asio::execution::blocking.never)));
+            CHECK_FALSE(runtime::runs_here(asio::require(working, asio::execution::blocking.never)));
+            CHECK_FALSE(runtime::runs_here(other.get_executor()));
+            CHECK_FALSE(runtime::runs_here(pool.get_executor()));
+            CHECK_FALSE(runtime::runs_here(asio::make_strand(io)));
+            CHECK_FALSE(runtime::runs_here({}));
         });
     CHECK(io.run_one() == 1);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tasks and coroutine frames: they are destroyed with everything they hold, however they end.
-#include "env/scheduler.hpp"
-#include "env/tasks.hpp"
+#include "runtime/scheduler.hpp"
+#include "runtime/tasks.hpp"
 #include "workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
@@ -16,10 +16,10 @@ namespace
 {
 
 namespace asio = boost::asio;
-using env::async_event;
-using env::detached_task;
-using env::scheduler;
-using env::task;
+using runtime::async_event;
+using runtime::detached_task;
+using runtime::scheduler;
+using runtime::task;
 
 /// Counts its instances.
 struct guest

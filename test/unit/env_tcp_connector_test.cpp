@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // Names with several addresses: they are tried one after the other, and one that hangs uses up its share of the time. A
 // name lookup that hangs delays only itself.
-#include "env/asio_environment.hpp"
-#include "env/scheduler.hpp"
-#include "env/tcp_connector.hpp"
+#include "io/asio_environment.hpp"
+#include "io/tcp_connector.hpp"
+#include "runtime/scheduler.hpp"
 
 #include "support/child_process.hpp"
 #include "support/loopback.hpp"
@@ -171,10 +171,10 @@ struct connecting_host
 {
     explicit connecting_host(asio::io_context& io) : strand{io.get_executor()}, socket{io} {}
 
-    env::asio_environment outside;
-    env::scheduler strand;
+    io::asio_environment outside;
+    runtime::scheduler strand;
     tcp::socket socket;
-    std::optional<env::tcp_connector> connector;
+    std::optional<io::tcp_connector> connector;
 };
 
 class attempt
@@ -188,7 +188,7 @@ class attempt
             here_->strand, here_->socket, std::move(name), static_cast<std::uint16_t>(port));
     }
 
-    env::tcp_connector& connector() { return *here_->connector; }
+    io::tcp_connector& connector() { return *here_->connector; }
     tcp::socket& socket() { return here_->socket; }
     auto done()
     {
@@ -418,7 +418,7 @@ TEST_CASE("the number of names that hang is limited, and a further one is refuse
 {
     std::vector<std::unique_ptr<hanging_name>> hung;
     std::vector<std::unique_ptr<attempt>> waiting;
-    for (std::size_t count = 0; count < env::name_lookup::max_in_progress; ++count)
+    for (std::size_t count = 0; count < io::name_lookup::max_in_progress; ++count)
     {
         hung.push_back(std::make_unique<hanging_name>());
         // Threads of earlier tests may still be running: until they have ended, the limit is reached earlier.

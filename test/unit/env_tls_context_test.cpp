@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // What TLS connections refuse, shown with OpenSSL's own server and without a network.
-#include "env/tls_context.hpp"
+#include "io/tls_context.hpp"
 
 #include "support/certificates.hpp"
 #include "support/server.hpp"
@@ -30,7 +30,7 @@ struct freed
 class conversation
 {
   public:
-    explicit conversation(const tls_options& options) : shared_{env::make_tls_context(options)}
+    explicit conversation(const tls_options& options) : shared_{io::make_tls_context(options)}
     {
         const certificate_files own = authority_.issue("server", {.rsa = true});
         SSL_CTX_set_max_proto_version(server_context_.get(), TLS1_2_VERSION);
@@ -71,7 +71,7 @@ class conversation
   private:
     temporary_directory directory_;
     certificate_authority authority_{directory_.path(), "authority"};
-    std::shared_ptr<env::tls_context> shared_;
+    std::shared_ptr<io::tls_context> shared_;
     std::unique_ptr<SSL_CTX, freed> server_context_{SSL_CTX_new(TLS_server_method())};
     std::unique_ptr<SSL, freed> client_;
     std::unique_ptr<SSL, freed> server_;

@@ -2,8 +2,8 @@
 // A scheduler with the real environment, as a manager has it, and the timeout of the tests that use it.
 #pragma once
 
-#include "env/asio_environment.hpp"
-#include "env/scheduler.hpp"
+#include "io/asio_environment.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -21,8 +21,8 @@ struct host
 {
     explicit host(boost::asio::any_io_executor executor) : strand{std::move(executor)} {}
 
-    env::asio_environment outside{};
-    env::scheduler strand;
+    io::asio_environment outside{};
+    runtime::scheduler strand;
 };
 
 /// Operations in flight keep it alive.

@@ -2,7 +2,7 @@
 // A deadline with a callback that the test provides.
 #pragma once
 
-#include "env/deadline_queue.hpp"
+#include "runtime/deadline_queue.hpp"
 
 #include <functional>
 #include <utility>
@@ -10,7 +10,7 @@
 namespace redlock::test
 {
 
-class probe final : public env::deadline
+class probe final : public runtime::deadline
 {
   public:
     explicit probe(std::function<void()> action) : action_{std::move(action)} {}

@@ -2,7 +2,7 @@
 // A scheduler whose steps the test runs itself.
 #pragma once
 
-#include "env/scheduler.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <boost/asio/io_context.hpp>
 
@@ -12,7 +12,7 @@ namespace redlock::test
 struct workbench
 {
     boost::asio::io_context io;
-    env::scheduler strand{io.get_executor()};
+    runtime::scheduler strand{io.get_executor()};
 };
 
 } // namespace redlock::test

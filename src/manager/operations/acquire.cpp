@@ -58,7 +58,7 @@ class acquisition
 
     active_operation operation;
 
-    env::scheduler& strand() noexcept { return service_.strand(); }
+    runtime::scheduler& strand() noexcept { return service_.strand(); }
 
     void begin_round()
     {
@@ -73,7 +73,7 @@ class acquisition
     void note_decision() { took_ = service_.strand().now() - votes_->started(); }
     /// Returns the error to complete with. Waits until the reason of the last round is known, at its node timeout at
     /// the latest; otherwise a resource that is held might be reported as `no_quorum`.
-    env::task<error_code> reason()
+    runtime::task<error_code> reason()
     {
         const bool had_one = static_cast<bool>(votes_);
         while (had_one && !votes_->has_result() && !operation.stopped())
@@ -137,7 +137,7 @@ class acquisition
 
     /// Waits until the next round may begin, or for a slot at the queue master. Returns true if the queue master has
     /// granted a slot, which begins the round.
-    env::task<bool> pause(clock::time_point next)
+    runtime::task<bool> pause(clock::time_point next)
     {
         const clock::time_point now = service_.strand().now();
         const clock::time_point at_latest = std::max(next, end_of_patience());
@@ -222,7 +222,7 @@ class acquisition
 
   private:
     /// Returns false if the acquire is stopped.
-    env::task<bool> wait_until(clock::time_point then)
+    runtime::task<bool> wait_until(clock::time_point then)
     {
         const alarm_clock alarm{service_.strand(), operation.wake_event, then};
         while (service_.strand().now() < then && !operation.stopped())
@@ -239,7 +239,7 @@ class acquisition
         unknown // There is no slot, or the acquire was stopped.
     };
 
-    env::task<turn> ask_for_turn()
+    runtime::task<turn> ask_for_turn()
     {
         if (turn_state_ && service_.leader_of(*turn_state_) != leader_)
         {
@@ -365,7 +365,7 @@ class acquisition
 
 } // namespace
 
-env::detached_task acquire(lock_service& service, acquire_call call)
+runtime::detached_task acquire(lock_service& service, acquire_call call)
 {
     acquisition self{service, call};
     const error_code full = service.refusal();

@@ -2,8 +2,8 @@
 // A command to all masters that isn't a round: it leaves no key, and all replies are awaited.
 #pragma once
 
-#include "env/scheduler.hpp"
 #include "net/vote_sink.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
@@ -17,7 +17,7 @@ namespace redlock::manager
 class reply_collector : public net::vote_sink
 {
   public:
-    reply_collector(std::size_t masters, env::async_event& listener) noexcept
+    reply_collector(std::size_t masters, runtime::async_event& listener) noexcept
         : missing_{masters}, listener_{&listener}
     {
     }
@@ -54,7 +54,7 @@ class reply_collector : public net::vote_sink
     }
 
     std::size_t missing_;
-    env::async_event* listener_;
+    runtime::async_event* listener_;
 };
 
 /// The reference of an operation to its replies. Detaches the listener on destruction.

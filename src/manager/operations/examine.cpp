@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds between_looks{100};
 class clocks final : public reply_collector
 {
   public:
-    clocks(std::size_t masters, env::scheduler& strand, env::async_event& listener)
+    clocks(std::size_t masters, runtime::scheduler& strand, runtime::async_event& listener)
         : reply_collector{masters, listener}, strand_{strand}, sent_{strand.now()}, shown_(masters)
     {
     }
@@ -44,7 +44,7 @@ class clocks final : public reply_collector
     }
     void take_failure(std::size_t, const net::answer&) noexcept override {}
 
-    env::scheduler& strand_;
+    runtime::scheduler& strand_;
     clock::time_point sent_;
     std::vector<std::optional<core::clock_reading>> shown_;
 };
@@ -53,7 +53,7 @@ class clocks final : public reply_collector
 class settings final : public reply_collector
 {
   public:
-    settings(std::size_t masters, const redactor& redacted, env::async_event& listener)
+    settings(std::size_t masters, const redactor& redacted, runtime::async_event& listener)
         : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
     {
     }
@@ -142,7 +142,7 @@ class round_trips
 
 } // namespace
 
-env::detached_task examine(lock_service& service, examine_call call)
+runtime::detached_task examine(lock_service& service, examine_call call)
 {
     active_operation self{service, call.id};
     std::vector<master_examination> found;

@@ -15,7 +15,7 @@ namespace
 class turn_in_line
 {
   public:
-    turn_in_line(lease_state& of, env::async_event& waiting) : of_{of}, place_{waiting}
+    turn_in_line(lease_state& of, runtime::async_event& waiting) : of_{of}, place_{waiting}
     {
         of_.extending.push_back(place_);
     }
@@ -57,7 +57,7 @@ void finish(lock_service& service, extend_call& call, error_code result, const r
 
 } // namespace
 
-env::detached_task extend(lock_service& service, extend_call call)
+runtime::detached_task extend(lock_service& service, extend_call call)
 {
     active_operation self{service, call.id};
     lease_state& held = *call.held;

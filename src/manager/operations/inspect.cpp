@@ -18,7 +18,7 @@ namespace
 class holders final : public reply_collector
 {
   public:
-    holders(std::size_t masters, const redactor& redacted, env::async_event& listener)
+    holders(std::size_t masters, const redactor& redacted, runtime::async_event& listener)
         : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
     {
         for (master_inspection& each : said_)
@@ -58,7 +58,7 @@ error_code result_of(const active_operation& self, const inspection& found)
 
 } // namespace
 
-env::detached_task inspect(lock_service& service, inspect_call call)
+runtime::detached_task inspect(lock_service& service, inspect_call call)
 {
     active_operation self{service, call.id};
     error_code why = service.refusal();

@@ -10,7 +10,7 @@
 #include <redlock/report.hpp>
 
 #include "core/lease_schedule.hpp"
-#include "env/tasks.hpp"
+#include "runtime/tasks.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -91,12 +91,12 @@ struct shutdown_call
     std::uint64_t id;
 };
 
-env::detached_task acquire(lock_service& service, acquire_call call);
-env::detached_task extend(lock_service& service, extend_call call);
-env::detached_task release(lock_service& service, release_call call);
-env::detached_task wait_lost(lock_service& service, wait_lost_call call);
-env::detached_task inspect(lock_service& service, inspect_call call);
-env::detached_task examine(lock_service& service, examine_call call);
-env::detached_task shut_down(lock_service& service, shutdown_call call);
+runtime::detached_task acquire(lock_service& service, acquire_call call);
+runtime::detached_task extend(lock_service& service, extend_call call);
+runtime::detached_task release(lock_service& service, release_call call);
+runtime::detached_task wait_lost(lock_service& service, wait_lost_call call);
+runtime::detached_task inspect(lock_service& service, inspect_call call);
+runtime::detached_task examine(lock_service& service, examine_call call);
+runtime::detached_task shut_down(lock_service& service, shutdown_call call);
 
 } // namespace redlock::manager

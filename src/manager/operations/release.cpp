@@ -33,7 +33,7 @@ void finish(lock_service& service, release_call& call, error_code result, const 
 
 } // namespace
 
-env::detached_task release(lock_service& service, release_call call)
+runtime::detached_task release(lock_service& service, release_call call)
 {
     active_operation self{service, call.id, shutdown_policy::finish};
     lease_state& held = *call.held;

@@ -34,7 +34,7 @@ bool has_answers_to_wait_for(const lock_service& service)
 
 } // namespace
 
-env::detached_task shut_down(lock_service& service, shutdown_call call)
+runtime::detached_task shut_down(lock_service& service, shutdown_call call)
 {
     active_operation self{service, call.id, shutdown_policy::finish};
     if (service.closing())

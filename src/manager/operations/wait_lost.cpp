@@ -21,7 +21,7 @@ bool lapsed(lock_service& service, const lease_state& held)
 
 } // namespace
 
-env::detached_task wait_lost(lock_service& service, wait_lost_call call)
+runtime::detached_task wait_lost(lock_service& service, wait_lost_call call)
 {
     active_operation self{service, call.id};
     lease_state& held = *call.held;

@@ -29,7 +29,7 @@ resp::parser& parser_of(std::size_t index)
 
 } // namespace
 
-hostile_stream::hostile_stream(env::scheduler& strand, fuzz_master& to)
+hostile_stream::hostile_stream(runtime::scheduler& strand, fuzz_master& to)
     : strand_{strand}, handlers_{pending_handlers::of(strand)}, master_{to}
 {
     master_.count_stream(1);
@@ -41,7 +41,7 @@ hostile_stream::~hostile_stream()
     master_.count_stream(-1);
 }
 
-pending_handlers::ticket hostile_stream::begin(env::io_operation& operation)
+pending_handlers::ticket hostile_stream::begin(runtime::io_operation& operation)
 {
     require(!operation.pending, "an operation is begun twice");
     operation.start();
@@ -49,13 +49,13 @@ pending_handlers::ticket hostile_stream::begin(env::io_operation& operation)
         strand_, [&operation](error_code error, std::size_t bytes) { operation.finish(error, bytes); });
 }
 
-void hostile_stream::connect(env::io_operation& operation, clock::time_point)
+void hostile_stream::connect(runtime::io_operation& operation, clock::time_point)
 {
     connecting_ = begin(operation);
     master_.on_connect(*this);
 }
 
-void hostile_stream::read_some(std::span<char> buffer, env::io_operation& operation)
+void hostile_stream::read_some(std::span<char> buffer, runtime::io_operation& operation)
 {
     require(reading_ == 0 && !buffer.empty() && !closed_, "a read that may not be");
     reading_ = begin(operation);
@@ -63,7 +63,7 @@ void hostile_stream::read_some(std::span<char> buffer, env::io_operation& operat
     read();
 }
 
-void hostile_stream::write(std::span<const char> bytes, env::io_operation& operation)
+void hostile_stream::write(std::span<const char> bytes, runtime::io_operation& operation)
 {
     require(writing_ == 0 && !bytes.empty() && !closed_, "a write that may not be");
     writing_ = begin(operation);

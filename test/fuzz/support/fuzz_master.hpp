@@ -5,8 +5,8 @@
 #include "fuzz_input.hpp"
 #include "witness.hpp"
 
-#include "env/environment.hpp"
 #include "resp/parser.hpp"
+#include "runtime/environment.hpp"
 #include "simulation/pending_handlers.hpp"
 #include "simulation/virtual_world.hpp"
 #include "support/request_reader.hpp"
@@ -28,15 +28,15 @@ namespace redlock::test
 class fuzz_master;
 
 /// The client's end of a connection to a hostile master, as the library sees it.
-class hostile_stream final : public env::stream
+class hostile_stream final : public runtime::stream
 {
   public:
-    hostile_stream(env::scheduler& strand, fuzz_master& to);
+    hostile_stream(runtime::scheduler& strand, fuzz_master& to);
     ~hostile_stream() override;
 
-    void connect(env::io_operation& operation, clock::time_point until) override;
-    void read_some(std::span<char> buffer, env::io_operation& operation) override;
-    void write(std::span<const char> bytes, env::io_operation& operation) override;
+    void connect(runtime::io_operation& operation, clock::time_point until) override;
+    void read_some(std::span<char> buffer, runtime::io_operation& operation) override;
+    void write(std::span<const char> bytes, runtime::io_operation& operation) override;
     void close() noexcept override;
 
     // Called by the master.
@@ -48,10 +48,10 @@ class hostile_stream final : public env::stream
     bool closed() const noexcept { return closed_; }
 
   private:
-    pending_handlers::ticket begin(env::io_operation& operation);
+    pending_handlers::ticket begin(runtime::io_operation& operation);
     void read();
 
-    env::scheduler& strand_;
+    runtime::scheduler& strand_;
     pending_handlers& handlers_;
     fuzz_master& master_;
     bool closed_ = false;

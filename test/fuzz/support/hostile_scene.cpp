@@ -26,7 +26,7 @@ constexpr std::size_t max_steps = 100'000;    // Of one call: more means that ti
 constexpr std::string_view password = "S3same0pen";
 
 /// The simulation's clock, chance and alarms; but all ways lead to hostile masters.
-class hostile_environment final : public env::environment
+class hostile_environment final : public runtime::environment
 {
   public:
     hostile_environment(
@@ -41,12 +41,12 @@ class hostile_environment final : public env::environment
 
     clock::time_point now() const noexcept override { return inner_->now(); }
     void random(std::span<std::byte> out) const noexcept override { inner_->random(out); }
-    std::unique_ptr<env::stream> make_stream(env::scheduler& strand, const master& to) const override
+    std::unique_ptr<runtime::stream> make_stream(runtime::scheduler& strand, const master& to) const override
     {
         const auto index = static_cast<std::size_t>(to.host().back() - '1');
         return std::make_unique<hostile_stream>(strand, *masters_.at(index));
     }
-    std::unique_ptr<env::alarm> make_alarm(env::scheduler& strand) const override
+    std::unique_ptr<runtime::alarm> make_alarm(runtime::scheduler& strand) const override
     {
         return inner_->make_alarm(strand);
     }

@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 /// Stores a `void()` function of limited size until it is called. The function is never moved; slots are passed between
@@ -78,4 +78,4 @@ class completion_slot : public boost::intrusive::slist_base_hook<>
     alignas(std::max_align_t) std::byte storage_[capacity];
 };
 
-} // namespace redlock::env
+} // namespace redlock::runtime

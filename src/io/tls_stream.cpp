@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Byte streams over TLS. Each kind of problem with a certificate is reported as a separate error.
-#include "env/asio_stream.hpp"
-#include "env/channel_stream.hpp"
-#include "env/tcp_connector.hpp"
+#include "io/asio_stream.hpp"
+#include "io/channel_stream.hpp"
+#include "io/tcp_connector.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/ssl/error.hpp>
@@ -14,7 +14,7 @@
 #include <string>
 #include <utility>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 namespace
@@ -44,7 +44,7 @@ bool is_made_out_to(
 class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
 {
   public:
-    tls_stream(scheduler& strand, const master& to, std::shared_ptr<tls_context> shared)
+    tls_stream(runtime::scheduler& strand, const master& to, std::shared_ptr<tls_context> shared)
         : channel_stream{strand, strand.executor(), shared->context},
           shared_{std::move(shared)},
           connector_{strand, channel_.next_layer(), to.host(), to.port()},
@@ -52,7 +52,7 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
     {
     }
 
-    void connect(io_operation& operation, clock::time_point until) override
+    void connect(runtime::io_operation& operation, clock::time_point until) override
     {
         operation.start();
         connector_.connect(until, [this, &operation](error_code result) { on_connected(result, operation); });
@@ -70,7 +70,7 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
     }
 
   private:
-    void on_connected(error_code result, io_operation& operation)
+    void on_connected(error_code result, runtime::io_operation& operation)
     {
         if (!result)
         {
@@ -171,10 +171,10 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
 
 } // namespace
 
-std::unique_ptr<stream>
-make_tls_stream(scheduler& strand, const master& to, std::shared_ptr<tls_context> shared)
+std::unique_ptr<runtime::stream>
+make_tls_stream(runtime::scheduler& strand, const master& to, std::shared_ptr<tls_context> shared)
 {
     return std::make_unique<tls_stream>(strand, to, std::move(shared));
 }
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 /// A pool of memory blocks in a few size classes. Not thread-safe: it is used on one strand. It must outlive every
@@ -39,4 +39,4 @@ class frame_pool
     std::array<free_block*, classes> free_{};
 };
 
-} // namespace redlock::env
+} // namespace redlock::runtime

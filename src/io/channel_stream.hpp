@@ -2,29 +2,31 @@
 // The common part of the streams on Asio sockets, plain or encrypted: reading, writing, closing.
 #pragma once
 
-#include "env/environment.hpp"
+#include "runtime/environment.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
 
 #include <utility>
 
-namespace redlock::env
+namespace redlock::io
 {
 
-/// A stream on an Asio socket or TLS stream. Its completion handlers only call `io_operation::finish`, which notifies
+namespace asio = boost::asio;
+
+/// A stream on an Asio socket or TLS stream. Its completion handlers only call `runtime::io_operation::finish`, which notifies
 /// the waiting coroutine without resuming it.
 template <class Channel>
-class channel_stream : public stream
+class channel_stream : public runtime::stream
 {
   public:
     template <class... Arguments>
-    explicit channel_stream(scheduler& strand, Arguments&&... arguments)
+    explicit channel_stream(runtime::scheduler& strand, Arguments&&... arguments)
         : strand_{strand}, channel_{std::forward<Arguments>(arguments)...}
     {
     }
 
-    void read_some(std::span<char> buffer, io_operation& operation) override
+    void read_some(std::span<char> buffer, runtime::io_operation& operation) override
     {
         operation.start();
         auto done = [this, &operation](error_code error, std::size_t bytes)
@@ -32,7 +34,7 @@ class channel_stream : public stream
         channel_.async_read_some(asio::buffer(buffer.data(), buffer.size()), strand_.bind(done));
     }
 
-    void write(std::span<const char> bytes, io_operation& operation) override
+    void write(std::span<const char> bytes, runtime::io_operation& operation) override
     {
         operation.start();
         auto done = [this, &operation](error_code error, std::size_t count)
@@ -50,8 +52,8 @@ class channel_stream : public stream
     /// Returns the error to report for an error of the channel.
     virtual error_code told(error_code error) { return error; }
 
-    scheduler& strand_;
+    runtime::scheduler& strand_;
     Channel channel_;
 };
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 class deadline_queue;
@@ -85,4 +85,4 @@ class deadline_queue
     clock::time_point not_before_ = clock::time_point::min(); // During expire(): just after its time.
 };
 
-} // namespace redlock::env
+} // namespace redlock::runtime

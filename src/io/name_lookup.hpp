@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 /// One call of `getaddrinfo`, shared by the connectors that wait for its result. See docs/decisions/0015.
@@ -64,4 +64,4 @@ class name_lookup
     std::vector<boost::asio::ip::address> addresses_;
 };
 
-} // namespace redlock::env
+} // namespace redlock::io

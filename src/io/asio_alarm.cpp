@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // An alarm on a timerfd of CLOCK_BOOTTIME.
-#include "env/asio_alarm.hpp"
+#include "io/asio_alarm.hpp"
 
 #include <algorithm>
 #include <cerrno>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 namespace
@@ -25,7 +25,9 @@ int open_timer()
 
 } // namespace
 
-asio_alarm::asio_alarm(scheduler& strand) : strand_{strand}, timer_{strand.executor(), open_timer()} {}
+asio_alarm::asio_alarm(runtime::scheduler& strand) : strand_{strand}, timer_{strand.executor(), open_timer()}
+{
+}
 
 void asio_alarm::set(clock::time_point at)
 {
@@ -71,4 +73,4 @@ void asio_alarm::close() noexcept
     timer_.close(ignored);
 }
 
-} // namespace redlock::env
+} // namespace redlock::io

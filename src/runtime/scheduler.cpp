@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The strand of a manager.
-#include "env/scheduler.hpp"
+#include "runtime/scheduler.hpp"
 
-#include "env/cache.hpp"
-#include "env/environment.hpp"
+#include "runtime/cache.hpp"
+#include "runtime/environment.hpp"
 
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/io_context.hpp>
@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 void async_event::notify() noexcept
@@ -330,4 +330,4 @@ void scheduler::destroy_detached_tasks() noexcept
     }
 }
 
-} // namespace redlock::env
+} // namespace redlock::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // Memory for coroutine frames.
-#include "env/frame_pool.hpp"
+#include "runtime/frame_pool.hpp"
 
-#include "env/cache.hpp"
+#include "runtime/cache.hpp"
 
 #include <new>
 
@@ -18,7 +18,7 @@
 #include <sanitizer/asan_interface.h>
 #endif
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 namespace
@@ -89,4 +89,4 @@ void frame_pool::give_back(void* block) noexcept
     mark_unused(block, (size_class + 1) * step - sizeof(header));
 }
 
-} // namespace redlock::env
+} // namespace redlock::runtime

@@ -3,9 +3,9 @@
 // after them.
 #pragma once
 
-#include "env/completion_slot.hpp"
-#include "env/deadline_queue.hpp"
-#include "env/frame_pool.hpp"
+#include "runtime/completion_slot.hpp"
+#include "runtime/deadline_queue.hpp"
+#include "runtime/frame_pool.hpp"
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -25,7 +25,7 @@
 #include <optional>
 #include <utility>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 namespace asio = boost::asio;
@@ -376,4 +376,4 @@ class scheduler
     unlinking_list<detached_task_frame> detached_tasks_;
 };
 
-} // namespace redlock::env
+} // namespace redlock::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Resolves a host name on a detached thread, so that a lookup that hangs delays nothing else.
-#include "env/name_lookup.hpp"
+#include "io/name_lookup.hpp"
 
 #include <boost/asio/error.hpp>
 
@@ -24,7 +24,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 namespace
@@ -245,4 +245,4 @@ name_lookup::result name_lookup::get() const
     return {resolver_error(failed_, system_error_), addresses_};
 }
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // The real environment.
-#include "env/asio_environment.hpp"
+#include "io/asio_environment.hpp"
 
-#include "env/asio_alarm.hpp"
-#include "env/asio_stream.hpp"
+#include "io/asio_alarm.hpp"
+#include "io/asio_stream.hpp"
 
 #include <cerrno>
 #include <exception>
 #include <sys/random.h>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 clock::time_point asio_environment::now() const noexcept
@@ -35,7 +35,8 @@ void asio_environment::random(std::span<std::byte> out) const noexcept
     }
 }
 
-std::unique_ptr<stream> asio_environment::make_stream(scheduler& strand, const master& to) const
+std::unique_ptr<runtime::stream>
+asio_environment::make_stream(runtime::scheduler& strand, const master& to) const
 {
     if (to.is_unix())
     {
@@ -48,9 +49,9 @@ std::unique_ptr<stream> asio_environment::make_stream(scheduler& strand, const m
     return make_tcp_stream(strand, to);
 }
 
-std::unique_ptr<alarm> asio_environment::make_alarm(scheduler& strand) const
+std::unique_ptr<runtime::alarm> asio_environment::make_alarm(runtime::scheduler& strand) const
 {
     return std::make_unique<asio_alarm>(strand);
 }
 
-} // namespace redlock::env
+} // namespace redlock::io

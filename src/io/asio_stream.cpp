@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSL-1.0
 // Byte streams over TCP and unix sockets.
-#include "env/asio_stream.hpp"
+#include "io/asio_stream.hpp"
 
-#include "env/channel_stream.hpp"
-#include "env/tcp_connector.hpp"
+#include "io/channel_stream.hpp"
+#include "io/tcp_connector.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
 
 #include <string>
 #include <string_view>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 namespace
@@ -40,12 +40,12 @@ class plain_stream : public channel_stream<Socket>
 class tcp_stream final : public plain_stream<tcp::socket>
 {
   public:
-    tcp_stream(scheduler& strand, const master& to)
+    tcp_stream(runtime::scheduler& strand, const master& to)
         : plain_stream{strand, strand.executor()}, connector_{strand, channel_, to.host(), to.port()}
     {
     }
 
-    void connect(io_operation& operation, clock::time_point until) override
+    void connect(runtime::io_operation& operation, clock::time_point until) override
     {
         operation.start();
         connector_.connect(until, [&operation](error_code result) { operation.finish(result, 0); });
@@ -66,12 +66,12 @@ class tcp_stream final : public plain_stream<tcp::socket>
 class unix_stream final : public plain_stream<unix_socket::socket>
 {
   public:
-    unix_stream(scheduler& strand, const master& to)
+    unix_stream(runtime::scheduler& strand, const master& to)
         : plain_stream{strand, strand.executor()}, path_{to.host()}
     {
     }
 
-    void connect(io_operation& operation, clock::time_point) override
+    void connect(runtime::io_operation& operation, clock::time_point) override
     {
         operation.start();
         auto done = [&operation](error_code error) { operation.finish(error, 0); };
@@ -84,14 +84,14 @@ class unix_stream final : public plain_stream<unix_socket::socket>
 
 } // namespace
 
-std::unique_ptr<stream> make_tcp_stream(scheduler& strand, const master& to)
+std::unique_ptr<runtime::stream> make_tcp_stream(runtime::scheduler& strand, const master& to)
 {
     return std::make_unique<tcp_stream>(strand, to);
 }
 
-std::unique_ptr<stream> make_unix_stream(scheduler& strand, const master& to)
+std::unique_ptr<runtime::stream> make_unix_stream(runtime::scheduler& strand, const master& to)
 {
     return std::make_unique<unix_stream>(strand, to);
 }
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -2,18 +2,20 @@
 // An alarm on a timerfd of CLOCK_BOOTTIME. The timers of Asio stand still while the machine sleeps.
 #pragma once
 
-#include "env/environment.hpp"
+#include "runtime/environment.hpp"
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 
-namespace redlock::env
+namespace redlock::io
 {
 
-class asio_alarm final : public alarm
+namespace asio = boost::asio;
+
+class asio_alarm final : public runtime::alarm
 {
   public:
     /// Throws `system_error` if no file descriptor is available.
-    explicit asio_alarm(scheduler& strand);
+    explicit asio_alarm(runtime::scheduler& strand);
 
     void set(clock::time_point at) override;
     void close() noexcept override;
@@ -21,9 +23,9 @@ class asio_alarm final : public alarm
   private:
     void wait();
 
-    scheduler& strand_;
+    runtime::scheduler& strand_;
     asio::posix::stream_descriptor timer_;
     bool waiting_ = false;
 };
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -2,8 +2,8 @@
 // Connects a socket to a host by name: resolves the name each time, and tries one address after the other.
 #pragma once
 
-#include "env/name_lookup.hpp"
-#include "env/scheduler.hpp"
+#include "io/name_lookup.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <redlock/error.hpp>
 
@@ -17,18 +17,20 @@
 #include <string_view>
 #include <vector>
 
-namespace redlock::env
+namespace redlock::io
 {
+
+namespace asio = boost::asio;
 
 /// Connects a socket to one of the addresses of a host. Each address gets an equal share of the remaining time, so that
 /// one that doesn't answer leaves time for the others.
-class tcp_connector final : private deadline
+class tcp_connector final : private runtime::deadline
 {
   public:
     using tcp = asio::ip::tcp;
     using completion = std::function<void(error_code)>;
 
-    tcp_connector(scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port);
+    tcp_connector(runtime::scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port);
 
     /// Connects, and calls `done` once, in a later step. The time until `until` is divided among the addresses; the
     /// caller closes the connector at `until`, if `done` has not been called.
@@ -49,7 +51,7 @@ class tcp_connector final : private deadline
     void finish(error_code result);
     void on_deadline() override;
 
-    scheduler& strand_;
+    runtime::scheduler& strand_;
     tcp::socket& socket_;
     std::string host_;
     std::uint16_t port_;
@@ -65,4 +67,4 @@ class tcp_connector final : private deadline
     error_code last_error_;
 };
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -6,14 +6,14 @@
 #include <redlock/error.hpp>
 #include <redlock/master.hpp>
 
-#include "env/scheduler.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <cstddef>
 #include <memory>
 #include <span>
 #include <string_view>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 /// The state of one I/O operation. Owned by the object that waits for it, and must outlive the operation.
@@ -94,4 +94,4 @@ class environment
     virtual std::unique_ptr<alarm> make_alarm(scheduler& strand) const = 0;
 };
 
-} // namespace redlock::env
+} // namespace redlock::runtime

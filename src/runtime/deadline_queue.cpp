@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // All deadlines of a manager in one queue.
-#include "env/deadline_queue.hpp"
+#include "runtime/deadline_queue.hpp"
 
 #include <algorithm>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 void deadline::disarm() noexcept
@@ -168,4 +168,4 @@ void deadline_queue::sink(std::size_t place) noexcept
     put(place, item);
 }
 
-} // namespace redlock::env
+} // namespace redlock::runtime

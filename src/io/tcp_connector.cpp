@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Connects a socket to a host by name.
-#include "env/tcp_connector.hpp"
+#include "io/tcp_connector.hpp"
 
 #include <boost/asio/error.hpp>
 
@@ -9,10 +9,11 @@
 #include <unistd.h>
 #include <utility>
 
-namespace redlock::env
+namespace redlock::io
 {
 
-tcp_connector::tcp_connector(scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port)
+tcp_connector::tcp_connector(
+    runtime::scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port)
     : strand_{strand}, socket_{socket}, host_{std::move(host)}, port_{port}, resolved_{strand.executor()}
 {
 }
@@ -150,4 +151,4 @@ void tcp_connector::close() noexcept
     resolved_.close(ignored);
 }
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 inline constexpr std::size_t cache_line = 64; // Bytes, on x86-64 and most ARM processors.
@@ -22,4 +22,4 @@ inline void prefetch(const void* first, std::size_t bytes) noexcept
     }
 }
 
-} // namespace redlock::env
+} // namespace redlock::runtime

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 struct tls_context
@@ -21,4 +21,4 @@ struct tls_context
 /// message that names the invalid option.
 std::shared_ptr<tls_context> make_tls_context(const tls_options& options);
 
-} // namespace redlock::env
+} // namespace redlock::io

@@ -5,7 +5,7 @@
 // scheduler: it is a scheduler, or has a `strand()` that returns one. The frames come from the scheduler's pool.
 #pragma once
 
-#include "env/scheduler.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <cassert>
 #include <coroutine>
@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-namespace redlock::env
+namespace redlock::runtime
 {
 
 inline scheduler& scheduler_of(scheduler& strand) noexcept
@@ -127,4 +127,4 @@ class [[nodiscard]] task
     std::coroutine_handle<promise_type> self_;
 };
 
-} // namespace redlock::env
+} // namespace redlock::runtime

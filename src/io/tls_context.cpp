@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The TLS settings that all connections of a manager share.
-#include "env/tls_context.hpp"
+#include "io/tls_context.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/report.hpp>
@@ -10,7 +10,7 @@
 
 #include <string_view>
 
-namespace redlock::env
+namespace redlock::io
 {
 
 namespace
@@ -98,4 +98,4 @@ std::shared_ptr<tls_context> make_tls_context(const tls_options& options)
     return made;
 }
 
-} // namespace redlock::env
+} // namespace redlock::io
