@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSL-1.0
 // The redlock command.
-#include "cli/arguments.hpp"
-#include "cli/doctor.hpp"
-#include "cli/exit_code.hpp"
-#include "cli/leave.hpp"
-#include "cli/manager_config.hpp"
-#include "cli/message.hpp"
-#include "cli/run.hpp"
-#include "cli/status.hpp"
-#include "cli/words.hpp"
+#include "cli/common/arguments.hpp"
+#include "cli/common/exit_code.hpp"
+#include "cli/common/leave.hpp"
+#include "cli/common/manager_config.hpp"
+#include "cli/common/message.hpp"
+#include "cli/common/words.hpp"
+#include "cli/doctor/doctor.hpp"
+#include "cli/run/run.hpp"
+#include "cli/status/status.hpp"
 
 #include <redlock/error.hpp>
 

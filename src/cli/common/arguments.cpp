@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: BSL-1.0
+// Parses the command line with CLI11. No message repeats a word that could be a URL, which may contain a password.
+#include "cli/common/arguments.hpp"
+
+#include "cli/common/duration.hpp"
+#include "cli/common/exit_code.hpp"
+#include "cli/common/message.hpp"
+#include "cli/common/times.hpp"
+#include "cli/common/words.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+constexpr const char* urls =
+    "A URL is redis://[user[:password]@]host[:port][/db], rediss:// for the same over TLS, or\n"
+    "unix:///path[?db=n].\n";
+constexpr const char* exit_codes =
+    "Exit code: that of COMMAND (128 + n if signal n killed it), or\n"
+    "  64 usage error  69 no quorum of masters  71 system error  75 held by another client\n"
+    "  76 lock lost  77 --max-hold reached  78 invalid masters  126 COMMAND can't be run\n"
+    "  127 COMMAND not found";
+
+/// The options as given, before their values are parsed.
+struct raw_arguments
+{
+    resource_arguments common;
+    std::string ttl = "10s";
+    std::string max_hold;
+    std::string wait = "10s";
+    std::optional<std::string> grace;
+    bool no_inherit_masters = false;
+    bool try_once = false;
+    bool verbose = false;
+    bool json = false;
+    bool no_probe = false;
+};
+
+/// Help with a synopsis that CLI11 can't produce: CLI11 omits what follows --.
+class help_with_synopsis : public CLI::Formatter
+{
+  public:
+    explicit help_with_synopsis(std::string synopsis) : synopsis_{std::move(synopsis)} {}
+
+    std::string make_usage(const CLI::App*, std::string) const override
+    {
+        return "Usage: " + synopsis_ + "\n";
+    }
+
+  private:
+    std::string synopsis_;
+};
+
+void add_masters(CLI::App& to, master_arguments& servers)
+{
+    to.add_option(
+          "--master", servers.masters,
+          "A master; repeat for each (default: REDLOCK_MASTERS, separated by commas)")
+        ->type_name("URL")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false);
+    to.add_option(
+          "--ca-file", servers.tls.ca_file, "Trusted authorities, PEM, for rediss:// (default: the system's)")
+        ->type_name("FILE");
+    to.add_option(
+          "--certificate-file", servers.tls.certificate_file,
+          "Client certificate, PEM, for masters that require one")
+        ->type_name("FILE");
+    to.add_option(
+          "--private-key-file", servers.tls.private_key_file,
+          "Private key of that certificate, PEM, not encrypted")
+        ->type_name("FILE");
+}
+
+void add_resource(CLI::App& to, resource_arguments& common)
+{
+    add_masters(to, common.servers);
+    to.add_option("--prefix", common.prefix, "Prefix of the key, in front of RESOURCE (default: lock:)")
+        ->type_name("TEXT");
+    to.add_option("RESOURCE", common.resource, "Name of the lock; put it after -- if it begins with a dash")
+        ->type_name("");
+}
+
+CLI::App& add_run(CLI::App& app, raw_arguments& raw)
+{
+    CLI::App& run = *app.add_subcommand("run", "Run a command while holding a lock");
+    run.formatter(std::make_shared<help_with_synopsis>(
+        "redlock run [OPTION]... --max-hold DURATION|unlimited RESOURCE -- COMMAND [ARG]..."));
+    add_resource(run, raw.common);
+    run.add_option("--ttl", raw.ttl, "Lifetime of the keys, extended while the command runs (default: 10s)")
+        ->type_name("DURATION");
+    run.add_option(
+           "--max-hold", raw.max_hold, "Time after which the command is stopped, or 'unlimited' (required)")
+        ->type_name("DURATION");
+    CLI::Option* wait =
+        run.add_option(
+               "--wait", raw.wait, "How long to try to acquire the lock, or 'unlimited' (default: 10s)")
+            ->type_name("DURATION");
+    run.add_flag("--try", raw.try_once, "Try once and don't wait")->excludes(wait);
+    run.add_option(
+           "--grace", raw.grace,
+           "Time from SIGTERM to SIGKILL when the lock is lost (default: ttl / 4, at most 5s)")
+        ->type_name("DURATION");
+    run.add_flag(
+        "--no-inherit-masters", raw.no_inherit_masters,
+        "Don't pass REDLOCK_MASTERS and its passwords to the command");
+    run.add_flag("-v,--verbose", raw.verbose, "Report events on stderr");
+    run.footer(
+        std::string{urls} + "A DURATION is a whole number with a unit: 500ms, 10s, 5m, 2h, 1d.\n" +
+        exit_codes);
+    return run;
+}
+
+CLI::App& add_status(CLI::App& app, raw_arguments& raw)
+{
+    CLI::App& status = *app.add_subcommand("status", "Show which owner holds a lock");
+    status.formatter(std::make_shared<help_with_synopsis>("redlock status [OPTION]... RESOURCE"));
+    add_resource(status, raw.common);
+    status.add_flag("--json", raw.json, "Write one JSON object");
+    status.footer(
+        std::string{urls} +
+        "Exit code: 0 held on a quorum of the masters, 1 not held, 69 fewer than a quorum answered\n"
+        "  64 usage error  71 system error  78 invalid masters");
+    return status;
+}
+
+CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
+{
+    CLI::App& doctor = *app.add_subcommand("doctor", "Check whether the masters are fit for locks");
+    doctor.formatter(std::make_shared<help_with_synopsis>("redlock doctor [OPTION]..."));
+    add_masters(doctor, raw.common.servers);
+    doctor
+        .add_option("--prefix", raw.common.prefix, "Prefix of the key of the probe's lock (default: lock:)")
+        ->type_name("TEXT");
+    doctor.add_flag("--no-probe", raw.no_probe, "Don't acquire a lock on the masters, write no key");
+    doctor.add_flag("--json", raw.json, "Write one JSON object");
+    doctor.footer(
+        std::string{urls} +
+        "Exit code: 0 all masters are good (with notes at most), 1 a master has a warning or a failure\n"
+        "and a quorum can be used, 69 fewer than a quorum can be used\n"
+        "  64 usage error  71 system error  78 invalid masters");
+    return doctor;
+}
+
+bool is_command(std::string_view word) noexcept
+{
+    return word == "run" || word == "status" || word == "doctor";
+}
+
+std::string no_such_command(const std::string& word)
+{
+    // The word could be a URL with a password.
+    const bool may_be_shown = word.find_first_of(":@") == std::string::npos;
+    return fmt::format(
+        "unknown subcommand{}: give run, status or doctor",
+        may_be_shown ? fmt::format(" {}", in_quotes(word)) : std::string{});
+}
+
+/// Describes an error of CLI11 in one line that repeats no value of an option.
+std::string complaint_of(const CLI::ParseError& error, const std::vector<std::string>& words)
+{
+    const bool begins_with_option = !words.empty() && words.front().starts_with('-');
+    if (!words.empty() && !begins_with_option && !is_command(words.front()))
+    {
+        return no_such_command(words.front());
+    }
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && (words.empty() || begins_with_option))
+    {
+        return "the subcommand is missing: give run, status or doctor";
+    }
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+    {
+        for (const std::string& word : words)
+        {
+            const std::string name = word.substr(0, word.find('='));
+            const std::string shown = error.what();
+            if (name.starts_with('-') && shown.find(name) != std::string::npos)
+            {
+                return fmt::format("unknown option {}", in_quotes(name));
+            }
+        }
+        if (words.front() == "doctor")
+        {
+            return "doctor takes no arguments besides options: give masters by --master";
+        }
+        return "too many arguments: give one RESOURCE, and for run -- and the command after it";
+    }
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
+    {
+        return "a value was given to an option that takes none";
+    }
+    return error.what();
+}
+
+[[noreturn]] void refuse(const std::string& why)
+{
+    throw std::invalid_argument{why};
+}
+
+template <class Read>
+auto option_value(const char* option, const std::string& text, Read read)
+{
+    try
+    {
+        return read(text);
+    }
+    catch (const std::invalid_argument& error)
+    {
+        refuse(fmt::format("{}: {}", option, error.what()));
+    }
+}
+
+std::vector<std::string> split_at_commas(std::string_view text)
+{
+    std::vector<std::string> parts;
+    while (!text.empty())
+    {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        const std::string_view part = text.substr(0, comma);
+        const std::size_t first = part.find_first_not_of(" \t\n");
+        if (first != std::string_view::npos)
+        {
+            parts.emplace_back(part.substr(first, part.find_last_not_of(" \t\n") - first + 1));
+        }
+        text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+    return parts;
+}
+
+master_arguments complete(master_arguments servers)
+{
+    if (servers.masters.empty())
+    {
+        const char* variable = std::getenv(masters_variable);
+        servers.masters = split_at_commas(variable == nullptr ? "" : variable);
+    }
+    if (servers.masters.empty())
+    {
+        refuse(fmt::format(
+            "no masters are given: give --master redis://host[:port] for each, or set {} to their URLs, "
+            "separated by commas",
+            masters_variable));
+    }
+    if (servers.tls.certificate_file.empty() != servers.tls.private_key_file.empty())
+    {
+        refuse("--certificate-file and --private-key-file belong together: give both, or neither");
+    }
+    return servers;
+}
+
+/// Checked here, because the library's message would name its own option.
+const std::string& read_prefix(const std::string& text)
+{
+    constexpr std::size_t longest = 1024;
+    if (text.size() > longest)
+    {
+        refuse(fmt::format("--prefix has {} bytes: give at most {}", text.size(), longest));
+    }
+    return text;
+}
+
+resource_arguments complete(resource_arguments common)
+{
+    common.prefix = read_prefix(common.prefix);
+    common.servers = complete(std::move(common.servers));
+    if (common.resource.empty())
+    {
+        refuse("RESOURCE is missing or empty: give a name of 1 to 1024 bytes");
+    }
+    return common;
+}
+
+std::chrono::milliseconds read_grace(const raw_arguments& raw, std::chrono::milliseconds ttl)
+{
+    const bool given = raw.grace.has_value();
+    const auto grace = given ? option_value("--grace", *raw.grace, read_duration) : default_grace(ttl);
+    const auto most = max_grace(ttl);
+    if (!most)
+    {
+        refuse(
+            fmt::format("--ttl: {} is too short: give at least {}", in_words(ttl), in_words(shortest_ttl())));
+    }
+    if (grace > *most)
+    {
+        refuse(fmt::format(
+            "--grace: {} is too long for a --ttl of {}: give at most {}{}", in_words(grace), in_words(ttl),
+            in_words(*most), given ? "" : ", or a longer --ttl"));
+    }
+    return grace;
+}
+
+run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<std::string>> command)
+{
+    if (raw.max_hold.empty())
+    {
+        refuse("--max-hold is required: give the time after which the command is stopped, as in "
+               "--max-hold 12h, or --max-hold unlimited");
+    }
+    if (!command || command->empty())
+    {
+        refuse("the command is missing: give -- and the command with its arguments after RESOURCE");
+    }
+    if (raw.common.resource.empty() && command->front().starts_with('-'))
+    {
+        refuse("-- is missing between RESOURCE and COMMAND: give -- RESOURCE -- COMMAND");
+    }
+    run_arguments all;
+    all.common = complete(raw.common);
+    all.command = std::move(*command);
+    all.ttl = option_value("--ttl", raw.ttl, read_duration);
+    all.grace = read_grace(raw, all.ttl);
+    all.max_hold = option_value("--max-hold", raw.max_hold, read_limit);
+    all.wait = option_value("--wait", raw.wait, read_limit);
+    all.try_once = raw.try_once;
+    all.verbose = raw.verbose;
+    all.inherit_masters = !raw.no_inherit_masters;
+    if (all.max_hold.value() <= std::chrono::milliseconds{0})
+    {
+        refuse("--max-hold: give 1ms or more, or 'unlimited'");
+    }
+    return all;
+}
+
+} // namespace
+
+request read_arguments(int count, const char* const* words)
+{
+    std::vector<std::string> given{words + std::min(count, 1), words + count};
+    std::optional<std::vector<std::string>> command = take_command(given);
+    raw_arguments raw;
+    CLI::App app{"Distributed locks over independent Redis or Valkey masters.", "redlock"};
+    app.set_version_flag("--version", "redlock " REDLOCK_COMMAND_VERSION);
+    app.require_subcommand(1);
+    // The last occurrence counts, so that a user can override the options in an alias or a script.
+    app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    const CLI::App& run = add_run(app, raw);
+    const CLI::App& status = add_status(app, raw);
+    add_doctor(app, raw);
+    try
+    {
+        const bool known = !given.empty() && is_command(given.front());
+        const std::vector<std::string> complete_words =
+            known ? with_empty_values(given, *app.get_subcommand(given.front())) : given;
+        app.parse(std::vector<std::string>{complete_words.rbegin(), complete_words.rend()});
+        if (status.parsed())
+        {
+            return status_arguments{complete(raw.common), raw.json};
+        }
+        if (!run.parsed())
+        {
+            return doctor_arguments{
+                complete(raw.common.servers), read_prefix(raw.common.prefix), !raw.no_probe, raw.json};
+        }
+        if (raw.common.resource.empty() && command)
+        {
+            raw.common.resource = take_resource(*command);
+        }
+        return complete_run(raw, std::move(command));
+    }
+    catch (const CLI::Success& wanted)
+    {
+        // Help or version, on stdout.
+        return answered{app.exit(wanted)};
+    }
+    catch (const CLI::ParseError& error)
+    {
+        say(complaint_of(error, given) + "; see redlock --help");
+    }
+    catch (const std::invalid_argument& error)
+    {
+        say(error.what());
+    }
+    return answered{number_of(exit_code::usage)};
+}
+
+} // namespace redlock::cli

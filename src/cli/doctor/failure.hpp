@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSL-1.0
+// Why a master can't be used, and what to do about it.
+#pragma once
+
+#include "cli/doctor/finding.hpp"
+
+#include <vector>
+
+namespace redlock::cli
+{
+
+/// Returns the finding for a master whose examination ended with an error.
+finding failure_of(const master_facts& one, const std::vector<master_facts>& all);
+
+} // namespace redlock::cli

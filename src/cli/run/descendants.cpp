@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+// Reads the parent of each process from /proc. /proc/PID/task/TID/children would be quicker; not every kernel has it.
+#include "cli/run/descendants.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+#include <system_error>
+#include <unordered_map>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+struct process
+{
+    pid_t id = 0; // 0: there is none.
+    pid_t parent = 0;
+    bool alive = false;
+};
+
+template <class Number>
+bool read_number(std::string_view text, Number& value) noexcept
+{
+    return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
+}
+
+/// "123 (name) S 1 ...": the name may have spaces and parentheses in it.
+process parse(std::string_view stat) noexcept
+{
+    constexpr std::size_t to_state = 2;
+    constexpr std::size_t to_parent = 4;
+    process one;
+    const std::size_t end_of_name = stat.rfind(')');
+    if (end_of_name == std::string_view::npos || stat.size() < end_of_name + to_parent + 1 ||
+        !read_number(stat.substr(end_of_name + to_parent), one.parent) || !read_number(stat, one.id))
+    {
+        return {};
+    }
+    const char state = stat[end_of_name + to_state];
+    one.alive = state != 'Z' && state != 'X';
+    return one;
+}
+
+process read_process(int proc, const char* name) noexcept
+{
+    pid_t id = 0;
+    if (!read_number(name, id))
+    {
+        return {};
+    }
+    char path[32] = {};
+    const std::string_view file{"/stat"};
+    const std::string_view folder{name};
+    if (folder.size() + file.size() >= sizeof path)
+    {
+        return {};
+    }
+    file.copy(path + folder.copy(path, folder.size()), file.size());
+    const int stat = ::openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (stat < 0)
+    {
+        return {};
+    }
+    char text[256];
+    const ssize_t length = ::read(stat, text, sizeof text);
+    ::close(stat);
+    return length > 0 ? parse({text, static_cast<std::size_t>(length)}) : process{};
+}
+
+/// 0 if it can't be found out.
+pid_t parent_of(pid_t id) noexcept
+{
+    const int proc = ::open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (proc < 0)
+    {
+        return 0;
+    }
+    char name[16] = {};
+    std::to_chars(name, name + sizeof name - 1, id);
+    const pid_t parent = read_process(proc, name).parent;
+    ::close(proc);
+    return parent;
+}
+
+std::unordered_multimap<pid_t, process> children_by_parent()
+{
+    std::unordered_multimap<pid_t, process> all;
+    DIR* folder = ::opendir("/proc");
+    if (folder == nullptr)
+    {
+        return all;
+    }
+    while (const dirent* entry = ::readdir(folder))
+    {
+        const process one = read_process(::dirfd(folder), entry->d_name);
+        if (one.id != 0)
+        {
+            all.emplace(one.parent, one);
+        }
+    }
+    ::closedir(folder);
+    return all;
+}
+
+} // namespace
+
+std::vector<pid_t> descendants(const std::vector<pid_t>& excluded)
+{
+    const auto children = children_by_parent();
+    std::vector<pid_t> found;
+    std::vector<pid_t> parents{::getpid()};
+    // Each process has one parent, so each is visited once at most.
+    while (!parents.empty())
+    {
+        const auto [first, last] = children.equal_range(parents.back());
+        parents.pop_back();
+        for (auto each = first; each != last; ++each)
+        {
+            const process& one = each->second;
+            if (one.alive && std::find(excluded.begin(), excluded.end(), one.id) == excluded.end())
+            {
+                found.push_back(one.id);
+                parents.push_back(one.id);
+            }
+        }
+    }
+    return found;
+}
+
+bool can_be_continued() noexcept
+{
+    // An ancestor that ends meanwhile, and whose number is used again, could make a ring of them.
+    constexpr int max_ancestors = 1000;
+    const pid_t session = ::getsid(0);
+    pid_t ancestor = ::getppid();
+    for (int seen = 0; seen < max_ancestors && ancestor > 0 && ::getsid(ancestor) == session; ++seen)
+    {
+        if (::getpgid(ancestor) != ::getpgrp())
+        {
+            return true;
+        }
+        ancestor = parent_of(ancestor);
+    }
+    return false;
+}
+
+} // namespace redlock::cli
