@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The real timer under a scheduler: each deadline fires in a separate step, not early, and in order.
-#include "host.hpp"
-#include "probe.hpp"
 #include "runtime/deadline_queue.hpp"
 #include "runtime/scheduler.hpp"
+#include "unit/host.hpp"
+#include "unit/probe.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>

@@ -2,7 +2,7 @@
 // Tasks and coroutine frames: they are destroyed with everything they hold, however they end.
 #include "runtime/scheduler.hpp"
 #include "runtime/tasks.hpp"
-#include "workbench.hpp"
+#include "unit/workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch_test_macros.hpp>

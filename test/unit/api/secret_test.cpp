@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // A password appears in no message and no name, and can't be written or compared by accident.
-#include "refusal.hpp"
+#include "unit/refusal.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/master.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The deadline queue, compared with a sorted reference.
-#include "probe.hpp"
 #include "runtime/deadline_queue.hpp"
+#include "unit/probe.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 

@@ -2,7 +2,7 @@
 // Detached tasks and async events: when a coroutine runs, and what is done at the end of a step.
 #include "runtime/scheduler.hpp"
 #include "runtime/tasks.hpp"
-#include "workbench.hpp"
+#include "unit/workbench.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch_test_macros.hpp>

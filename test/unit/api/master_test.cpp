@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The address of a master: URLs, fields, names, and which ones are refused with which message.
-#include "refusal.hpp"
+#include "unit/refusal.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/master.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Steps of the scheduler, one at a time on any thread, and the completions delivered after them.
-#include "host.hpp"
 #include "runtime/scheduler.hpp"
+#include "unit/host.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
