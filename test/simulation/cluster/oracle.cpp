@@ -417,7 +417,7 @@ void oracle::check_released()
         const auto found = owners_.find(owner_id);
         const process* by = found != owners_.end() ? cluster_.process_of(found->second) : nullptr;
         check(
-            by == nullptr || !by->orderly(), "owed",
+            by == nullptr || !by->orderly(), "outstanding",
             fmt::format("master {} ran SET of {}, and never got its release", master, owner_id));
     }
     for (std::size_t master = 0; master < cluster_.masters().size(); ++master)

@@ -39,7 +39,7 @@ struct violation
 ///   loss in time    a kept lease is about to expire, and its holder was not notified
 ///   liveness        the faults have ended, and a resource can't be acquired
 ///   released        the key of a released lease still exists
-///   owed            a SET ran, and no release followed it
+///   outstanding     a SET ran, and no release followed it
 ///   nothing left    an operation, timer or stream is left after the end
 ///   completed once  an operation completed twice
 ///   errors          an operation ended with an error that nothing explains
