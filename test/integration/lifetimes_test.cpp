@@ -142,7 +142,8 @@ TEST_CASE("everything may outlive an io_context that was stopped with operations
     auto io = std::make_unique<asio::io_context>();
     auto locks = std::make_unique<redlock::lock_manager>(*io, unhurried(servers));
     suspended.emplace(not_started(*locks));
-    auto deferred = locks->async_acquire("deferred", redlock::acquire_options{.ttl = long_ttl});
+    auto deferred =
+        locks->async_acquire("deferred", redlock::acquire_options{.ttl = long_ttl}, asio::deferred);
     redlock::lease lease;
     locks->async_acquire(
         "mine", long_ttl, [&](redlock::error_code, redlock::lease won) { lease = std::move(won); });
