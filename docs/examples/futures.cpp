@@ -18,13 +18,15 @@ using namespace std::chrono_literals;
 constexpr int threads = 4;
 constexpr int rounds_of_each = 5;
 
-/// Increments a number that only the lock protects. `get` returns the result of the operation, or throws.
+/// Increments a number that only the lock protects. `get` returns the result of the operation, or throws: with the report as
+/// its text.
 void count_up(redlock::lock_manager& locks, int& number)
 {
     for (int round = 0; round < rounds_of_each; ++round)
     {
         const redlock::acquire_options patient{.ttl = 10s, .wait = redlock::no_limit};
-        redlock::lease lease = locks.async_acquire("number", patient, asio::use_future).get();
+        auto held = locks.async_acquire("number", patient, redlock::with_report(asio::use_future));
+        redlock::lease lease = held.get();
         ++number;
         lease.async_release(asio::use_future).get();
     }

@@ -30,7 +30,7 @@ struct with_report_t
 /// `async_acquire_kept`, so that `co_await` throws it. With other tokens the adapter is spelled out:
 ///
 /// ```cpp
-/// auto held = locks.async_acquire("report", 30s, redlock::with_report(boost::asio::use_future));
+/// auto held = locks.async_acquire("number", patient, redlock::with_report(asio::use_future));
 /// ```
 ///
 /// Any other token gets the `error_code`, with and without the `report` of the call.

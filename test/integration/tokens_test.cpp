@@ -74,8 +74,8 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
         found.expect(error.resource() == "r", "the resource of an exception");
     }
     found.expect(code == errc::held_by_other, "the error of a deferred operation, thrown");
-    found.expect(text.starts_with("r: acquire: held_by_other"), "the result in: " + text);
-    for (const std::string_view part : {"redis://127.0.0.1:", "0 granted, 3 denied of 3", "node timeout"})
+    found.expect(text.starts_with("r: acquire: held by another"), "the result in: " + text);
+    for (const std::string_view part : {"denied of 3; 2 needed; node timeout ", "denied after "})
     {
         found.expect(text.find(part) != std::string::npos, std::string{part} + " in: " + text);
     }
@@ -194,6 +194,7 @@ TEST_CASE("with_report makes every token complete with an exception that has the
             "s", {.ttl = long_ttl, .max_hold = long_ttl}, redlock::with_report(asio::use_future)),
         "a kept lease");
     CHECK(won.valid());
+    won = {};
     CHECK_FALSE(shut_down(own.locks()));
     try
     {
