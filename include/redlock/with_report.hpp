@@ -51,9 +51,12 @@ concept throwing_initiation = requires(const Initiation& it) { it.throwing(); };
 
 } // namespace redlock
 
-/// How an acquire is initiated with `redlock::with_report(token)`.
+namespace boost::asio
+{
+
+/// Initiates an acquire with `redlock::with_report(token)`.
 template <class Token, class Result>
-class boost::asio::async_result<redlock::with_report_t<Token>, void(redlock::error_code, Result)>
+class async_result<redlock::with_report_t<Token>, void(redlock::error_code, Result)>
 {
   public:
     template <redlock::detail::throwing_initiation Initiation, class Adapter, class... Arguments>
@@ -72,3 +75,5 @@ class boost::asio::async_result<redlock::with_report_t<Token>, void(redlock::err
             "only");
     }
 };
+
+} // namespace boost::asio
