@@ -33,6 +33,7 @@ struct with_report_t
 /// auto held = locks.async_acquire("number", patient, redlock::with_report(asio::use_future));
 /// ```
 ///
+/// `with_report` is the outermost adapter: `with_report(boost::asio::bind_cancellation_slot(slot, boost::asio::deferred))`.
 /// Any other token gets the `error_code`, with and without the `report` of the call.
 template <class Token>
 [[nodiscard]] constexpr with_report_t<std::decay_t<Token>> with_report(Token&& token)
@@ -59,6 +60,9 @@ template <class Token, class Result>
 class async_result<redlock::with_report_t<Token>, void(redlock::error_code, Result)>
 {
   public:
+    /// Read by adapters around this one, which don't work.
+    using return_type = void;
+
     template <redlock::detail::throwing_initiation Initiation, class Adapter, class... Arguments>
     static auto initiate(const Initiation& initiation, Adapter&& adapter, Arguments&&... arguments)
     {
@@ -71,8 +75,7 @@ class async_result<redlock::with_report_t<Token>, void(redlock::error_code, Resu
     {
         static_assert(
             redlock::detail::throwing_initiation<Initiation>,
-            "redlock::with_report adapts a token of async_acquire, async_try_acquire and async_acquire_kept "
-            "only");
+            "redlock::with_report must be the outermost adapter of a token, and only acquires take it");
     }
 };
 

@@ -8,9 +8,12 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/strand.hpp>
@@ -188,6 +191,22 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     const std::exception_ptr thrown = take(invalid->get_future(), "an acquire with an invalid ttl");
     REQUIRE(thrown);
     CHECK_THROWS_WITH(std::rethrow_exception(thrown), Catch::Matchers::ContainsSubstring("3 ms"));
+
+    // Around another adapter: the cancellation reaches the acquire.
+    asio::cancellation_signal stop;
+    std::future<redlock::lease> waiting = own.locks().async_acquire(
+        "r", redlock::acquire_options{.ttl = long_ttl, .wait = redlock::no_limit},
+        redlock::with_report(asio::bind_cancellation_slot(stop.slot(), asio::use_future)));
+    asio::post(own.loop().context(), [&stop] { stop.emit(asio::cancellation_type::terminal); });
+    try
+    {
+        take(std::move(waiting), "a cancelled acquire");
+        FAIL("cancelled without an exception");
+    }
+    catch (const redlock::lock_error& error)
+    {
+        CHECK(error.code() == asio::error::operation_aborted);
+    }
 
     redlock::lease won = take(
         own.locks().async_acquire_kept(
