@@ -25,7 +25,7 @@ using boost::system::system_error;
 enum class errc
 {
     held_by_other = 1,    ///< A quorum answered, and too many masters hold the key for another client.
-    no_quorum,            ///< Fewer than a quorum of the masters answered.
+    no_quorum,            ///< Fewer than a quorum of the masters answered, or confirmed an extension.
     validity_exhausted,   ///< A quorum granted, but too late: `min_validity` or less was left.
     lease_lost,           ///< The lease isn't known to be valid any more, or not for long enough.
     hold_limit_reached,   ///< The lease was held for `max_hold`.
@@ -39,9 +39,9 @@ enum class errc
     invalid_min_validity, ///< `min_validity` is negative, or more than the ttl can leave.
     invalid_max_rounds,   ///< `max_rounds` is zero.
     invalid_max_hold,     ///< `max_hold` is zero or negative.
-    invalid_schedule,     ///< The schedule leaves no time to repeat a failed extension.
+    invalid_schedule,     ///< `extend_every` and `stop_margin` leave no time to repeat a failed extension.
     invalid_master,       ///< The address of a master is malformed, or two addresses are the same server.
-    invalid_config        ///< Another option of the manager is out of range.
+    invalid_config        ///< Another option of the manager can't be used.
 };
 
 /// The reason why a master gave no vote or isn't connected. System errors, such as a refused connection, are reported
@@ -59,12 +59,12 @@ enum class master_errc
     certificate_untrusted,     ///< No trusted authority has signed the master's certificate.
     certificate_expired,       ///< The master's certificate has expired or isn't valid yet.
     certificate_wrong_name,    ///< The master's certificate is for another host.
-    protocol_error,            ///< The reply isn't RESP, or isn't one that a server gives to that command.
+    protocol_error,            ///< The server sent data that isn't RESP, or isn't a reply to the command.
     authentication_failed,     ///< The master refused the user name or password, or requires one.
     no_permission,             ///< The user's ACL forbids a command or key that locking needs.
     loading,                   ///< The master is loading its data.
     busy,                      ///< The master is running a slow script.
-    read_only,                 ///< The server is a replica, or a replica without its master.
+    read_only,                 ///< The server is a replica, connected to its master or not.
     no_replicas,               ///< The master refuses writes: too few replicas are connected.
     misconfigured,             ///< The master refuses writes: it can't persist its data.
     out_of_memory,             ///< The master refuses writes: its memory is full.
@@ -119,22 +119,28 @@ inline boost::system::error_condition make_error_condition(condition value) noex
     return {static_cast<int>(value), condition_category()};
 }
 
-/// The exception of a failed acquire (`with_report`), and of an `async_with_lock` that got no lease or lost it.
+/// The exception of a failed acquire (`with_report`), and of an `async_with_lock` that acquired no lease or lost it.
 ///
-/// `code()` is the error. `what()` names the resource, then says what the report says: the result, each master's vote with its
-/// reason, the limits, and the value and range of a refused argument. `resource()` tells the lock of an `async_with_lock` from
-/// another one that its body acquires.
+/// `code()` returns the error. `what()` contains the name of the resource, and for a failed acquire the text of its
+/// report: the result, each master's vote and reason, the limits, and the value and range of a refused argument. In all
+/// other cases it contains the error's message. `resource()` distinguishes the lock of an `async_with_lock` from other
+/// locks that its body acquires. A call to a manager that has been shut down or destroyed throws it without a resource.
+///
+/// Programs may throw it as well: `throw redlock::lock_error{error, resource, report.to_string()}`.
 class REDLOCK_API lock_error : public system_error
 {
   public:
-    /// Without a `text`, `what()` has the error's message.
+    /// Constructs an exception with this error. If `text` is empty, `what()` contains the error's message instead.
     explicit lock_error(const error_code& error, std::string resource = {}, std::string_view text = {});
     lock_error(const lock_error&) noexcept = default;
     lock_error& operator=(const lock_error&) noexcept = default;
     ~lock_error() override;
 
-    /// The name that was to be locked, without the key prefix. Valid as long as a copy of the exception exists.
+    /// Returns the name of the resource without the key prefix; may be empty. The reference is valid for as long as a
+    /// copy of the exception exists.
     const std::string& resource() const noexcept;
+    /// Returns the name of the resource, if there is one, and the text. Valid for as long as a copy of the exception
+    /// exists.
     const char* what() const noexcept override;
 
   private:

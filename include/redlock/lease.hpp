@@ -113,7 +113,7 @@ struct wait_lost_initiation : lease_initiation
 
 /// A handle to a resource that was acquired. Releases it on destruction.
 ///
-/// The lease is valid until it is released, its validity ends, or too many masters report it lost. Leases are
+/// The lease is valid until it is released, its validity ends, or it is lost earlier: see `async_wait_lost`. Leases are
 /// move-only; a default-constructed or moved-from lease is empty. A lease may outlive its manager and the execution
 /// context: it can then still be read, and its operations fail.
 ///
@@ -128,7 +128,8 @@ class REDLOCK_API lease
     /// Releases the current resource as the destructor does, and takes over that of `other`.
     lease& operator=(lease&& other) noexcept;
     /// Releases the resource in the background if it hasn't been released. Never blocks or throws. Use
-    /// `async_release` to learn the result. Thread safety: a lease may be destroyed on any thread.
+    /// `async_release` to learn the result. If the manager has been shut down or destroyed, the ttl frees the keys.
+    /// Thread safety: a lease may be destroyed on any thread.
     ~lease();
 
     /// Returns true if the lease was acquired and hasn't been released. Its validity may have ended: see `valid()`.
@@ -141,8 +142,8 @@ class REDLOCK_API lease
     std::string_view owner_id() const noexcept;
     /// Returns the end of the validity, before which no other client can acquire the resource.
     ///
-    /// A kept lease is declared lost `stop_margin` earlier; the value is unchanged then, and is the time by which the
-    /// work must have stopped. Returns the epoch of the clock if the lease is empty or was released, or if too many
+    /// A kept lease may be declared lost earlier; the value is unchanged then, and is the time by which the work must
+    /// have stopped. Returns the epoch of the clock if the lease is empty or was released, or if too many
     /// masters reported that the key is missing or has another owner.
     clock::time_point valid_until() const noexcept;
     /// Returns the remaining validity, read from the clock at each call. Zero if the lease is lost; never negative.
@@ -161,9 +162,10 @@ class REDLOCK_API lease
     ///   initiating function.
     /// - Cancellation: all types. The lease keeps its validity, or gets the new one.
     /// - Errors: `lease_lost` (the validity has ended, or too many masters report that the key is missing or has
-    ///   another owner: the lease is lost), `hold_limit_reached` (a kept lease was lost before), `no_quorum` (too few
-    ///   masters answered: the validity is unchanged), `validity_exhausted` (confirmed too late to be of use: the
-    ///   validity is unchanged), `not_held`, `invalid_ttl`, `too_many_operations`, `closed`, `operation_aborted`.
+    ///   another owner: the lease is lost), `hold_limit_reached` (a kept lease was lost before; it may also have been
+    ///   lost with `lease_lost` or `closed`), `no_quorum` (too few masters confirmed it, and the lease isn't lost: the
+    ///   validity is unchanged), `validity_exhausted` (confirmed too late to be of use: the validity is unchanged),
+    ///   `not_held`, `invalid_ttl`, `too_many_operations`, `closed`, `operation_aborted`.
     /// - Lifetimes: the lease may be moved during the operation. If it is destroyed, the operation ends with
     ///   `not_held`.
     /// - Thread safety: may be called on any thread. Extensions of one lease run one after the other.
@@ -196,8 +198,8 @@ class REDLOCK_API lease
     /// - Cancellation: all types. Cancels the wait only; the release continues in the background.
     /// - Errors: `unconfirmed` (no quorum confirmed the release within the node timeout; the remaining keys are
     ///   released when their masters are connected again, or expire), `not_held` (empty, or released before),
-    ///   `closed`, `operation_aborted`. A key that was already missing counts as released: see
-    ///   `report::already_gone()`.
+    ///   `closed`, `operation_aborted`. A key that was already missing, or has another owner, counts as released:
+    ///   see `report::already_gone()`.
     /// - Lifetimes: the lease may be moved or destroyed during the operation.
     /// - Thread safety: may be called on any thread. `valid()` returns false before the first byte is sent.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
@@ -218,7 +220,8 @@ class REDLOCK_API lease
     /// Waits until the lease is lost, which is final.
     ///
     /// A kept lease is lost `stop_margin` before its validity ends, when `max_hold` is over, or as soon as too many
-    /// masters report that the key is missing or has another owner. Any other lease is lost when its validity ends.
+    /// masters report that the key is missing or has another owner. Any other lease is lost when its validity ends, or
+    /// when too many masters report this to an `async_extend`.
     ///
     /// - Handler signature: `void(redlock::error_code, redlock::error_code why)`. A loss completes without an
     ///   error, and `why` is its reason: `lease_lost`, `hold_limit_reached`, or `closed` if the manager is shut down.
@@ -230,8 +233,9 @@ class REDLOCK_API lease
     /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
     ///   initiating function.
     /// - Cancellation: all types.
-    /// - Errors: `not_held` (empty or released, which isn't a loss), `closed` (the manager was shut down, and the
-    ///   lease isn't kept), `operation_aborted` (cancelled, or the manager was destroyed).
+    /// - Errors: `not_held` (empty or released, which isn't a loss), `closed` (the manager is shut down, and the lease
+    ///   isn't kept; or it was shut down or destroyed before the call), `operation_aborted` (cancelled, or the manager
+    ///   was destroyed during the operation).
     /// - Lifetimes: the lease may be moved during the operation. If it is destroyed, the operation ends with
     ///   `not_held`.
     /// - Thread safety: may be called on any thread, any number of times.

@@ -185,6 +185,7 @@ class REDLOCK_API lock_manager
 
     /// Move-constructs a manager. A moved-from manager may only be assigned to or destroyed.
     lock_manager(lock_manager&& other) noexcept = default;
+    /// Destroys the current manager as the destructor does, and takes over that of `other`.
     lock_manager& operator=(lock_manager&& other) noexcept;
     /// Destroys the manager without blocking. Pending operations end with `operation_aborted`, connections are
     /// closed, and held leases are left to their ttl. Use `async_shutdown` to release them.
@@ -209,8 +210,9 @@ class REDLOCK_API lock_manager
     /// `resource` is 1 to 1024 arbitrary bytes. The validity of the lease is ttl − elapsed − drift, where the elapsed
     /// time counts from before the first byte was sent, and drift = ttl × `config::drift_factor` + 2 ms.
     ///
-    /// The first round of a manager waits until a quorum of masters is connected. Between rounds, the operation waits
-    /// for its slot in the queue of the resource, or for a random delay. It ends early if too many masters refuse
+    /// The first round of a manager waits until a quorum of masters is connected, as in `async_try_acquire`, but not
+    /// longer than `wait`. Between rounds, the operation waits for its slot in the queue of the resource, or for a
+    /// random delay. It ends early if too many masters refuse
     /// permanently, for example because of a wrong password.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, acquire_options options, Token&& token = Token{})
@@ -306,7 +308,7 @@ class REDLOCK_API lock_manager
     }
 
     /// Runs a coroutine under a lease: acquires the lease, extends it while `body` runs, and releases it when `body`
-    /// has ended. If the lease is lost, the body is cancelled `stop_margin` before the validity ends.
+    /// has ended. If the lease is lost, the body is cancelled before the validity ends.
     ///
     /// `body` is called with a `redlock::lease&` or without arguments, and returns a `boost::asio::awaitable<T>`. It is
     /// copied or moved once and kept until the operation ends. Pass `std::ref(body)` to avoid both.
@@ -323,11 +325,13 @@ class REDLOCK_API lock_manager
     ///   `hold_limit_reached` if the lease was lost before the body had ended, `closed` after a shutdown,
     ///   `invalid_schedule`, `invalid_max_hold`, or any error of `async_acquire`. The result of the release isn't
     ///   reported.
-    /// - Lifetimes: if the manager is destroyed during the operation, the body is cancelled.
+    /// - Lifetimes: if the manager is destroyed during the operation, the body is cancelled, and the operation ends
+    ///   with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
     ///
-    /// When the lease is lost, the body gets `terminal` cancellation: `stop_margin` before the validity ends, or at
-    /// once if too many masters report that the key is missing or has another owner. The lease isn't released before
+    /// When the lease is lost, the body gets `terminal` cancellation: `stop_margin` before the validity ends, when
+    /// `max_hold` is over, at a shutdown, or as soon as too many masters report that the key is missing or has another
+    /// owner. The lease isn't released before
     /// the body has ended, however long that takes, so that no other client acquires the resource while the body is
     /// still stopping.
     template <class Body, class Token = boost::asio::deferred_t>

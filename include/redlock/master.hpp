@@ -37,8 +37,9 @@ struct tcp_address
     /// A host name, or an IPv4 or IPv6 address without brackets and zone. Names are resolved again at each connect.
     /// Must not be empty.
     std::string host;
+    /// The port, 1 to 65535.
     std::uint16_t port = 6379;
-    /// The ACL user. Empty: the default user.
+    /// The ACL user, who must have a password. Empty: the default user.
     std::string username{};
     /// The password. Empty: none.
     secret password{};

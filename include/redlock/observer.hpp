@@ -22,7 +22,7 @@ struct master_up
 {
     std::size_t index;  ///< Its index in `config::masters`.
     std::string name;   ///< Its address, without credentials.
-    std::string server; ///< Its run id, escaped; empty if INFO is forbidden.
+    std::string server; ///< Its run id, escaped and truncated; empty if INFO is forbidden.
 };
 
 /// A master was disconnected or couldn't be connected. Reported once per outage and reason.
@@ -42,7 +42,8 @@ enum class risk : std::uint8_t
     /// reported if TIME is forbidden.
     clock,
     no_identity, ///< INFO is forbidden: duplicate servers and restarts aren't detected.
-    cannot_kill_stale_connections, ///< CLIENT KILL or CLIENT ID is forbidden: a SET on a broken connection may leave a key for a ttl.
+    /// CLIENT KILL or CLIENT ID is forbidden: a SET on a broken connection may leave a key for a ttl.
+    cannot_kill_stale_connections,
     outdated, ///< The version no longer receives fixes, and isn't tested with this library.
     /// A release was refused permanently, so that the key stays until its ttl ends; or the key isn't a lock's, but has
     /// another type.
@@ -62,7 +63,8 @@ struct master_warning
     std::string detail; ///< What was observed, escaped, such as "maxmemory-policy is volatile-lru".
 };
 
-/// A round of an acquire, an extension or a release was decided. Sent once per round, for success and failure.
+/// A round of an acquire, an extension or a release (`report.operation`) was decided. Sent once per round, for success
+/// and failure.
 ///
 /// The event is sent as soon as the result is known: for a lost round at its node timeout at the latest, which may be
 /// after the next round has begun. Later votes aren't included. A failed extension is reported before the

@@ -81,14 +81,16 @@ class resource_name
 /// The options of `lock_manager::async_acquire`.
 struct acquire_options
 {
-    /// The lifetime of the key, sent as `PX`. Required. Must be longer than the sum of drift and node timeout.
+    /// The lifetime of the key, sent as `PX`. Required. Must be longer than the sum of drift and node timeout, and at
+    /// most 100 years.
     std::chrono::milliseconds ttl{};
     /// The time limit of the operation, 0 or more. No round begins later, and the operation completes at most one
     /// node timeout later, which is the time that the masters have to answer the last round. The limit includes
     /// connecting and queueing: with 0 ms, a new manager fails with `errc::no_quorum`. To wait for the connections
     /// and then try once, use `async_try_acquire`.
     time_limit wait = std::chrono::seconds{10};
-    /// The minimum validity, 0 or more. A lease with this or less remaining is released, and the round counts as lost.
+    /// The minimum validity, 0 or more and less than ttl − drift. A lease with this or less remaining is released, and
+    /// the round counts as lost.
     std::chrono::milliseconds min_validity{0};
     /// The maximum number of rounds, 1 or more. Empty: limited by `wait` only.
     std::optional<std::uint32_t> max_rounds{};
@@ -120,10 +122,10 @@ struct keep_options
     std::chrono::milliseconds min_validity{0};
     /// See `acquire_options::max_rounds`.
     std::optional<std::uint32_t> max_rounds{};
-    /// The mean interval between extensions; each one varies by up to 10 % at random. Empty: ttl / 3.
+    /// The mean interval between extensions, 1 ms or more; each one varies by up to 10 % at random. Empty: ttl / 3.
     std::optional<std::chrono::milliseconds> extend_every{};
-    /// The time between the declaration of a loss and the end of the validity, which the work has to stop. Empty:
-    /// max(ttl / 10, 2 × drift).
+    /// The time between the declaration of a loss and the end of the validity, in which the work has to stop, 0 or more.
+    /// Empty: max(ttl / 10, 2 × drift).
     std::optional<std::chrono::milliseconds> stop_margin{};
 };
 

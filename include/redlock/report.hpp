@@ -22,7 +22,7 @@ namespace redlock
 namespace detail
 {
 
-/// What only the library does with the objects of the public API: src/manager/access.hpp.
+/// The library's access to the private members of the public API: src/manager/access.hpp.
 struct access;
 
 /// The addresses of the masters without credentials, in the order of the configuration.
@@ -85,7 +85,8 @@ class REDLOCK_API report
     std::chrono::nanoseconds elapsed{0};
     /// The time limit of each master in the last round, counted from its start.
     std::chrono::milliseconds node_timeout{0};
-    /// The remaining validity of the lease after an acquire or extension; 0 if there is none, and for a release.
+    /// The remaining validity of the lease after an acquire or extension; 0 if there is none, for a release, and in a
+    /// `round_decided` event of a failed extension.
     std::chrono::nanoseconds validity{0};
     /// The invalid argument, with its value and the allowed range; empty unless `result` is one of the
     /// `errc::invalid_...` errors.
@@ -100,7 +101,8 @@ class REDLOCK_API report
     std::size_t count(vote value) const noexcept;
     /// Returns the number of masters that make a quorum.
     std::size_t quorum() const noexcept { return quorum_of(count_); }
-    /// Returns true for a release whose key was already missing on a quorum of masters. Such a release succeeds.
+    /// Returns true for a release whose key was already missing, or had another owner, on a quorum of masters. Such a
+    /// release succeeds.
     bool already_gone() const noexcept;
     /// Returns the report as text: the result, followed by one line per master.
     std::string to_string() const;

@@ -23,18 +23,19 @@ struct with_report_t
 };
 
 /// Adapts a token so that the acquire completes with `void(std::exception_ptr, redlock::lease)` instead of
-/// `void(redlock::error_code, redlock::lease)`. The exception is a `lock_error`: its text has each master's vote and reason,
-/// the limits, and the value and range of a refused argument. It is null for success; the text is made only for a failure.
+/// `void(redlock::error_code, redlock::lease)`. The exception is a `lock_error`, whose text contains each master's vote
+/// and reason, the limits, and the value and range of a refused argument; it is null for success. The text is created
+/// for a failure only.
 ///
 /// `with_report(boost::asio::deferred)` is the default token of `lock_manager::async_acquire`, `async_try_acquire` and
-/// `async_acquire_kept`, so that `co_await` throws it. With other tokens the adapter is spelled out:
+/// `async_acquire_kept`, so that `co_await` throws the exception. Other tokens have to be adapted explicitly:
 ///
 /// ```cpp
 /// auto held = locks.async_acquire("number", patient, redlock::with_report(asio::use_future));
 /// ```
 ///
 /// `with_report` is the outermost adapter: `with_report(boost::asio::bind_cancellation_slot(slot, boost::asio::deferred))`.
-/// Any other token gets the `error_code`, with and without the `report` of the call.
+/// A token that is not adapted receives the `error_code`, whether or not a `report` is passed to the call.
 template <class Token>
 [[nodiscard]] constexpr with_report_t<std::decay_t<Token>> with_report(Token&& token)
 {
@@ -44,7 +45,7 @@ template <class Token>
 namespace detail
 {
 
-/// An initiation of this library that has a variant for exceptions.
+/// An initiation of this library that can complete with an exception instead of an error code.
 template <class Initiation>
 concept throwing_initiation = requires(const Initiation& it) { it.throwing(); };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A completion handler of any kind, erased, so that everything behind the face is compiled once.
+// A type-erased completion handler, so that the implementation of the public API is compiled once.
 #pragma once
 
 #include <boost/asio/any_completion_executor.hpp>
@@ -18,19 +18,20 @@ namespace redlock::detail
 
 namespace asio = boost::asio;
 
-/// A handler and, taken before its type was erased, work on the executor that it runs on.
+/// A type-erased handler, and outstanding work on its associated executor.
 template <class Signature>
 struct completion
 {
-    /// The usual kind, or any other: wrapping the one in the other would allocate.
+    /// `any_io_executor` if the executor can be converted to it. Otherwise the other type, in which an `any_io_executor`
+    /// could be wrapped as well, but only with an allocation.
     std::variant<asio::any_io_executor, asio::any_completion_executor> executor;
     asio::any_completion_handler<Signature> handler;
 };
 
-/// `fallback` is where a handler runs that has no executor of its own.
+/// Erases the type of a handler. `fallback` is its executor if it has no associated one.
 ///
-/// Never inlined: clang 16 keeps the address of a thread's variable across a co_await, and what is inlined into a
-/// coroutine that went on another thread would allocate from the first one's cache.
+/// Not inlined, because clang 16 keeps the address of a thread-local variable across a `co_await`: in a coroutine that
+/// has been resumed on another thread, inlined code would allocate from the cache of the first thread.
 template <class Signature, class Handler>
 [[gnu::noinline]] completion<Signature> type_erase(Handler&& handler, const asio::any_io_executor& fallback)
 {
