@@ -14,8 +14,8 @@ namespace redlock::io
 
 namespace asio = boost::asio;
 
-/// A stream on an Asio socket or TLS stream. Its completion handlers only call `runtime::io_operation::finish`, which notifies
-/// the waiting coroutine without resuming it.
+/// A stream on an Asio socket or TLS stream. Its completion handlers only call `runtime::io_operation::finish`, which
+/// notifies the waiting coroutine without resuming it.
 template <class Channel>
 class channel_stream : public runtime::stream
 {

@@ -104,9 +104,9 @@ class alarm_clock final : private runtime::deadline
 ///
 /// It is driven by three kinds of events, each of which is one step of its strand (runtime/scheduler.hpp):
 ///
-/// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` and calls `enter`, which
-///   starts the operation's coroutine (operations.hpp). The coroutine registers itself as `active_operation`, begins rounds by
-///   the `send_` functions, and waits for its `active_operation::async_event`.
+/// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` and calls `enter`,
+///   which starts the operation's coroutine (operations.hpp). The coroutine registers itself as `active_operation`,
+///   begins rounds by the `send_` functions, and waits for its `active_operation::wake_event`.
 /// - An event of a connection. A reply becomes a vote of its `round`, which wakes the coroutine once the vote decides
 ///   something. `on_up`, `on_down` and the other functions of `connection_owner` report the state of the connection.
 /// - A deadline: of a round (its node timeout), of a lease (its next extension or its loss, see keeper.hpp), or of a
@@ -114,9 +114,9 @@ class alarm_clock final : private runtime::deadline
 ///
 /// The commands of a step are written at its end, and `complete` delivers results after it. No user code runs inside.
 ///
-/// The manager handle owns this object. It ends in one of three ways: by `abort` when the `lock_manager` is destroyed, by the
-/// `shut_down` operation, or without either when the execution context is destroyed. Handlers in flight keep it alive.
-/// Leases refer to the manager handle only, and may outlive it.
+/// The manager handle owns this object. It ends in one of three ways: by `abort` when the `lock_manager` is destroyed, by
+/// the `shut_down` operation, or without either when the execution context is destroyed. Handlers in flight keep it
+/// alive. Leases refer to the manager handle only, and may outlive it.
 class lock_service final : public std::enable_shared_from_this<lock_service>, private net::connection_owner
 {
   public:

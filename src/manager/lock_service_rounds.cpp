@@ -81,8 +81,8 @@ void lock_service::send_other_sets(round& begun)
     begun.await_votes();
 }
 
-/// The last slot is kept for another node timeout, by which its question may be late. No slot is wider than the longest
-/// pause, after which all masters are asked anyway.
+/// The queue is kept for a node timeout after the start of its last slot, because the query of the client may arrive
+/// that late. No slot is wider than the longest pause, after which all masters are queried in any case.
 net::turn_request lock_service::turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept
 {
     return {ttl, in_line, node_timeout(ttl), options_.retry_delay_max};

@@ -25,19 +25,19 @@ enum class outstanding_state : std::uint8_t
     none,        // The master doesn't have the key: no SET was sent, or the release was answered.
     sent,        // A SET was sent, so the master may have the key. No release has been requested.
     due,         // The release has to be sent as soon as a connection is ready.
-    release_sent // The release was sent on the current connection. Its reply ends the debt.
+    release_sent // The release was sent on the current connection. Its reply clears the key.
 };
 
 /// An outstanding key: one that a master may have, because its release has not been confirmed.
 struct outstanding_key
 {
     outstanding_state state = outstanding_state::none;
-    /// A SET may have run. While this is false, the debt ends if the SET turns out not to have been written, or is
+    /// A SET may have run. While this is false, the key is cleared if the SET turns out not to have been written, or is
     /// answered with an error that rules out that it ran.
     bool maybe_there = false;
 };
 
-/// The key and the owner id of one attempt, with a debt for each master.
+/// The key and the owner id of one attempt, with the state of the key at each master.
 ///
 /// Claims are reference-counted. They are kept alive by the lease, the manager's list of leases, operations, commands
 /// in flight and ledgers. A lease may be destroyed on any thread, so `keep` and `let_go` are atomic. The references on

@@ -74,7 +74,7 @@ answer no_number(const resp::reply& reply) noexcept
     return reply.is_error() ? read_error(reply) : unexpected();
 }
 
-/// Does the same for scripts that first compare the key with the owner id: a key of another type isn't ours.
+/// Translates such a reply of a script that first compares the key with the owner id: a key of another type is denied.
 answer not_compared(const resp::reply& reply) noexcept
 {
     answer said = no_number(reply);

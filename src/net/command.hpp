@@ -145,12 +145,12 @@ inline answer make_failed_vote(vote value, error_code reason, std::string_view t
 
 /// Translates the reply to a SET NX: OK is granted, nil is denied.
 answer read_set(const resp::reply& reply) noexcept;
-/// Translates the reply to an extension: 1 is granted; 0 and a key of another type are held ("not ours").
+/// Translates the reply to an extension: 1 is granted; 0 and a key of another type are denied ("not ours").
 answer read_extend(const resp::reply& reply) noexcept;
 /// Translates the reply to a release: as for an extension, with 2 added if clients are queued.
 answer read_release(const resp::reply& reply) noexcept;
 /// Translates the reply of `turn_script`: 0 is granted, -1 is granted while other clients are queued, a positive number
-/// is held, with the time until the slot begins.
+/// is denied, with the time until the slot begins.
 answer read_turn(const resp::reply& reply) noexcept;
 /// The state of a key at one master.
 struct key_state

@@ -12,8 +12,8 @@ namespace redlock::net
 
 /// The outstanding keys of one master. It outlives the individual connections to it.
 ///
-/// The state of each key (`outstanding_state`) is stored in its claim; the ledger changes it, counts the outstanding keys, and
-/// queues those that are due. A key passes these states:
+/// The state of each key (`outstanding_state`) is stored in its claim; the ledger changes it, counts the outstanding
+/// keys, and queues those that are due. A key passes these states:
 ///
 /// - `none` to `sent`: a SET is sent (`mark_sent`).
 /// - `sent` to `due`: the key has to be released, but the release can't be sent now (`mark_due`).
@@ -49,7 +49,8 @@ class ledger
     /// Records that a SET was answered with an error that rules out that it ran. Clears the key, unless another SET of
     /// the same owner id may have run.
     void rule_out(claim& of) noexcept;
-    /// Records that the key has to be released. Does nothing if it isn't outstanding, or is due already, or if its release is sent.
+    /// Records that the key has to be released. Does nothing if it isn't outstanding, is due already, or has its release
+    /// in flight.
     void mark_due(claim& of);
     /// Returns whether a key may be due.
     bool has_due() const noexcept { return !due_.empty(); }

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSL-1.0 Acquire and try_acquire: rounds until one succeeds or no further one is allowed.
-// Between rounds, an acquire waits for a slot in the queue of the resource.
+// SPDX-License-Identifier: BSL-1.0
+// Acquire and try_acquire: rounds until one succeeds or no further one is allowed. Between rounds, an acquire waits for
+// a slot in the queue of the resource.
 #include "core/backoff.hpp"
 #include "manager/access.hpp"
 #include "manager/lock_service.hpp"
@@ -45,9 +46,10 @@ class waiting_slot
 
 /// The state of an acquire across its rounds.
 ///
-/// The coroutine `acquire` below drives it: begin a round, wait while it is undecided, then `try_complete_with_lease`, or `give_back` and
-/// pause until the next round. It is woken by votes, by its alarms and by `active_operation::stop`, and checks all conditions
-/// again after each wake. A pause that ends with a slot at the queue master has begun the next round already.
+/// The coroutine `acquire` below drives it: it begins a round, waits while the round is undecided, and then calls
+/// `try_complete_with_lease`, or `give_back` and waits until the next round. It is woken by votes, by its alarms and by
+/// `active_operation::stop`, and checks all conditions again after each wake. A pause that ends with a slot at the queue
+/// master has begun the next round already.
 class acquisition
 {
   public:

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSL-1.0 Extend: one round that asks for a new ttl. The effect of its votes on the lease is
-// in rounds.cpp, because they count for as long as the lease is valid, even after this coroutine has ended.
+// SPDX-License-Identifier: BSL-1.0
+// Extend: one round that asks for a new ttl. The effect of its votes on the lease is in lock_service_rounds.cpp,
+// because they count for as long as the lease is valid, even after this coroutine has ended.
 #include "manager/lock_service.hpp"
 #include "manager/operations/operations.hpp"
 

@@ -1,5 +1,6 @@
-// SPDX-License-Identifier: BSL-1.0 Shutdown: ends operations, releases leases, waits for outstanding keys on
-// connected masters, and closes the connections.
+// SPDX-License-Identifier: BSL-1.0
+// Shutdown: ends operations, releases leases, waits for outstanding keys on connected masters, and closes the
+// connections.
 #include "manager/lock_service.hpp"
 #include "manager/operations/operations.hpp"
 
