@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Access to what the classes of the public API keep private.
+// Access to the private members of the public API.
 #pragma once
 
 #include <redlock/detail/handles.hpp>
@@ -16,7 +16,7 @@
 namespace redlock::detail
 {
 
-/// The friend of these classes. It is not installed: a program cannot make a lease.
+/// The friend of these classes. This header isn't installed, so a program can't create a lease.
 struct access
 {
     static lease make_lease(lease_state_ptr held) noexcept { return lease{std::move(held)}; }

@@ -69,7 +69,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
 
     /// True if the pending votes can't change the error any more.
     bool has_result() const noexcept;
-    /// That error; empty for success. A won acquire reads as `validity_exhausted`, because it only asks if it got no
+    /// That error; empty for success. `validity_exhausted` for a won acquire, which reads the result only if it has no
     /// lease.
     error_code result() const noexcept;
     /// Notifies the observer as soon as there is a result, with or without a listener. `number` is that of the round

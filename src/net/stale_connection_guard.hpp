@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The stale connections, which may still run a SET of ours, and have to be killed ahead of any other command.
+// The stale connections, which may still run a SET of ours, and have to be killed ahead of any release or new SET.
 #pragma once
 
 #include <cstdint>
