@@ -46,7 +46,7 @@ class ballot
     verdict outcome() const noexcept;
     /// Returns the reason why the round was lost. Meaningful only for a lost round.
     refusal why_lost() const noexcept;
-    /// Returns whether the masters that did not vote `held` ("not ours", in an extension) are fewer than a quorum.
+    /// Returns whether the masters that did not vote `denied` ("not ours", in an extension) are fewer than a quorum.
     bool disowned() const noexcept;
 
   private:
