@@ -19,7 +19,7 @@ clock::time_point asio_environment::now() const noexcept
 
 void asio_environment::random(std::span<std::byte> out) const noexcept
 {
-    // Not buffered: after a fork, both processes would draw the same numbers from their copies of the buffer.
+    // Not buffered, because after a fork both processes would draw the same numbers from their copies of the buffer.
     while (!out.empty())
     {
         const ssize_t got = ::getrandom(out.data(), out.size(), 0);

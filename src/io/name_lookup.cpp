@@ -226,7 +226,7 @@ void name_lookup::finish(int failed, int system_error, addresses found) noexcept
     }
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written =
-        ::write(done_event_, &one, sizeof one); // Can't block: it is the only write.
+        ::write(done_event_, &one, sizeof one); // Doesn't block, because it is the only write.
 }
 
 int name_lookup::watch() const noexcept

@@ -37,7 +37,7 @@ class tcp_connector final : private runtime::deadline
     void connect(clock::time_point until, completion done);
     /// Does the same with addresses that are known.
     void connect_to(std::vector<tcp::endpoint> addresses, clock::time_point until, completion done);
-    /// Makes `done` be called soon with `operation_aborted`, unless it has been called. The caller then closes the
+    /// Causes `done` to be called soon with `operation_aborted`, unless it has been called. The caller then closes the
     /// socket.
     void close() noexcept;
     /// Returns why connecting has not succeeded, in addition to the error; often empty.

@@ -30,7 +30,7 @@ namespace redlock::detail
 /// The life of a lease state, which only moves forward.
 enum class lease_phase : std::uint8_t
 {
-    pending, // Its round is pending or was lost: there is no lease.
+    pending, // There is no lease, because its round is pending or was lost.
     held,    // A lease was handed out.
     lost,    // The lease isn't known to be valid any more, or not for long enough.
     released // The release has begun.
@@ -58,9 +58,9 @@ using lease_hook = boost::intrusive::list_base_hook<
 
 /// The state that a `lease` refers to, and a claim on the masters from the first SET to the last confirmed release.
 ///
-/// An acquire takes one from the manager handle's pool for each attempt and calls `assign`, which draws the owner id. If the
-/// round is won, `hold` starts the validity, and `extend`, `lose`, `disown` and `begin_release` follow. It returns to
-/// the pool when the lease, all operations and all outstanding commands have dropped it.
+/// An acquire takes one from the manager handle's pool for each attempt and calls `assign`, which draws the owner id. If
+/// the round is won, `hold` starts the validity, and `extend`, `lose`, `disown` and `begin_release` follow. It returns
+/// to the pool when the lease, all operations and all outstanding commands have dropped it.
 ///
 /// Key, owner id, state and validity may be read on any thread; everything else belongs to the strand.
 class lease_state final : public net::claim, public handle_hook, public lease_hook

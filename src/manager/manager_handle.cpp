@@ -20,7 +20,7 @@ namespace redlock::detail
 namespace
 {
 
-/// Closes the gates of an execution context that is being destroyed, before its other services are.
+/// Closes the manager handles of an execution context that is being destroyed, before its other services are.
 class context_watch final : public asio::execution_context::service
 {
   public:

@@ -127,7 +127,7 @@ class connection final : private runtime::end_of_turn, private runtime::deadline
     const std::string& run_id() const noexcept { return stale_connections_.run_id(); }
     /// Returns the reason why the connection isn't ready.
     const failure& last_failure() const noexcept { return last_failure_; }
-    /// Returns the facts about the server. Meaningful only when ready, as are the risks.
+    /// Returns the facts about the server. Meaningful only when ready, like `risks`.
     const server_facts& facts() const noexcept { return facts_; }
     /// Returns the problems that follow from the facts.
     std::vector<master_issue> risks() const;

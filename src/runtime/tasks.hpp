@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The two coroutine types of this library: a detached task is detached, a task is awaited by another coroutine.
+// The two coroutine types of this library: a `detached_task` is owned by the scheduler, a `task` is awaited by another
+// coroutine.
 //
 // Both run on a manager's strand only. The first argument (for a member function, the object) gives access to the
 // scheduler: it is a scheduler, or has a `strand()` that returns one. The frames come from the scheduler's pool.
