@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of extensions: which answers count, until when, and what they do to a lease.
+// Tests of extensions: which answers count, until when, and their effect on the lease.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -68,7 +68,7 @@ TEST_CASE("an extension never shortens", "[scenario-29]")
     CHECK(sim.master(0).expiry("lock:r") == expiry);
 }
 
-TEST_CASE("an older extension that comes late changes nothing", "[scenario-29]")
+TEST_CASE("a late confirmation of an older extension changes nothing", "[scenario-29]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -104,7 +104,7 @@ TEST_CASE("an older extension that comes late changes nothing", "[scenario-29]")
 }
 
 TEST_CASE(
-    "an extension counts exact matches only, and says lost when they can't be a quorum", "[scenario-26]")
+    "an extension counts exact matches only, and reports a loss when they can't be a quorum", "[scenario-26]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -119,7 +119,7 @@ TEST_CASE(
         CHECK(!extended->error);
         CHECK(extended->report.count(vote::granted) == 3);
     }
-    SECTION("two match and one is silent: who knows")
+    SECTION("two match and one is silent: undecided")
     {
         sim.master(2).hang();
         const clock::time_point began = sim.now();
@@ -131,7 +131,7 @@ TEST_CASE(
         CHECK(got->lease.valid_until() == until);
         CHECK(sets(sim) == 5);
     }
-    SECTION("two match and three say no: it is lost at once")
+    SECTION("two match and three deny: lost at once")
     {
         sim.master(2).remove("lock:r");
         const clock::time_point began = sim.now();
@@ -142,7 +142,7 @@ TEST_CASE(
         CHECK_FALSE(got->lease.valid());
         CHECK(got->lease);
         CHECK(sets(sim) == 5);
-        // It stays lost, and what is left of it can be given back.
+        // The lease stays lost, and its remaining keys can be released.
         const outcome_ptr again = sim.extend(got->lease, 20s);
         REQUIRE(sim.finish(again));
         CHECK(again->error == errc::lease_lost);
@@ -154,7 +154,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("silence leaves a lease as it was, and answers count as late as it is valid", "[scenario-31]")
+TEST_CASE("without answers a lease is unchanged, and late answers count while it is valid", "[scenario-31]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -202,7 +202,7 @@ TEST_CASE("silence leaves a lease as it was, and answers count as late as it is 
     sim.run_until_idle();
 }
 
-TEST_CASE("a late answer that says no ends a lease too")
+TEST_CASE("a late denial ends a lease too")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -218,14 +218,14 @@ TEST_CASE("a late answer that says no ends a lease too")
     sim.master(2).link().let_go_of_replies();
     sim.run_until_idle();
     CHECK_FALSE(got->lease.valid());
-    // A match that is later still doesn't bring it back.
+    // A later match doesn't restore the lease.
     sim.master(0).resume();
     sim.run_until_idle();
     CHECK_FALSE(got->lease.valid());
     CHECK(sets(sim) == 3);
 }
 
-TEST_CASE("a cancelled extension counts all the same when its answers come")
+TEST_CASE("the answers to a cancelled extension still count")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -241,7 +241,7 @@ TEST_CASE("a cancelled extension counts all the same when its answers come")
     CHECK(got->lease.valid_until() == sent + 20s - 202ms);
 }
 
-TEST_CASE("a master that lost the key gets it again, once a quorum has confirmed", "[scenario-27]")
+TEST_CASE("a master that lost the key gets it again after a quorum has confirmed", "[scenario-27]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -289,7 +289,7 @@ TEST_CASE("a master that was away when a lease was acquired gets its key with th
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a master that says later that it lost the key gets it too", "[scenario-27]")
+TEST_CASE("a master that reports its loss of the key late gets it too", "[scenario-27]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -312,7 +312,7 @@ TEST_CASE("a master that says later that it lost the key gets it too", "[scenari
     CHECK(sim.keys() == (released ? 0 : 3));
 }
 
-TEST_CASE("no SET is sent once a release has begun, or when the lease has lapsed", "[scenario-27]")
+TEST_CASE("no SET is sent after a release has begun or the lease has expired", "[scenario-27]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -324,12 +324,12 @@ TEST_CASE("no SET is sent once a release has begun, or when the lease has lapsed
     SECTION("released")
     {
         const outcome_ptr released = sim.release(got->lease);
-        // The answers to the extension are there, and are looked at after the call or before it.
+        // The answers to the extension have arrived, and are read after the call or before it.
         REQUIRE(sim.finish(released));
         REQUIRE(sim.finish(extended));
         CHECK(sim.run_until_no_keys());
     }
-    SECTION("lapsed")
+    SECTION("expired")
     {
         sim.world().jump(10s);
         REQUIRE(sim.finish(extended));
@@ -341,7 +341,7 @@ TEST_CASE("no SET is sent once a release has begun, or when the lease has lapsed
 }
 
 TEST_CASE(
-    "what was joined again on a connection that breaks is a ghost like any other",
+    "a connection that breaks with the SET of a rejoin in flight is killed like any other",
     "[scenario-18][scenario-27]")
 {
     simulation sim{3};
@@ -362,7 +362,7 @@ TEST_CASE(
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("an extension and a release of one lease don't mix")
+TEST_CASE("no extension is sent after the release of its lease has begun")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();

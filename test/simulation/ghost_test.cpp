@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of SETs that are still under way when their connection breaks.
+// Tests of SETs that are in flight when their connection breaks: stale connections, and how they are killed.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,7 +14,7 @@ namespace redlock::test
 namespace
 {
 
-/// What came from a connection, in its order.
+/// Returns the commands received on a connection, in their order.
 std::vector<std::string> verbs_of(const sim_master& at, std::int64_t connection)
 {
     std::vector<std::string> verbs;
@@ -33,9 +33,8 @@ std::size_t place_of(const std::vector<std::string>& verbs, const std::string& w
     return static_cast<std::size_t>(std::find(verbs.begin(), verbs.end(), what) - verbs.begin());
 }
 
-/// A SET is on its way to the first master, and its connection breaks: the client can't know whether it runs. What it
-/// was for
-/// is released. The result is the link, to let the SET arrive later.
+/// Breaks the connection to the first master while a SET is in flight, so that the client can't know whether it runs.
+/// The attempt is released. Returns the link, by which the SET can arrive later.
 std::shared_ptr<virtual_link> leave_a_ghost(simulation& sim, lock_manager& locks)
 {
     const std::shared_ptr<virtual_link> last = sim.master(0).link().shared_from_this();
@@ -52,7 +51,7 @@ std::shared_ptr<virtual_link> leave_a_ghost(simulation& sim, lock_manager& locks
 
 } // namespace
 
-TEST_CASE("a SET that is under way on a broken connection is killed before its release", "[scenario-18]")
+TEST_CASE("a stale connection with a SET in flight is killed before the release", "[scenario-18]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -64,14 +63,14 @@ TEST_CASE("a SET that is under way on a broken connection is killed before its r
     const std::vector<std::string> verbs = verbs_of(master, 2);
     CHECK(place_of(verbs, "CLIENT KILL") < place_of(verbs, "release"));
     CHECK(place_of(verbs, "release") < verbs.size());
-    // Now it arrives, at a connection that is closed.
+    // The SET arrives on a connection that has been killed.
     ghost->let_go();
     sim.run_until_idle();
     CHECK(verbs_of(master, 1).back() != "SET");
     CHECK(sim.keys() == 0);
 }
 
-TEST_CASE("a ghost that runs before it is killed is released", "[scenario-18]")
+TEST_CASE("a SET that runs before its stale connection is killed is released", "[scenario-18]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -80,18 +79,19 @@ TEST_CASE("a ghost that runs before it is killed is released", "[scenario-18]")
     REQUIRE(sim.keys() == 1);
     sim.run_for(2s);
     CHECK(sim.keys() == 0);
-    // The connection has ended by itself, which the master says with a 0.
+    // The connection had ended already, so the master replies 0.
     CHECK(sim.master(0).count("CLIENT KILL") == 1);
 }
 
 TEST_CASE(
-    "each broken connection with an unanswered SET is killed, also when the next one breaks", "[scenario-18]")
+    "each broken connection with an unanswered SET is killed, even if the next one breaks too",
+    "[scenario-18]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     sim_master& master = sim.master(0);
     std::vector<std::shared_ptr<virtual_link>> ghosts;
-    SECTION("in its handshake, before the first is dead")
+    SECTION("in its handshake, before the first one is confirmed dead")
     {
         ghosts.push_back(leave_a_ghost(sim, locks));
         master.answer("CLIENT KILL", {.closes = true}, 3);
@@ -99,7 +99,7 @@ TEST_CASE(
         REQUIRE(master.count("CLIENT KILL") == 4);
         CHECK(master.last("CLIENT KILL").words.back() == "1");
     }
-    SECTION("with a SET of its own")
+    SECTION("with another SET in flight")
     {
         ghosts.push_back(leave_a_ghost(sim, locks));
         sim.run_for(2s);
@@ -177,7 +177,7 @@ TEST_CASE("no connection is killed on a server without a run id", "[scenario-59]
     CHECK(sim.keys() == 0);
 }
 
-TEST_CASE("without the right to kill, an outstanding key is released once and forgotten", "[scenario-18]")
+TEST_CASE("without the permission to kill, an outstanding key is released once and cleared", "[scenario-18]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -187,7 +187,7 @@ TEST_CASE("without the right to kill, an outstanding key is released once and fo
     sim.run_for(2s);
     CHECK(master.count("CLIENT KILL") == 1);
     CHECK(master.count("release") == 1);
-    // Nothing else can be done: it may run now, and its ttl frees it.
+    // The SET may run now. Then only the ttl frees its key.
     ghost->let_go();
     sim.run_until_idle();
     CHECK(master.key_count() == 1);
@@ -196,13 +196,14 @@ TEST_CASE("without the right to kill, an outstanding key is released once and fo
     CHECK(master.count("release") == 1);
 }
 
-TEST_CASE("a server under the name of another doesn't make the ghosts of that one forgotten", "[scenario-18]")
+TEST_CASE(
+    "a server under another one's address doesn't clear the stale connections of that one", "[scenario-18]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     sim_master& master = sim.master(0);
     const auto ghost = leave_a_ghost(sim, locks);
-    // The name leads to another of the masters for a while, and that one is refused.
+    // The name leads to another master for a while, which is refused.
     sim.put(0, 1);
     sim.run_for(2s);
     REQUIRE(master.clients() == 1);
@@ -226,7 +227,7 @@ TEST_CASE("outstanding releases don't expire", "[scenario-60]")
     const outcome_ptr released = sim.release(got->lease);
     REQUIRE(sim.finish(released));
     REQUIRE(!released->error);
-    // Much longer than the ttl, and the connection is long closed. Then the SET runs, with its full ttl.
+    // Much later than the ttl, and long after the connection was closed, the SET runs, with its full ttl.
     sim.run_for(2min);
     master.resume();
     REQUIRE(master.count("SET") == 1);
@@ -254,7 +255,7 @@ TEST_CASE("outstanding releases survive a restart of the master", "[scenario-60]
     CHECK(sim.run_until_no_keys(1s));
 }
 
-TEST_CASE("a SET is never sent again, whatever breaks", "[scenario-20]")
+TEST_CASE("a SET is never sent again after its connection broke", "[scenario-20]")
 {
     for (std::uint64_t seed = 1; seed <= 20; ++seed)
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of what is said before a connection carries votes, with masters that take it well and badly.
+// Tests of the handshake, with usable and unusable masters.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -13,7 +13,7 @@ namespace redlock::test
 namespace
 {
 
-/// What a try over one master that doesn't get ready says of it.
+/// Returns the vote in the report of a try, of one master that doesn't become ready.
 master_report refused(simulation& sim, const config& options)
 {
     lock_manager locks = sim.make_manager(options);
@@ -63,7 +63,7 @@ TEST_CASE("a connection introduces itself and loads the scripts")
 
 TEST_CASE("a server that answers NOAUTH to a HELLO that it doesn't know is logged in to with AUTH")
 {
-    // Valkey from 9 on asks for a login before it says that there is no such command.
+    // Valkey 9 and later answer NOAUTH before they report an unknown command.
     simulation sim{1};
     sim.master(0).knows_hello = false;
     sim.master(0).username = "alice";
@@ -76,7 +76,7 @@ TEST_CASE("a server that answers NOAUTH to a HELLO that it doesn't know is logge
     CHECK(!got->error);
 }
 
-TEST_CASE("replies that come in pieces are put together")
+TEST_CASE("replies may arrive in pieces")
 {
     simulation sim{3};
     const bool knows_hello = GENERATE(true, false);
@@ -103,7 +103,7 @@ TEST_CASE("replies that come in pieces are put together")
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a ghost is killed on an old server too", "[scenario-18]")
+TEST_CASE("a stale connection is killed on a server without HELLO too", "[scenario-18]")
 {
     simulation sim{1};
     sim.master(0).knows_hello = false;
@@ -116,26 +116,26 @@ TEST_CASE("a ghost is killed on an old server too", "[scenario-18]")
     CHECK(sim.master(0).last("CLIENT KILL").words.back() == "1");
 }
 
-TEST_CASE("a master that can't be used is one failed vote with its reason")
+TEST_CASE("an unusable master yields an unsent vote with the reason")
 {
     simulation sim{1};
     sim_master& master = sim.master(0);
     config options = sim.options();
     error_code expected;
-    SECTION("its password is another")
+    SECTION("the password is wrong")
     {
         options = with_password(sim);
         master.password = "open";
         expected = master_errc::authentication_failed;
     }
-    SECTION("its password is another, and it is old")
+    SECTION("the password is wrong, on a server without HELLO")
     {
         options = with_password(sim);
         master.password = "open";
         master.knows_hello = false;
         expected = master_errc::authentication_failed;
     }
-    SECTION("it wants a password")
+    SECTION("it requires a password")
     {
         master.password = "open";
         expected = master_errc::authentication_failed;
@@ -182,17 +182,17 @@ TEST_CASE("a master that can't be used is one failed vote with its reason")
         master.door = entrance::silent;
         expected = master_errc::connect_timed_out;
     }
-    SECTION("it lets in and says nothing")
+    SECTION("it accepts and never replies")
     {
         master.hang();
         expected = master_errc::connect_timed_out;
     }
-    SECTION("it speaks something else")
+    SECTION("it sends another protocol")
     {
         master.refuse("HELLO", "HTTP/1.1 400 Bad Request\r\n\r\n");
         expected = master_errc::protocol_error;
     }
-    SECTION("it answers before it is asked")
+    SECTION("it replies before the first command")
     {
         master.refuse("HELLO", "%1\r\n+proto\r\n:3\r\n+OK\r\n");
         expected = master_errc::protocol_error;
@@ -205,12 +205,12 @@ TEST_CASE("a master that can't be used is one failed vote with its reason")
     const master_report said = refused(sim, options);
     CAPTURE(said.reason.message(), said.detail.view());
     CHECK(said.reason == expected);
-    // It is tried again, at a sensible pace, and found when it is well.
+    // The connection is retried with a back-off, and succeeds when the master has recovered.
     const auto tries = master.count("HELLO");
     CHECK(tries <= 30);
 }
 
-TEST_CASE("a server that is given twice has one vote", "[scenario-48]")
+TEST_CASE("a server that is configured twice has one vote", "[scenario-48]")
 {
     simulation sim{3};
     sim.put(1, 0);
@@ -228,7 +228,7 @@ TEST_CASE("a server that is given twice has one vote", "[scenario-48]")
     CHECK(sim.master(0).count("SET") == 1);
 }
 
-TEST_CASE("a master that hangs in the handshake is given up at the connect timeout and tried again")
+TEST_CASE("a handshake that hangs is aborted at the connect timeout and retried")
 {
     simulation sim{3};
     sim.master(0).hang();
@@ -236,7 +236,7 @@ TEST_CASE("a master that hangs in the handshake is given up at the connect timeo
     lock_manager locks = sim.make_manager();
     sim.run_until(began + 1s - 1us);
     sim.master(0).resume();
-    // What it says now is not what a new connection reads.
+    // What it sends now must not be read by the new connection.
     sim.run_for(5s);
     CHECK(sim.master(0).clients() == 1);
     const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});

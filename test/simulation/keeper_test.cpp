@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of how a lease is kept: when its extensions are sent, when they stop, and what a pause of the process does.
+// Tests of automatic extension: when extensions are sent, when they end, and the effect of a pause of the process.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -31,7 +31,7 @@ outcome_ptr kept(simulation& sim, lock_manager& locks, keep_options with = {.ttl
     return got;
 }
 
-/// When the extensions were sent that one master got.
+/// Returns the times at which the extensions that one master received were sent.
 std::vector<clock::time_point> extensions(simulation& sim, std::size_t master = 0)
 {
     std::vector<clock::time_point> sent;
@@ -133,7 +133,7 @@ TEST_CASE(
     CHECK(extensions(sim).size() == sent.size());
 }
 
-TEST_CASE("a quorum that comes back before the loss is found in time")
+TEST_CASE("a quorum that returns before the loss confirms the lease in time")
 {
     const int seed = GENERATE(range(1, 21));
     simulation sim{5, static_cast<std::uint64_t>(seed)};
@@ -164,7 +164,7 @@ TEST_CASE("nothing is extended once a lease was released, lost or abandoned", "[
     sim.run_for(15s);
     std::size_t before = extensions(sim).size();
     CHECK(before >= 3);
-    SECTION("given back")
+    SECTION("released")
     {
         const outcome_ptr released = sim.release(got->lease);
         REQUIRE(sim.finish(released));
@@ -174,13 +174,13 @@ TEST_CASE("nothing is extended once a lease was released, lost or abandoned", "[
     {
         got->lease = {};
     }
-    SECTION("kept for as long as allowed")
+    SECTION("kept for max_hold")
     {
         sim.run_for(45s);
         before = extensions(sim).size();
         CHECK_FALSE(got->lease.valid());
     }
-    SECTION("the manager went")
+    SECTION("the manager was destroyed")
     {
         locks.reset();
     }
@@ -194,7 +194,7 @@ TEST_CASE("nothing is extended once a lease was released, lost or abandoned", "[
     CHECK(sim.keys() == 0);
 }
 
-TEST_CASE("a lease is kept for max_hold exactly, unless it is asked to stay", "[scenario-39]")
+TEST_CASE("a lease is kept for exactly max_hold", "[scenario-39]")
 {
     const std::chrono::milliseconds limit = GENERATE(1ms, 1000ms, 3333ms, 7min);
     simulation sim{5};
@@ -208,14 +208,13 @@ TEST_CASE("a lease is kept for max_hold exactly, unless it is asked to stay", "[
     CHECK(watch->why == errc::hold_limit_reached);
     CHECK_FALSE(got->lease.valid());
     CHECK(got->lease.valid_until() > sim.now() + 1s);
-    // It isn't given back before its holder says so.
+    // It isn't released until its holder releases it.
     sim.run_for(1s);
     CHECK(sim.keys() == 5);
     CHECK(sim.master(0).count("release") == 0);
 }
 
-TEST_CASE(
-    "a schedule that can't be kept and a limit of nothing are refused, and nothing is sent", "[scenario-32]")
+TEST_CASE("an impossible schedule and a max_hold of zero are refused, and nothing is sent", "[scenario-32]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -240,7 +239,7 @@ TEST_CASE(
     CHECK(stays_valid(sim, got->lease, 1min));
 }
 
-TEST_CASE("extensions of its holder's own don't keep a lease from being kept")
+TEST_CASE("extensions by the holder don't prevent automatic ones")
 {
     const auto ttl = GENERATE(200ms, 10s, 30s);
     simulation sim{5};
@@ -257,7 +256,7 @@ TEST_CASE("extensions of its holder's own don't keep a lease from being kept")
     CHECK(valid);
 }
 
-TEST_CASE("the late answers to an older extension don't put off the next one")
+TEST_CASE("late answers to an older extension don't delay the next one")
 {
     simulation sim{3};
     config options = sim.options();
@@ -265,7 +264,7 @@ TEST_CASE("the late answers to an older extension don't put off the next one")
     lock_manager locks = sim.make_connected_manager(options);
     const outcome_ptr got =
         kept(sim, locks, {.ttl = 10s, .max_hold = no_limit, .extend_every = 6s, .stop_margin = 3s});
-    // The first extension: one says yes, one breaks, one hangs. The one that follows: two say yes.
+    // The first extension: one master grants, one breaks, one hangs. The next one: two grant.
     sim.master(1).link().hold();
     sim.master(2).hang();
     REQUIRE(sim.run_until([&] { return sim.master(0).count("extend") == 1; }, 10s));
@@ -275,7 +274,7 @@ TEST_CASE("the late answers to an older extension don't put off the next one")
     sim.run_until_idle();
     const clock::time_point until = got->lease.valid_until();
     CHECK(until > sim.now() + 9s);
-    // Then the first one has its quorum, too, just before the key is gone there.
+    // Then the first one has its quorum, too, just before that master loses the key.
     sim.run_until(got->at + 9900ms);
     REQUIRE(extensions(sim).size() == 2);
     sim.master(2).resume();

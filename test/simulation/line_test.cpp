@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of those who stand in line for a resource at the master that leads for it.
+// Tests of the wait queue of a resource, at its queue master.
 #include "simulation.hpp"
 
 #include "core/leader.hpp"
@@ -20,7 +20,7 @@ namespace redlock::test
 namespace
 {
 
-/// Takes the resource, holds it for a while, gives it back, and wants it again after a pause.
+/// Acquires the resource, holds it for a while, releases it, and acquires it again after a pause.
 class taker
 {
   public:
@@ -38,7 +38,7 @@ class taker
     std::size_t grants() const noexcept { return grants_; }
     clock::duration longest_wait() const noexcept { return longest_wait_; }
 
-    /// Does what is to be done now.
+    /// Begins the next operation if its time has come.
     void act()
     {
         if (waits_for_ ? !waits_for_->done : sim_.now() < next_)
@@ -91,7 +91,7 @@ class taker
     std::size_t grants_ = 0;
 };
 
-/// Which master leads for a resource.
+/// Returns the queue master of a resource.
 sim_master& leader_of(simulation& sim, const std::string& resource)
 {
     const std::uint64_t key = core::stable_hash("lock:" + resource);
@@ -113,7 +113,7 @@ config with_long_pauses(const simulation& sim)
     return options;
 }
 
-/// One who has the resource, and another one who waits for it.
+/// A client that holds the resource, and another one that waits for it.
 struct rivals
 {
     rivals(simulation& on, const config& of_the_second)
@@ -127,7 +127,7 @@ struct rivals
     {
         second = sim.acquire(two, "r", {.ttl = 60s, .wait = at_most});
     }
-    /// The first one gives it back, and the second one gets it.
+    /// The first client releases the resource, and the second one acquires it.
     void hand_over()
     {
         freed = sim.now();
@@ -147,7 +147,7 @@ struct rivals
 
 } // namespace
 
-TEST_CASE("who wants a resource again at once leaves it to those who wait")
+TEST_CASE("a client that acquires again at once leaves the resource to waiting clients")
 {
     simulation sim{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
     for (const auto& each : sim.masters())
@@ -170,7 +170,7 @@ TEST_CASE("who wants a resource again at once leaves it to those who wait")
     CHECK(polite.longest_wait() < 100ms);
 }
 
-TEST_CASE("time in which a resource is free makes no waiting client wait longer")
+TEST_CASE("the time in which a resource is free does not prolong the wait of the next client")
 {
     simulation sim{5, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
     for (const auto& each : sim.masters())
@@ -187,13 +187,13 @@ TEST_CASE("time in which a resource is free makes no waiting client wait longer"
         first.act();
         second.act();
     }
-    // A grant takes four round trips and a hold: two milliseconds at most, and one more for the next turn.
+    // A grant takes four round trips and a hold: two milliseconds at most, and one more until the next slot.
     CHECK(first.grants() + second.grants() > 1500);
     CHECK(first.longest_wait() < 100ms);
     CHECK(second.longest_wait() < 100ms);
 }
 
-TEST_CASE("who stands in line has the resource as soon as it is free, and asks one master for it")
+TEST_CASE("a queued client acquires the resource as soon as it is free, and asks only the queue master")
 {
     simulation sim{5};
     rivals of{sim, with_long_pauses(sim)};
@@ -203,7 +203,7 @@ TEST_CASE("who stands in line has the resource as soon as it is free, and asks o
     for (const auto& each : sim.masters())
     {
         CHECK(each->count("SET") == 2);
-        CHECK(each->count("release") == 1); // Of its only round. A turn that is refused leaves nothing.
+        CHECK(each->count("release") == 1); // Of its only round. A refused slot request sets no key.
         CHECK((each->count("turn") > 0) == (each.get() == &leader_of(sim, "r")));
     }
     of.hand_over();
@@ -230,7 +230,7 @@ TEST_CASE("a resource without a queue costs no slot")
     CHECK(sim.count("turn") == 0);
 }
 
-TEST_CASE("of all releases only the one at the leading master asks about the line")
+TEST_CASE("only the release at the queue master asks for queued clients")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -246,7 +246,7 @@ TEST_CASE("of all releases only the one at the leading master asks about the lin
     }
 }
 
-TEST_CASE("a try has its one round, also if other clients are queued")
+TEST_CASE("a try has its one round even if other clients are queued")
 {
     simulation sim{3};
     rivals of{sim, with_long_pauses(sim)};
@@ -262,7 +262,7 @@ TEST_CASE("a try has its one round, also if other clients are queued")
     CHECK(sim.count("turn") == turns);
 }
 
-TEST_CASE("a leading master that doesn't answer is left out of it", "[scenario-36]")
+TEST_CASE("a queue master that doesn't answer is not asked for a slot", "[scenario-36]")
 {
     simulation sim{3};
     rivals of{sim, sim.options()};
@@ -270,13 +270,15 @@ TEST_CASE("a leading master that doesn't answer is left out of it", "[scenario-3
     sim.run_for(100ms);
     leader_of(sim, "r").hang();
     of.hand_over();
-    CHECK(of.second->at - of.freed <= 600ms); // retry_delay_max, and a turn or two without an answer.
+    CHECK(
+        of.second->at - of.freed <=
+        600ms); // retry_delay_max, and one or two slot requests without an answer.
     leader_of(sim, "r").resume();
     REQUIRE(sim.finish(sim.release(of.second->lease)));
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a leading master that lost the key doesn't make clients ask the others more often")
+TEST_CASE("a queue master that lost the key doesn't make clients ask the other masters more often")
 {
     simulation sim{5};
     rivals of{sim, sim.options()};
@@ -284,14 +286,14 @@ TEST_CASE("a leading master that lost the key doesn't make clients ask the other
     of.wait(10s);
     REQUIRE(sim.finish(of.second));
     CHECK(of.second->error == errc::held_by_other);
-    // Each pause is half a second at most, and a quarter on average; it may follow a round that a turn began.
+    // Each pause is half a second at most, and a quarter on average; it may follow a round that began with a slot.
     CHECK(of.second->report.rounds < 200);
     CHECK(of.first->lease.valid());
     REQUIRE(sim.finish(sim.release(of.first->lease)));
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a leading master that forgot the script is sent it in full, but not after the release")
+TEST_CASE("a queue master that forgot the script is sent it in full, but not after the release")
 {
     simulation sim{3};
     rivals of{sim, with_long_pauses(sim)};
@@ -299,13 +301,13 @@ TEST_CASE("a leading master that forgot the script is sent it in full, but not a
     leader.flush_scripts();
     of.wait();
     REQUIRE(sim.run_until([&] { return leader.count("turn") == 1; }, 1s));
-    SECTION("while it is wanted")
+    SECTION("while the acquire is running")
     {
         REQUIRE(sim.run_until([&] { return leader.count("turn") == 2; }, 1s));
         CHECK(leader.last("turn").words.front() == "EVAL");
         of.hand_over();
     }
-    SECTION("not once it is over")
+    SECTION("not after the acquire has ended")
     {
         of.second->cancel.emit(asio::cancellation_type::terminal);
         REQUIRE(sim.finish(of.second));
@@ -316,7 +318,7 @@ TEST_CASE("a leading master that forgot the script is sent it in full, but not a
     }
 }
 
-TEST_CASE("a key that others have where the line would be stays as it is", "[scenario-19]")
+TEST_CASE("a foreign key under the name of the queue is not changed", "[scenario-19]")
 {
     simulation sim{3};
     rivals of{sim, sim.options()};
@@ -333,7 +335,7 @@ TEST_CASE("a key that others have where the line would be stays as it is", "[sce
     CHECK(sim.master(0).value("lock:r:redlock-line") == other->lease.owner_id());
 }
 
-TEST_CASE("a lock of others whose value is empty is theirs all the same")
+TEST_CASE("an empty value counts as a lock of another client")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -351,7 +353,7 @@ TEST_CASE("a lock of others whose value is empty is theirs all the same")
     }
 }
 
-TEST_CASE("a line at the only master")
+TEST_CASE("a single master has a queue too")
 {
     simulation sim{1};
     rivals of{sim, with_long_pauses(sim)};

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of how a kept lease is lost: when, which parties are notified, and what becomes of the body that worked under
-// it.
+// Tests of the loss of a kept lease: when it is declared, which parties are notified, and the effect on its body.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -18,7 +17,7 @@ namespace
 
 constexpr clock::duration margin = 1s; // A tenth of the ttl.
 
-/// A body that works under the lock, and a caller that waits for the loss.
+/// A body that runs under the lock, and a caller that waits for the loss.
 struct watched_job
 {
     watched_job(simulation& sim, lock_manager& locks, job& what, keep_options with) : body{what}
@@ -34,7 +33,7 @@ struct watched_job
     outcome_ptr watch;
 };
 
-/// Connections that don't answer are kept: no new ones come in their place.
+/// Connections that don't answer are kept, not replaced.
 config patient(const simulation& sim)
 {
     config with = sim.options();
@@ -92,7 +91,7 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
     keep_options with{.ttl = 10s, .max_hold = no_limit};
     with.stop_margin = std::chrono::duration_cast<std::chrono::milliseconds>(stop_margin);
     const watched_job running{sim, locks, body, with};
-    // With one of them in flight: the first master has had it, none has answered.
+    // While an extension is in flight: the first master has received it, none has answered.
     const auto in_flight = [&] { return sim.master(0).count("extend") == extensions; };
     REQUIRE(sim.run_until(in_flight, 1min));
     const clock::time_point until = body.held->valid_until();
@@ -113,7 +112,7 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
     CHECK(body.ended_at == until - stop_margin + 100ms);
 }
 
-TEST_CASE("a loss is final, even when the extension in flight succeeds after it", "[scenario-30]")
+TEST_CASE("a loss is final, even if the extension in flight succeeds after it", "[scenario-30]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager(patient(sim));
@@ -141,8 +140,7 @@ TEST_CASE("a loss is final, even when the extension in flight succeeds after it"
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE(
-    "a quorum that says that the key isn't ours ends a kept lease at its deciding answer", "[scenario-26]")
+TEST_CASE("a kept lease is lost with the denial that makes a quorum impossible", "[scenario-26]")
 {
     const bool taken = GENERATE(false, true);
     simulation sim{5};
@@ -178,7 +176,7 @@ TEST_CASE(
     CHECK(sim.keys() == (taken ? 3 : 0));
 }
 
-TEST_CASE("a rival gets in when the body has ended, and not before", "[scenario-58]")
+TEST_CASE("another client acquires the lock only after the body has ended", "[scenario-58]")
 {
     const bool by_limit = GENERATE(true, false);
     simulation sim{5, 7};
@@ -194,7 +192,7 @@ TEST_CASE("a rival gets in when the body has ended, and not before", "[scenario-
     const outcome_ptr rival = sim.acquire(others, "r", {.ttl = 10s, .wait = no_limit});
     if (!by_limit)
     {
-        // Only their answers to the holder are missing.
+        // Only their answers to the holder are lost.
         for (const auto& each : sim.masters())
         {
             each->refuse("extend", "-LOADING\r\n");
@@ -217,7 +215,9 @@ TEST_CASE("a rival gets in when the body has ended, and not before", "[scenario-
     CHECK(rival->at < ended + 2s);
 }
 
-TEST_CASE("a body that never stops in time: a rival gets in by the ttl, and keeps its key", "[scenario-58]")
+TEST_CASE(
+    "if a body doesn't stop in time, another client acquires the lock after the ttl, and its key is kept",
+    "[scenario-58]")
 {
     simulation sim{5, 7};
     lock_manager locks = sim.make_connected_manager();
@@ -248,8 +248,7 @@ TEST_CASE("a body that never stops in time: a rival gets in by the ttl, and keep
     }
 }
 
-TEST_CASE(
-    "a shutdown cancels the bodies, and gives back what they held when they have ended", "[scenario-58]")
+TEST_CASE("a shutdown cancels the bodies, and releases their leases when they have ended", "[scenario-58]")
 {
     const auto stops_in = GENERATE(clock::duration{0}, clock::duration{1s}, clock::duration{30s});
     simulation sim{5};

@@ -247,7 +247,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a release is reported with its votes, also if nothing waits for it", "[observer]")
+TEST_CASE("a release is reported with its votes, even if no caller waits for it", "[observer]")
 {
     simulation sim{3};
     record seen;
@@ -267,7 +267,7 @@ TEST_CASE("a release is reported with its votes, also if nothing waits for it", 
         sim.master(1).hang();
         got->lease = {};
     }
-    SECTION("the masters go")
+    SECTION("the masters disconnect")
     {
         expected = errc::unconfirmed;
         for (const auto& each : sim.masters())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of the order of things in the life of one lease: extensions, release, loss, and the end of everything.
+// Tests of the order of extensions, release, loss and destruction in the life of one lease.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -88,7 +88,7 @@ class racer
     bool released_ = false;
 };
 
-/// How many commands came after the release of their lease.
+/// Counts the commands that followed the release of their lease.
 std::size_t late_commands(const sim_master& master)
 {
     std::set<std::string> released;
@@ -236,7 +236,7 @@ TEST_CASE("an acquire that is cancelled after any step keeps nothing", "[scenari
     CHECK(at > 30);
 }
 
-TEST_CASE("a wait for a loss ends with what came instead")
+TEST_CASE("a wait for a loss ends with what happened instead")
 {
     simulation sim{3};
     std::optional<lock_manager> locks{sim.make_connected_manager()};
@@ -249,7 +249,7 @@ TEST_CASE("a wait for a loss ends with what came instead")
     sim.run_for(1s);
     CHECK_FALSE(watch->done);
     const clock::time_point then = sim.now();
-    SECTION("it was cancelled, and the other one waits on")
+    SECTION("it was cancelled, and the other wait continues")
     {
         watch->cancel.emit(GENERATE(
             asio::cancellation_type::terminal, asio::cancellation_type::partial,
@@ -270,7 +270,7 @@ TEST_CASE("a wait for a loss ends with what came instead")
         REQUIRE(sim.finish(late, 0ms));
         CHECK(late->error == errc::not_held);
     }
-    SECTION("the lease went")
+    SECTION("the lease was destroyed")
     {
         got->lease = {};
         sim.run_for(0ms);
@@ -278,7 +278,7 @@ TEST_CASE("a wait for a loss ends with what came instead")
         CHECK(watch->error == errc::not_held);
         CHECK(second->error == watch->error);
     }
-    SECTION("the manager went")
+    SECTION("the manager was destroyed")
     {
         locks.reset();
         sim.run_for(0ms);
@@ -304,7 +304,7 @@ TEST_CASE("a wait for a loss ends with what came instead")
     CHECK(watch->at == then);
 }
 
-TEST_CASE("a wait for a loss that can't happen any more ends at once")
+TEST_CASE("a wait for a loss that can no longer happen ends at once")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -321,7 +321,7 @@ TEST_CASE("a wait for a loss that can't happen any more ends at once")
     CHECK(late->why == errc::hold_limit_reached);
 }
 
-TEST_CASE("a lease that isn't kept is lost when its validity ends, however often that moves")
+TEST_CASE("a lease that isn't kept is lost when its validity ends, however often it is extended")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -342,7 +342,7 @@ TEST_CASE("a lease that isn't kept is lost when its validity ends, however often
     CHECK(!watch->error);
     CHECK(watch->why == errc::lease_lost);
     CHECK(got->lease.valid_until() == until);
-    // Its masters' word ends it, too.
+    // Denials of its masters end it, too.
     const outcome_ptr other = sim.acquire(locks, "other", {.ttl = 10s});
     REQUIRE(sim.finish(other));
     const outcome_ptr other_watch = sim.wait_lost(other->lease);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of how a kept lease spreads again over masters that were away, or came back empty.
+// Tests of rejoining: a kept lease sets its key again on masters that were away or restarted empty.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -81,7 +81,7 @@ TEST_CASE(
         CHECK(joined.at > sim.master(index).last("extend").at);
         CHECK(sim.master(index).expiry("lock:r") == whole_milliseconds(joined.at) + 10s);
     }
-    // From now on the others may go.
+    // From now on the other masters may fail.
     leave(sim.master(0));
     leave(sim.master(1));
     sim.run_for(1min);
@@ -93,7 +93,7 @@ TEST_CASE(
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("masters that restart empty one after the other don't wear a kept lease away", "[scenario-27]")
+TEST_CASE("a kept lease survives masters that restart empty one after the other", "[scenario-27]")
 {
     const int seed = GENERATE(range(1, 4));
     simulation sim{5, static_cast<std::uint64_t>(seed)};
@@ -115,7 +115,7 @@ TEST_CASE("masters that restart empty one after the other don't wear a kept leas
     CHECK(!rival->error);
 }
 
-TEST_CASE("a rejoined key is released, also if that can't happen at once", "[scenario-27]")
+TEST_CASE("a rejoined key is released, even if that isn't possible at once", "[scenario-27]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -153,7 +153,7 @@ TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
     CHECK(got->lease.valid());
     CHECK(sim.master(0).count("extend") > 3);
     CHECK(sets(sim) == 5);
-    SECTION("nor once it is lost")
+    SECTION("nor after the loss")
     {
         sim.run_until(until - 1s);
         CHECK_FALSE(got->lease.valid());
@@ -161,7 +161,7 @@ TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
         sim.run_for(1min);
         CHECK(sets(sim) == 5);
     }
-    SECTION("nor once it is released")
+    SECTION("nor after the release")
     {
         got->lease = {};
         sim.run_for(0ms);
@@ -170,7 +170,7 @@ TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
         CHECK(sets(sim) == 5);
         CHECK(sim.keys() == 0);
     }
-    SECTION("but when the quorum comes back, they do")
+    SECTION("but after the quorum has returned")
     {
         sim.master(2).resume();
         sim.run_until(until - 1s);
@@ -208,7 +208,7 @@ TEST_CASE("a master that reports after the loss or the release that it has no ke
     CHECK(sim.keys() == (is_released ? 0 : 2));
 }
 
-TEST_CASE("a rival's key on a minority stays where it is", "[scenario-27]")
+TEST_CASE("another client's key on a minority is not changed", "[scenario-27]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -217,11 +217,11 @@ TEST_CASE("a rival's key on a minority stays where it is", "[scenario-27]")
     sim.run_for(30s);
     CHECK(got->lease.valid());
     CHECK(sim.master(0).value("lock:r") == "a rival");
-    sim.run_for(40s); // It has lapsed.
+    sim.run_for(40s); // The lease has expired.
     CHECK(sim.master(0).value("lock:r") == got->lease.owner_id());
 }
 
-TEST_CASE("a master that forgot its scripts keeps the key of a kept lease all the same", "[scenario-49]")
+TEST_CASE("a master that forgot the scripts still keeps the key of a kept lease", "[scenario-49]")
 {
     const std::size_t count = GENERATE(1U, 2U, 5U);
     simulation sim{5};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of giving back: one lease, all of them at a shutdown, and those that are dropped.
+// Tests of releases: of one lease, of all leases at a shutdown, and of leases that are dropped.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -47,7 +47,7 @@ TEST_CASE("a release is done with a quorum, and reports whether the key existed"
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a release that no quorum confirms in time says so, and is done later", "[scenario-23]")
+TEST_CASE("a release that no quorum confirms in time fails, and is completed later", "[scenario-23]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -81,7 +81,7 @@ TEST_CASE("a release continues without its caller", "[scenario-21]")
     {
         released->cancel.emit(asio::cancellation_type::terminal);
     }
-    SECTION("cancelled under way")
+    SECTION("cancelled while in flight")
     {
         sim.step();
         released->cancel.emit(asio::cancellation_type::partial);
@@ -96,7 +96,7 @@ TEST_CASE("a release continues without its caller", "[scenario-21]")
     CHECK(sim.master(0).count("release") == 1);
 }
 
-TEST_CASE("a lease that is dropped is given back")
+TEST_CASE("a lease that is dropped is released")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -111,7 +111,7 @@ TEST_CASE("a lease that is dropped is given back")
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("an empty lease can be released and extended, which says what it is")
+TEST_CASE("a release or an extension of an empty lease fails with an error")
 {
     simulation sim{3};
     lease empty;
@@ -122,7 +122,7 @@ TEST_CASE("an empty lease can be released and extended, which says what it is")
     }
 }
 
-TEST_CASE("a shutdown gives everything back and waits for masters that are up, not for those that hang")
+TEST_CASE("a shutdown releases all leases and waits for connected masters, not for those that hang")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -141,7 +141,7 @@ TEST_CASE("a shutdown gives everything back and waits for masters that are up, n
     CHECK(down->at - began <= (hung == 0 ? 1ms : 1s + 5ms));
     CHECK_FALSE(one->lease.valid());
     CHECK_FALSE(two->lease.valid());
-    // What the others were sent is done as soon as they go on: it was written before the end.
+    // The other masters run their releases when they resume, because these were written before the end.
     for (const auto& each : sim.masters())
     {
         each->resume();
@@ -154,7 +154,7 @@ TEST_CASE("a shutdown gives everything back and waits for masters that are up, n
     }
 }
 
-TEST_CASE("a master that never answers is sent no more than it may owe", "[scenario-61]")
+TEST_CASE("a master that hangs is sent at most max_outstanding_keys SETs", "[scenario-61]")
 {
     simulation sim{3};
     config options = sim.options();
@@ -181,7 +181,7 @@ TEST_CASE("a master that never answers is sent no more than it may owe", "[scena
     CHECK(sim.keys() == 0);
 }
 
-TEST_CASE("a lease that is moved to itself is still held, and one that is replaced is given back")
+TEST_CASE("a lease that is moved to itself is still held, and one that is replaced is released")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
