@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of a body that runs under a lock: its result, its exceptions, and its cancellation after every single step.
+// Tests of a body that runs under a lock: its result, its exceptions, and its cancellation after each step.
 #include "simulation.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -26,7 +26,7 @@ namespace redlock::test
 namespace
 {
 
-/// Connections that don't answer are kept: no new ones come in their place.
+/// Connections that don't answer are kept, not replaced.
 config patient(const simulation& sim)
 {
     config with = sim.options();
@@ -50,7 +50,7 @@ void hang_all(simulation& sim)
     }
 }
 
-/// What a system_error says; empty for success.
+/// Returns the code of a `system_error`; empty for success.
 error_code error_in(const std::exception_ptr& thrown)
 {
     try
@@ -89,7 +89,7 @@ struct allocations
     std::size_t freed = 0;
 };
 
-/// Allocates from the heap, and counts.
+/// Allocates from the heap, and counts allocations.
 template <class T>
 struct counting_allocator
 {
@@ -119,7 +119,7 @@ struct counting_allocator
     allocations* counted;
 };
 
-/// A result as inconvenient as can be.
+/// A result type with as few operations as possible.
 struct ticket
 {
     explicit ticket(int value) : number{std::make_unique<int>(value)} {}
@@ -129,7 +129,7 @@ struct ticket
 
 } // namespace
 
-TEST_CASE("what a body throws comes through unchanged, also after a loss, whatever the release says")
+TEST_CASE("an exception of a body is passed on unchanged, even after a loss or a failed release")
 {
     const bool lost = GENERATE(false, true);
     const bool confirmed = GENERATE(true, false);
@@ -149,7 +149,7 @@ TEST_CASE("what a body throws comes through unchanged, also after a loss, whatev
     CHECK(is_its_own(work->thrown));
 }
 
-TEST_CASE("what a body returns comes through, also when its release can't be confirmed")
+TEST_CASE("the result of a body is passed on, even if the release can't be confirmed")
 {
     const bool confirmed = GENERATE(true, false);
     simulation sim{3};
@@ -179,7 +179,7 @@ TEST_CASE("what a body returns comes through, also when its release can't be con
     CHECK(sim.run_until_no_keys(confirmed ? 0s : 10s));
 }
 
-TEST_CASE("a body may return what can't be copied or made from nothing, and take nothing")
+TEST_CASE("a body may return a type without copy and default constructor, and take no argument")
 {
     const bool held_by_other = GENERATE(false, true);
     simulation sim{3};
@@ -258,14 +258,14 @@ TEST_CASE("an operation with a body has its memory from its handler's allocator,
         left = counted.made - counted.freed;
     };
     const auto body = [&](redlock::lease&) -> asio::awaitable<void> { co_await sim.pause(1s); };
-    // It may outlive the operation, and what was allocated for that.
+    // The signal may outlive the operation and its memory.
     asio::cancellation_signal cancel;
     const keep_options with{.ttl = 10s, .max_hold = 5s, .max_rounds = 1};
     auto cancellable = asio::bind_cancellation_slot(cancel.slot(), std::move(handler));
     locks.async_with_lock(
         "r", with, body, asio::bind_allocator(counting_allocator<void*>{counted}, std::move(cancellable)));
     REQUIRE(sim.run_until([&] { return done; }, 2s));
-    // The operation itself and the acquire; then the loss and the release.
+    // For the operation itself and the acquire; then for the loss and the release.
     CHECK(counted.made >= (held_by_other ? 2U : 4U));
     CHECK(left == 0);
     CHECK(counted.made == counted.freed);
@@ -273,8 +273,7 @@ TEST_CASE("an operation with a body has its memory from its handler's allocator,
     CHECK_NOTHROW(sim.run_for(1s));
 }
 
-TEST_CASE(
-    "a lease that is lost before its body could begin ends with the reason [scenario-96]", "[scenario-96]")
+TEST_CASE("a lease that is lost before its body could begin ends with the reason", "[scenario-96]")
 {
     const error_code why = GENERATE(
         make_error_code(errc::lease_lost), make_error_code(errc::hold_limit_reached),
@@ -306,7 +305,7 @@ TEST_CASE(
     sim.run_for(released ? 30s : 5s);
     if (why == errc::lease_lost && !released)
     {
-        // By its deadline and the clock, all at once: this process was stopped.
+        // The process was stopped: the loss is found by its deadline and by the clock at once.
         sim.world().jump(1h);
     }
     for (int turn = 0; turn < 100 && !error; ++turn)
@@ -319,7 +318,7 @@ TEST_CASE(
     CHECK_FALSE(ran);
 }
 
-TEST_CASE("a body that sees the end of its lease before the news of it ends with the reason")
+TEST_CASE("a body that notices the end of its lease before its cancellation ends with the reason")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -339,7 +338,7 @@ TEST_CASE("a body that sees the end of its lease before the news of it ends with
     CHECK(error == errc::hold_limit_reached);
 }
 
-TEST_CASE("a body that releases its lease is not disturbed")
+TEST_CASE("a body that releases its lease is not cancelled")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -404,12 +403,12 @@ TEST_CASE("a body may move its lease away, which ends the operation and not the 
     }
     REQUIRE(sim.run_until([&] { return done; }, 1s));
     CHECK(!problem);
-    // It is kept as before.
+    // The lease is still extended.
     sim.run_for(1min);
     CHECK(stored.valid());
 }
 
-TEST_CASE("a body that throws before it waits for anything has thrown, and holds nothing")
+TEST_CASE("a body that throws before its first suspension releases its lease")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -440,7 +439,7 @@ TEST_CASE("a body that throws before it waits for anything has thrown, and holds
     CHECK(is_its_own(thrown));
 }
 
-TEST_CASE("a body that can't be cancelled ends with the loss, when it ends")
+TEST_CASE("an operation whose body can't be cancelled reports the loss when the body ends")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -453,11 +452,11 @@ TEST_CASE("a body that can't be cancelled ends with the loss, when it ends")
     CHECK(work->error == errc::hold_limit_reached);
 }
 
-TEST_CASE("a body that ended just before the loss has not lost its lease")
+TEST_CASE("a body that ended just before the loss completes without an error")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager(patient(sim));
-    // The loss would come 10 s less the drift and the margin after the first SET, which took 200 us.
+    // The loss would be declared 10 s, less the drift and the margin, after the first SET, which took 200 us.
     job body{.works = 10s - 102ms - 1s - 200us - 1us};
     const outcome_ptr work = begun(sim, locks, body, {.ttl = 10s, .max_hold = no_limit});
     const outcome_ptr watch = sim.wait_lost(*body.held);
@@ -465,7 +464,7 @@ TEST_CASE("a body that ended just before the loss has not lost its lease")
     hang_all(sim);
     REQUIRE(sim.finish(work));
     CHECK(body.ended_at == lost_at - 1us);
-    // The release was on its way when the loss would have been declared.
+    // The release was in flight when the loss would have been declared.
     CHECK(work->at == body.ended_at + 50ms);
     CHECK(!work->thrown);
     CHECK(watch->at == body.ended_at);
@@ -473,7 +472,7 @@ TEST_CASE("a body that ended just before the loss has not lost its lease")
     CHECK(!watch->why);
 }
 
-TEST_CASE("a body isn't begun under a lease that lapsed before it could be", "[scenario-1]")
+TEST_CASE("a body isn't started under a lease that expired before it could begin", "[scenario-1]")
 {
     const bool later = GENERATE(false, true);
     std::size_t at = 0;

@@ -83,7 +83,7 @@ void cluster_run::settle()
     }
 }
 
-/// The end of all these: for some of them in order.
+/// Ends these processes, some of them in order.
 void cluster_run::close(std::vector<std::shared_ptr<process>> these)
 {
     std::erase_if(these, [](const auto& each) { return !each->up(); });
@@ -117,8 +117,8 @@ void cluster_run::close(std::vector<std::shared_ptr<process>> these)
     }
 }
 
-/// A new client acquires every resource after the faults have ended. It may have to wait for: a key that
-/// was set, or arrived, just then, on the slowest clock; a body that can't be cancelled; the delay between two rounds
+/// A new client acquires every resource after the faults have ended. It may have to wait for: a key that was set, or
+/// arrived, just then, on the slowest clock; a body that can't be cancelled; the delay between two rounds
 /// and before a connection; and a second for everything else. That holds in a network that is fast enough for the node
 /// timeout: chance alone could keep a quorum from answering in time for much longer, in one that isn't.
 void cluster_run::probe(clock::time_point mended_at)

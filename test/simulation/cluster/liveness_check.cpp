@@ -31,7 +31,7 @@ std::size_t own_resource(const process& of)
 
 } // namespace
 
-/// Whether an answer comes well within the node timeout, as it has to in a network that is set up well.
+/// Returns whether an answer arrives well within the node timeout, as it has to in a suitable network.
 bool cluster_run::answers_in_time(std::chrono::milliseconds ttl) const
 {
     return 4 * (plan_.latency + plan_.jitter) < node_timeout_of(ttl);
@@ -56,7 +56,7 @@ void cluster_run::check_one_round(const std::vector<std::shared_ptr<process>>& t
         {
             ++*done;
             each->say(action::own_resource_acquired, error);
-            // Some were shut down, and no manager came after that.
+            // Some managers were shut down and not replaced.
             oracle_.check(
                 !error || error == errc::closed, "availability",
                 fmt::format("{} can't get its own: '{}'", each->name(), error.message()));
@@ -141,8 +141,7 @@ void cluster_run::check_kept()
     run_until(world_->now() + 100ms);
 }
 
-/// Clients that lost together mustn't try again together: in a network in which every round takes the same time, a
-/// client
+/// Clients that lost together mustn't retry together: in a network in which every round takes the same time, a client
 /// that is refused repeatedly doesn't always choose the longest delay.
 void cluster_run::check_backoff()
 {
@@ -194,12 +193,12 @@ void cluster_run::check_backoff()
         const clock::duration most = std::max<clock::duration>(
             std::min(mine.retry_delay_min, mine.retry_delay_max),
             std::min<clock::duration>(8 * told->elapsed, mine.retry_delay_max));
-        // Where the longest is the shortest as well, nothing was chosen.
+        // If the longest delay is the shortest as well, there is nothing to choose.
         long_ones += told->rounds == 2 && most > 2ms && pause >= most * 4 / 5 ? 1U : 0U;
     }
     oracle_.check(
         long_ones < tries, "back-off",
-        fmt::format("{} pauses for as long as it may, {} times in a row", rival.name(), long_ones));
+        fmt::format("{} chooses the longest delay {} times in a row", rival.name(), long_ones));
     *has = {};
     for (const auto& each : masters_)
     {
@@ -209,7 +208,7 @@ void cluster_run::check_backoff()
     run_until(world_->now() + 100ms);
 }
 
-/// An acquire without a limit in time.
+/// An acquire without a time limit.
 struct cluster_run::attempt
 {
     lease has{};
@@ -234,7 +233,7 @@ cluster_run::begin_attempt(process& by, std::size_t resource, std::optional<std:
     return one;
 }
 
-/// A master that refuses every release permanently: those of the others succeed, and what is outstanding settles.
+/// One master refuses every release permanently: the releases of the others succeed, and outstanding keys are cleared.
 void cluster_run::check_refusals()
 {
     constexpr std::size_t seldom = 4;
@@ -304,7 +303,7 @@ void cluster_run::check_line()
 /// soon.
 void cluster_run::check_turn(process& greedy, process& patient)
 {
-    // Its turn comes after one or two; by bad luck it loses a round, and its place, and then the longest delay passes.
+    // Its slot begins after one or two releases. It may lose a round, and its slot, and then the longest delay passes.
     const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / held_for);
     auto taken = begin_attempt(greedy, resource::crowded, {});
     run_until(world_->now() + 1s, [&] { return taken->ended; });
@@ -321,18 +320,20 @@ void cluster_run::check_turn(process& greedy, process& patient)
         const clock::duration idle = world_->now() - began;
         oracle_.check(
             idle <= plan_.retry_delay_max / 3, "line",
-            fmt::format("nobody has for {} us what {} waits for", idle.count() / 1000, patient.name()));
+            fmt::format(
+                "the resource is free for {} us while {} waits for it", idle.count() / 1000, patient.name()));
     }
     oracle_.check(
         waits->ended, "line",
-        fmt::format("{} takes it {} times, and {} waits", greedy.name(), most, patient.name()));
+        fmt::format(
+            "{} acquires the resource {} times, and {} still waits", greedy.name(), most, patient.name()));
     waits->has = {};
     run_until(world_->now() + 1s, [&] { return taken->ended && waits->ended; });
     taken->has = {};
     run_until(world_->now() + 100ms);
 }
 
-/// If only the leading master has lost a held key, its answer doesn't spare other clients the delay between two rounds.
+/// If only the queue master has lost a held key, its answer doesn't spare other clients the delay between two rounds.
 void cluster_run::check_wrong_leader(process& holder, process& rival)
 {
     constexpr std::uint32_t rounds = 40;
@@ -390,7 +391,7 @@ void cluster_run::take_for_shutdown()
     }
 }
 
-/// Those that ended in order.
+/// The processes that ended in order.
 void cluster_run::check_shutdown(const std::vector<std::shared_ptr<process>>& these)
 {
     if (last_ones_.empty())

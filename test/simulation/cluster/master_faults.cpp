@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What happens to masters.
+// The faults of masters.
 #include "faults.hpp"
 
 #include "cluster_run.hpp"
@@ -94,7 +94,7 @@ void refuse_writes(cluster_run& cluster, chance& draws, fault_number number, con
     refuse_for_a_while(cluster, draws, master);
 }
 
-/// As after NOREPLICAS, a release that is refused so isn't asked for again.
+/// As after NOREPLICAS, a release that is refused in this way isn't repeated.
 void become_replica(cluster_run& cluster, chance& draws)
 {
     cluster.allow_leftovers();
@@ -126,7 +126,7 @@ void be_busy(cluster_run& cluster, chance& draws)
         "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n");
 }
 
-/// A release that is refused so isn't asked for again: the ttl frees the key.
+/// A release that is refused in this way isn't repeated, so the ttl frees the key.
 void miss_replicas(cluster_run& cluster, chance& draws)
 {
     cluster.allow_leftovers();
@@ -134,9 +134,8 @@ void miss_replicas(cluster_run& cluster, chance& draws)
         cluster, draws, fault_number::noreplicas, "-NOREPLICAS Not enough good replicas to write.\r\n");
 }
 
-/// With the password of the masters, if they have one, and what a terminal takes for commands. After some refusals in a
-/// row,
-/// a release that is refused so isn't repeated.
+/// The text contains the password of the masters, if they have one, and terminal escape sequences. After some refusals
+/// in a row, a release isn't repeated.
 void fail_oddly(cluster_run& cluster, chance& draws)
 {
     cluster.allow_leftovers();
@@ -209,7 +208,7 @@ void forget_scripts(cluster_run& cluster, chance& draws)
     any_master(cluster, draws, fault_number::script_flush).master.flush_scripts();
 }
 
-/// Ghosts can't be ended any more.
+/// Stale connections can't be killed any more.
 void forbid_kills(cluster_run& cluster, chance& draws)
 {
     sim_master& master = any_master(cluster, draws, fault_number::noperm).master;

@@ -103,7 +103,7 @@ void part(cluster_run& cluster, chance& draws)
     }
 }
 
-/// What is under way on one connection stays there, often beyond the end of that connection: a ghost.
+/// Holds what is in flight on one connection, often beyond the end of that connection, which then is a stale one.
 void hold(cluster_run& cluster, chance& draws)
 {
     if (const auto link = any_link(cluster, draws, fault_number::hold))
@@ -117,7 +117,7 @@ void hold(cluster_run& cluster, chance& draws)
     }
 }
 
-/// A ghost, and the connections after it get no further than their handshakes.
+/// A stale connection, after which the next connections get no further than their handshakes.
 void flap(cluster_run& cluster, chance& draws)
 {
     const auto ghost = any_link(cluster, draws, fault_number::flapping);
@@ -147,7 +147,7 @@ void flap(cluster_run& cluster, chance& draws)
     cluster.later(at + some_time(draws), [ghost] { ghost->let_go(); });
 }
 
-/// The same, and it is always the same of what they send that is lost with them.
+/// The same, and each connection loses the same part of what it sends.
 void cut_short(cluster_run& cluster, chance& draws)
 {
     const std::size_t index = any_master(cluster, draws);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The judge of a simulated run.
+// The oracle of a simulated run: checks the promises of the library.
 #include "oracle.hpp"
 
 #include "cluster_run.hpp"
@@ -17,7 +17,7 @@ namespace redlock::test
 namespace
 {
 
-/// A reply in a line of text.
+/// Returns a reply as one line of text.
 std::string shown(const std::string& reply)
 {
     std::string text;
@@ -135,11 +135,11 @@ void oracle::check_alone(std::size_t known_as)
             continue;
         }
         ++doubles_;
-        // A kept lease is held up to its end: the body is still running.
+        // A kept lease is held until its validity ends, because the body may still be running.
         check(
             cluster_.drawn().breaks_assumptions, other.kept && !other.has->valid() ? "body" : "exclusion",
             fmt::format(
-                "{} has {} with {}, and so has {} with {}", one.by->name(), one.resource, one.owner_id,
+                "{} holds {} with {}, and so does {} with {}", one.by->name(), one.resource, one.owner_id,
                 other.by->name(), other.owner_id));
     }
 }
@@ -153,7 +153,8 @@ void oracle::check_kept_by_quorum(const lease_interval_record& one)
     const std::string key = key_of(one.resource);
     const clock::time_point last =
         one.by->environment().clock_of_its_own().when_shown(one.until) - clock::duration{1};
-    // As things stand, not only now: who looks at the end only sees little, since few wait for it.
+    // Checked ahead for the end of the validity. A check at the end alone would see little, because few leases reach
+    // it.
     const auto keeps = [&](const auto& each)
     {
         const auto expires = each->value(key) == one.owner_id ? each->expiry(key) : std::nullopt;
@@ -167,12 +168,12 @@ void oracle::check_kept_by_quorum(const lease_interval_record& one)
         [&]
         {
             return fmt::format(
-                "{} may rely on {} with {}, which {} of {} masters keep", one.by->name(), one.resource,
-                one.owner_id, keep, cluster_.masters().size());
+                "{} has a valid lease of {} with {}, whose key only {} of {} masters keep", one.by->name(),
+                one.resource, one.owner_id, keep, cluster_.masters().size());
         });
 }
 
-/// Looks at the masters once more at the last moment at which the lease is valid.
+/// Checks the masters again at the last moment at which the lease is valid.
 void oracle::watch_end(std::size_t known_as)
 {
     const lease_interval_record& one = lease_intervals_[known_as];
@@ -247,16 +248,18 @@ void oracle::after_step(process& by)
         const clock::time_point until = one.has->valid_until();
         check(
             !one.final_loss || !one.has->valid(), "final",
-            [&] {
+            [&]
+            {
                 return fmt::format(
-                    "{} was notified that {} is lost, and it looks valid", by.name(), one.resource);
+                    "{} was notified of the loss of {}, but the lease looks valid", by.name(), one.resource);
             });
-        // The beginning of time is that of a lease that was given back, or that others have.
+        // The epoch stands for a lease that was released, or whose key is missing or not ours.
         check(
             until >= one.until || until == clock::time_point{}, "shortened",
-            [&] {
+            [&]
+            {
                 return fmt::format(
-                    "{} may rely on {} for a shorter time than before", by.name(), one.resource);
+                    "the lease of {} on {} is valid for a shorter time than before", by.name(), one.resource);
             });
         if (until <= one.until)
         {
@@ -264,8 +267,10 @@ void oracle::after_step(process& by)
         }
         check(
             by.now() < one.until, "final",
-            [&]
-            { return fmt::format("{} may rely on {} again, which had expired", by.name(), one.resource); });
+            [&] {
+                return fmt::format(
+                    "the lease of {} on {} is valid again after it expired", by.name(), one.resource);
+            });
         one.until = one.has->valid_until();
         check_alone(known_as);
         check_kept_by_quorum(one);
@@ -273,15 +278,15 @@ void oracle::after_step(process& by)
     }
 }
 
-/// As soon as the client has read what it was sent.
+/// Expects the client to close the connection as soon as it has read the replies that were sent.
 void oracle::expect_left(std::size_t master, const client_state& from, useless why)
 {
     virtual_link& link = cluster_.masters()[master]->link(from.id);
     link.behind_replies([this, why, weak = link.weak_from_this()] { useless_.emplace_back(weak, why); });
 }
 
-/// After an invalid reply a client can't match replies to commands any more. A client that keeps its connection to a
-/// replica never finds the master.
+/// Checks that useless connections are closed. After an invalid reply a client can't match replies to commands any
+/// more. A client that keeps its connection to a replica never finds the master.
 void oracle::check_left()
 {
     for (const auto& [weak, why] : useless_)
@@ -321,13 +326,14 @@ void oracle::before_time_passes()
             [&]
             {
                 return fmt::format(
-                    "{} keeps {} with {}, and isn't notified that this ends in {} us", one.by->name(),
+                    "{} keeps {} with {}, and isn't notified that the lease expires in {} us", one.by->name(),
                     one.resource, one.owner_id,
                     std::chrono::duration_cast<std::chrono::microseconds>(one.until - one.by->now()).count());
             });
         check(
             !one.hold_ends || one.by->now() < *one.hold_ends, "max hold",
-            [&] { return fmt::format("{} keeps {} for longer than it may", one.by->name(), one.resource); });
+            [&]
+            { return fmt::format("{} keeps {} for longer than max_hold", one.by->name(), one.resource); });
     }
 }
 
@@ -396,7 +402,7 @@ void oracle::check_release(
     }
     check(
         !released.valid(), "final",
-        fmt::format("{} has released {}, and it looks valid", by.name(), resource));
+        fmt::format("{} has released {}, but the lease looks valid", by.name(), resource));
     if (error || cluster_.drawn().breaks_assumptions || cluster_.leftovers())
     {
         return;
@@ -407,7 +413,7 @@ void oracle::check_release(
         [&](const auto& each) { return each->value(key) == owner_id; }));
     check(
         keep + quorum_of(cluster_.masters().size()) <= cluster_.masters().size(), "confirmed",
-        fmt::format("{} has released {}, which {} masters still have", by.name(), resource, keep));
+        fmt::format("{} has released {}, but {} masters still have the key", by.name(), resource, keep));
 }
 
 void oracle::check_released()
@@ -418,7 +424,7 @@ void oracle::check_released()
         const process* by = found != owners_.end() ? cluster_.process_of(found->second) : nullptr;
         check(
             by == nullptr || !by->orderly(), "outstanding",
-            fmt::format("master {} ran SET of {}, and never got its release", master, owner_id));
+            fmt::format("master {} ran the SET of {}, but never got its release", master, owner_id));
     }
     for (std::size_t master = 0; master < cluster_.masters().size(); ++master)
     {

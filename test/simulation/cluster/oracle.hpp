@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The judge of a simulated run. It sees the wire, the masters' stores and the true time; of the library only what a
-// user
-// sees: leases, and the results of operations.
+// The oracle of a simulated run. It sees the wire, the masters' stores and the true time; of the library it sees only
+// what a user sees: leases, and the results of operations.
 #pragma once
 
 #include "simulation/sim_master.hpp"
@@ -92,8 +91,7 @@ class oracle
     std::size_t leases() const noexcept { return lease_intervals_.size(); }
 
     // ---- What a user sees.
-    /// Records a new lease. The loss of a kept lease is to be reported `told_before` its end; a kept lease counts as
-    /// held
+    /// Records a new lease. The loss of a kept lease is to be reported `told_before` its end. A kept lease counts as held
     /// until it is released or its validity ends, any other one as long as `valid()` returns true.
     std::size_t
     won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,

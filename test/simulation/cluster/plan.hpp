@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The plan of a run, drawn from its seed: the number of masters and clients, their settings and workload, and the
-// schedule
-// of faults.
+// schedule of faults.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -47,7 +46,7 @@ struct plan
     std::size_t clients = 2; // Processes.
     std::size_t workers = 2; // In each of them.
     std::size_t resources = 1;
-    bool looked_on = false;   // Each client has an onlooker.
+    bool looked_on = false;   // Each process has an observer client.
     bool locked_up = false;   // The masters require a password.
     bool old_masters = false; // The masters don't know HELLO.
     int database = 0;

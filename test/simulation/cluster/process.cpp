@@ -75,7 +75,7 @@ bool process::step(chance& picks)
     {
         return false;
     }
-    // What the kernel has ready comes in any order; what was posted comes in its own.
+    // I/O completions run in any order; posted functions run in theirs.
     if (const std::size_t ready = handlers_->ready(); ready > 0)
     {
         handlers_->post_ready(picks.below(ready));
@@ -160,7 +160,7 @@ void process::cancel_one(std::size_t which)
     }
 }
 
-/// From outside of its executor, as any signal handler or timer might.
+/// Emits from outside of the executor, as a signal handler or a timer might.
 void process::cancel(const call_ptr& what)
 {
     what->cancelled = true;

@@ -117,7 +117,7 @@ class process : public std::enable_shared_from_this<process>
     /// Begins an operation, which may be cancelled after a number of steps.
     call_ptr begin(action what, std::optional<std::size_t> resource = {});
     void end(const call_ptr& done, error_code error);
-    /// Passes the report to the onlooker, if there is one.
+    /// Passes the report to the observer client, if there is one.
     void read(const report& told)
     {
         if (observer_client_)
@@ -125,7 +125,7 @@ class process : public std::enable_shared_from_this<process>
             observer_client_->read(told);
         }
     }
-    /// Has the onlooker expect an event.
+    /// Makes the observer client expect an event.
     void expect_event(expected_event what, const std::string& owner_id)
     {
         if (observer_client_ && !closing_ && !was_shut_down_)

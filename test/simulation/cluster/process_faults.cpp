@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What happens to client processes.
+// The faults of client processes.
 #include "faults.hpp"
 
 #include "cluster_run.hpp"
@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t max_processes = 8;
 
-/// One that is up; null if there is none.
+/// Returns a process that is up; null if there is none.
 std::shared_ptr<process> any_process(cluster_run& cluster, chance& draws, fault_number number)
 {
     std::vector<std::shared_ptr<process>> up;
@@ -59,8 +59,7 @@ void pause(cluster_run& cluster, chance& draws)
 }
 
 /// A pause that begins when the last grant of a quorum has arrived: before it is read, before its lease is handed out,
-/// or
-/// soon after.
+/// or soon after.
 void pause_at_grant(cluster_run& cluster, chance& draws)
 {
     if (const auto one = any_process(cluster, draws, fault_number::pause_at_grant))
@@ -79,7 +78,7 @@ void pause_at_grant(cluster_run& cluster, chance& draws)
     }
 }
 
-/// As a pause, but masters may close its connections meanwhile.
+/// Like a pause, but masters may close the connections of the process meanwhile.
 void sleep(cluster_run& cluster, chance& draws)
 {
     if (const auto one = any_process(cluster, draws, fault_number::client_sleep))
@@ -153,7 +152,7 @@ void drop(cluster_run& cluster, chance& draws)
     }
 }
 
-/// A name leads to a server that has another name as well: two votes, unless that is detected.
+/// A name leads to a server that has another name as well. It has two votes unless that is detected.
 void share_a_server(cluster_run& cluster, chance& draws)
 {
     const std::size_t masters = cluster.masters().size();
@@ -164,7 +163,7 @@ void share_a_server(cluster_run& cluster, chance& draws)
     }
     const std::size_t from = draws.below(masters);
     const std::size_t to = (from + 1 + draws.below(masters - 1)) % masters;
-    // What the right one has of it, the wrong one is asked to release.
+    // The releases of keys on the right server are sent to the wrong one.
     cluster.allow_leftovers();
     const auto lead_to = [&cluster, one, from](std::size_t index)
     {

@@ -59,7 +59,8 @@ std::size_t resource_names::number_in(std::string_view key)
     return number;
 }
 
-/// Whether the masters claim to lead in this order, the last one first, and the slot is that of the number.
+/// Returns whether the masters have their weights as queue master in this order, the last one first, and the slot is
+/// that of the number.
 bool resource_names::fits(
     std::size_t number, const std::string& name, const std::vector<std::size_t>& order) const
 {

@@ -27,8 +27,8 @@ inline constexpr std::size_t own = 15; // Plus the number of the process.
 
 /// Names resources by their numbers.
 ///
-/// The library hashes names: which master leads for a resource, and which resources share a slot of a cache, follows from
-/// them. Each name therefore ends with a salt, searched so that both follow from the number alone. Neither the label
+/// The library hashes names, which decides which master is the queue master of a resource, and which resources share a
+/// slot of a cache. Each name therefore ends with a salt, searched so that both follow from the number alone. Neither the label
 /// of the resources nor the names of the masters can be noticed in the trace.
 class resource_names
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The numbers by which events enter the hash of a trace. Names and messages don't: they may be rewritten, and the hash of a
-// seed stays. A number is never changed and never given to something else; a new entry takes the next free one.
+// The numbers by which events enter the hash of a trace. Names and messages don't enter it, so they may be rewritten
+// without changing the hash of a seed. A number is never changed and never reused; a new entry takes the next free one.
 #pragma once
 
 #include <redlock/error.hpp>

@@ -28,7 +28,7 @@ using namespace std::chrono_literals;
 namespace
 {
 
-/// What a `system_error` says.
+/// Returns the code of a `system_error`.
 error_code code_of(const std::exception_ptr& thrown)
 {
     try
@@ -252,7 +252,7 @@ void worker::extend()
 void worker::on_lost(const lease_interval_ptr& lost)
 {
     home_.cluster().watch().told_of_loss(lost->known_as);
-    // It needs some of the time that it was promised.
+    // The body uses some of the time that it has to stop.
     home_.after(
         draws_.one_in(2) ? draws_.between(0us, home_.cluster().margin_of(lost->ttl)) : 0us,
         [this, lost]
@@ -338,9 +338,9 @@ asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::millisecon
     if (cancelled)
     {
         watch.told_of_loss(known_as);
-        // Else nothing could be waited for any more.
+        // Otherwise no further wait would be possible.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
-        // It needs some of the time that it was promised, or, now and then, more than that.
+        // The body uses some of the time that it has to stop, or occasionally more than that.
         const clock::duration stops_in = draws_.between(0us, draws_.one_in(4) ? 3 * margin : margin);
         co_await home_.async_wait(stops_in, token);
     }
