@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// What this library can't promise: a master that forgets a key, or whose clock is set, lets a second holder in. Each
-// test
-// shows the sequence, that two leases are valid at once after it, and all that the library could report of it.
-// In each but the last, the first holder has the masters 0 and 1, master 1 forgets, and the second one has 1 and 2: one
-// master that
-// breaks its word is enough.
+// What this library can't promise: if a master loses a key, or its clock is set, a second client may acquire the
+// resource. Each test shows the sequence, that two leases are valid at once after it, and what the library reports. In
+// each but the last, the first holder has the masters 0 and 1, master 1 loses the key, and the second one has the
+// masters 1 and 2. One such master is enough.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -35,14 +33,14 @@ struct told_events
         with.observer.on_event = [this](const event& what) { all.push_back(what); };
         return with;
     }
-    /// How many of one kind there are.
+    /// Counts the events of one kind.
     template <class Kind>
     std::size_t count() const
     {
         return static_cast<std::size_t>(std::count_if(
             all.begin(), all.end(), [](const event& each) { return std::holds_alternative<Kind>(each); }));
     }
-    /// The last one of a kind. Only if there is one.
+    /// Returns the last event of a kind. Precondition: there is one.
     template <class Kind>
     const Kind& last() const
     {
@@ -53,7 +51,7 @@ struct told_events
     }
 };
 
-/// Two managers that want the same resource. The first one has it on the masters 0 and 1: master 2 was away.
+/// Two managers that acquire the same resource. The first one has it on the masters 0 and 1, because master 2 was away.
 struct two_rivals
 {
     simulation sim{3};
@@ -65,7 +63,7 @@ struct two_rivals
 
     sim_master& forgetful() { return sim.master(1); }
 
-    /// Both are connected to 0 and 1, and the first one gets the resource there.
+    /// Connects both to the masters 0 and 1, where the first one acquires the resource.
     void first_acquires()
     {
         sim.master(2).door = entrance::refuses;
@@ -79,7 +77,7 @@ struct two_rivals
         REQUIRE(sim.master(1).value("lock:r") == held_by_first->lease.owner_id());
     }
 
-    /// Master 2 comes back, and every client that a master disconnected is connected again.
+    /// Brings master 2 back, and waits until all clients are connected to all masters.
     void all_masters_are_back()
     {
         sim.master(2).door = entrance::open;
@@ -105,7 +103,7 @@ struct two_rivals
     }
 
     bool both_hold() const { return held_by_first->lease.valid() && held_by_second->lease.valid(); }
-    /// Whether master 1 came up as this server.
+    /// Returns whether master 1 came up as this server.
     bool told_of(std::string_view run_id) const
     {
         return std::any_of(
@@ -118,7 +116,7 @@ struct two_rivals
     }
 };
 
-/// As long as nothing is broken: the same sequence without a master that forgets.
+/// The same sequence if no master loses a key.
 void check_that_the_second_is_kept_out(two_rivals& of)
 {
     const outcome_ptr refused = of.sim.try_acquire(*of.second, "r", {.ttl = 30s});
@@ -141,7 +139,7 @@ TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is rep
     CHECK(both.both_hold());
     CHECK(both.told.count<master_warning>() == 0);
 
-    // The next TIME shows it: too late for this lease, but it is reported.
+    // The next TIME shows the jump: too late for this lease, but it is reported.
     REQUIRE(both.sim.run_until([&] { return both.told.count<master_warning>() > 0; }, 3s));
     CHECK(both.both_hold());
     CHECK(both.told.last<master_warning>().index == 1);
@@ -182,7 +180,7 @@ TEST_CASE(
     CHECK(both.told.count<master_warning>() == 0);
 }
 
-TEST_CASE("FLUSHALL lets a second holder in unseen, until an extension finds out", "[scenario-8]")
+TEST_CASE("FLUSHALL lets a second holder in, unnoticed until the next extension", "[scenario-8]")
 {
     two_rivals both;
     both.first_acquires();
@@ -192,7 +190,7 @@ TEST_CASE("FLUSHALL lets a second holder in unseen, until an extension finds out
     both.forgetful().flush_all();
     both.second_acquires();
     CHECK(both.both_hold());
-    // The same server on the same connection: there is nothing to be seen.
+    // The same server on the same connection: the library notices nothing.
     both.sim.run_for(5s);
     CHECK(both.both_hold());
     CHECK(both.told.all.size() == told_before);
@@ -204,7 +202,7 @@ TEST_CASE("FLUSHALL lets a second holder in unseen, until an extension finds out
     CHECK(both.held_by_second->lease.valid());
 }
 
-TEST_CASE("a kept lease learns from its next extension that a master has forgotten it", "[scenario-8]")
+TEST_CASE("the next extension of a kept lease reports that a master lost the key", "[scenario-8]")
 {
     two_rivals both;
     both.first_acquires();
@@ -237,7 +235,7 @@ TEST_CASE(
     both.all_masters_are_back();
     check_that_the_second_is_kept_out(both);
     const std::size_t told_before = both.told.all.size();
-    // It took over the data of a master that knows nothing of this lock, and is a master again.
+    // It copied the data of a master without this lock, and was promoted to master again.
     both.forgetful().lose_writes_of(1min);
     both.second_acquires();
     CHECK(both.both_hold());
@@ -246,7 +244,7 @@ TEST_CASE(
     CHECK(both.told.all.size() == told_before);
 }
 
-TEST_CASE("SWAPDB lets a second holder in unseen, and a second SWAPDB hides it", "[scenario-10]")
+TEST_CASE("SWAPDB lets a second holder in unnoticed, and a second SWAPDB hides it", "[scenario-10]")
 {
     two_rivals both;
     both.first_acquires();
@@ -258,7 +256,7 @@ TEST_CASE("SWAPDB lets a second holder in unseen, and a second SWAPDB hides it",
     both.forgetful().remove("lock:r");
     both.second_acquires();
     CHECK(both.both_hold());
-    // Back again: the key says that all is as it was.
+    // Swapped back: the key exists as before.
     REQUIRE(in_the_other);
     both.forgetful().set("lock:r", *in_the_other, 25s);
     const outcome_ptr extended = both.sim.extend(both.held_by_first->lease, 30s);
@@ -307,11 +305,11 @@ TEST_CASE(
     CHECK(both.told_of("run of the replica"));
 }
 
-TEST_CASE("one master of five that lies lets a second holder in unseen", "[scenario-101]")
+TEST_CASE("one master of five that lies lets a second holder in unnoticed", "[scenario-101]")
 {
     simulation sim{5};
     told_events told;
-    // The first one gets the resource while a minority is away.
+    // The first one acquires the resource while a minority is away.
     sim.master(3).door = entrance::refuses;
     sim.master(4).door = entrance::refuses;
     lock_manager of_first{sim.make_connected_manager(told.options(sim))};
@@ -328,7 +326,7 @@ TEST_CASE("one master of five that lies lets a second holder in unseen", "[scena
     REQUIRE(refused->error == errc::held_by_other);
     sim.run_until_idle();
 
-    // Master 2 has the first one's key all the while, and says that it has set the second one's.
+    // Master 2 still has the first one's key, and claims that it has set the second one's.
     const std::size_t told_before = told.count<master_warning>() + told.count<master_down>();
     sim.master(2).answer("SET", {.bytes = "+OK\r\n"});
     const outcome_ptr held_by_second = sim.try_acquire(of_second, "r", {.ttl = 30s});

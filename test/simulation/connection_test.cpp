@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of connections: when they are there, when they are given up, and what is asked for on them.
+// Tests of connections: when they become ready, when they are closed, and what is sent on them.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -22,7 +22,7 @@ outcome_ptr acquired(simulation& sim, lock_manager& locks, const std::string& re
 
 } // namespace
 
-TEST_CASE("a first acquire waits for a quorum of masters, before its time is counted", "[scenario-56]")
+TEST_CASE("a first acquire waits for a quorum of masters before its round starts", "[scenario-56]")
 {
     simulation sim{5};
     for (const std::size_t silent : {0U, 1U})
@@ -56,7 +56,7 @@ TEST_CASE("a first acquire waits for its masters until the connect timeout at mo
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began == 700ms);
     CHECK(got->report.count(vote::unsent) == 3);
-    // That was the first; the next ones don't wait.
+    // Only the first acquire waits.
     const clock::time_point second = sim.now();
     const outcome_ptr next = sim.try_acquire(locks, "r", {.ttl = 10s});
     REQUIRE(sim.finish(next));
@@ -65,15 +65,14 @@ TEST_CASE("a first acquire waits for its masters until the connect timeout at mo
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE(
-    "a connection that is idle is asked after a second, and closed when it doesn't answer", "[scenario-57]")
+TEST_CASE("an idle connection is probed after a second, and closed if there is no reply", "[scenario-57]")
 {
     simulation sim{3};
     const clock::time_point began = sim.now();
     lock_manager locks = sim.make_connected_manager();
     sim_master& master = sim.master(0);
     const clock::time_point ready = began + handshake;
-    REQUIRE(sim.now() == ready + 200us); // It was asked for its clock at once.
+    REQUIRE(sim.now() == ready + 200us); // The clock was queried at once.
     // A firewall forgets the connection: nothing arrives, and neither end is notified.
     master.link().hold();
     sim.run_until(ready + 1s + 100us);
@@ -92,7 +91,7 @@ TEST_CASE(
     CHECK(sim.keys() == 3);
 }
 
-TEST_CASE("a connection whose oldest command is unanswered is closed after its time", "[scenario-57]")
+TEST_CASE("a connection without any reply is closed after response_timeout", "[scenario-57]")
 {
     simulation sim{3};
     config options = sim.options();
@@ -130,13 +129,13 @@ TEST_CASE("a server that answers one command after the other is alive", "[scenar
     CHECK(master.count("SET") == 20);
 }
 
-TEST_CASE("a process that was stopped keeps the connections whose answers wait for it", "[scenario-57]")
+TEST_CASE("a process that was stopped keeps the connections whose replies are waiting", "[scenario-57]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 60s});
     REQUIRE(sim.run_until([&] { return sim.keys() == 3; }, 1s));
-    // The timers are looked at first, and all of them are over.
+    // The timers are handled first, and all of them have expired.
     sim.world().jump_with_timers_first(5s);
     REQUIRE(sim.finish(got));
     sim.run_for(1s);
@@ -147,7 +146,7 @@ TEST_CASE("a process that was stopped keeps the connections whose answers wait f
     }
 }
 
-TEST_CASE("what is being written is left alone when its connection breaks")
+TEST_CASE("the output of a write in flight isn't changed when the connection breaks")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -159,20 +158,20 @@ TEST_CASE("what is being written is left alone when its connection breaks")
     {
         master.break_connections();
     }
-    SECTION("because nothing comes any more")
+    SECTION("by the response timeout")
     {
         sim.run_for(2s);
     }
-    SECTION("because the manager is destroyed")
+    SECTION("by the destruction of the manager")
     {
         const lock_manager gone = std::move(locks);
     }
-    // The stream of the simulation sees to it.
+    // The stream of the simulation checks this.
     sim.run_until_idle();
     CHECK(master.count("SET") == 0);
 }
 
-TEST_CASE("a late reply is read by its own command", "[scenario-43]")
+TEST_CASE("a late reply is matched to its own command", "[scenario-43]")
 {
     simulation sim{1};
     lock_manager locks = sim.make_connected_manager();
@@ -245,7 +244,7 @@ TEST_CASE("a script that the server doesn't know is sent in full, once", "[scena
         CHECK(master.last("extend").words.front() == "EVAL");
         CHECK(got->lease.valid_until() == sent + 120s - 1202ms);
     }
-    SECTION("and not again when that is refused too")
+    SECTION("and not again if that is refused too")
     {
         sim.master(0).refuse("release", "-NOSCRIPT No matching script.\r\n");
         const outcome_ptr released = sim.release(got->lease);
@@ -266,7 +265,7 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
     sim.run_until_idle();
     sim_master& master = sim.master(0);
     master.flush_scripts();
-    SECTION("a quorum has matched: this one is worth having too, and a release would follow it")
+    SECTION("a quorum has confirmed: the full script is sent, and a release would follow it")
     {
         master.network.back = 5ms;
         const outcome_ptr extended = sim.extend(got->lease, 60s);
@@ -286,7 +285,7 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
         CHECK(master.count("extend") == 1);
         sim.master(1).resume();
     }
-    SECTION("the node timeout is over, and a quorum has matched long before: no caller waits any more")
+    SECTION("the node timeout is over, and a quorum has confirmed: no caller waits any more")
     {
         master.network.back = 60ms;
         const outcome_ptr extended = sim.extend(got->lease, 60s);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests that interrupt the life of two leases after every single step, in each way that there is.
+// Tests that interrupt the life of two leases after each step, in every possible way.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,13 +14,13 @@ namespace redlock::test
 namespace
 {
 
-/// What makes the life harder.
+/// The adverse conditions of a life.
 enum class fault_profile : std::uint8_t
 {
     fine,
-    taken,    // Another holds both resources on two masters at first.
+    taken,    // Another client holds both resources on two masters at first.
     hung,     // The last master hangs.
-    deserted, // The last master isn't there.
+    deserted, // The last master isn't reachable.
     slow      // The answers of the last master come after the node timeout.
 };
 
@@ -47,7 +47,7 @@ class lifecycle
         current_ = first;
     }
 
-    /// One step. False when the life is over.
+    /// Runs one step. Returns false if the life has ended.
     bool step()
     {
         if (first->done && second->done && !extended)
@@ -61,7 +61,7 @@ class lifecycle
         }
         return !(released && released->done) && sim_.step();
     }
-    /// Runs a number of steps; false if the life is over before.
+    /// Runs a number of steps. Returns false if the life has ended before.
     bool steps(std::size_t count)
     {
         for (std::size_t at = 0; at < count; ++at)
@@ -119,7 +119,7 @@ fault_profile any_fault_profile()
         fault_profile::slow);
 }
 
-/// Lives as often as a life has steps, and interrupts it one step later each time.
+/// Repeats the life, and interrupts it one step later each time.
 void interrupt_everywhere(const std::function<void(simulation&, lifecycle&)>& interrupt)
 {
     const fault_profile now = any_fault_profile();
@@ -242,7 +242,7 @@ TEST_CASE("a manager that is destroyed after any step ends its operations at onc
             {
                 CHECK(each->clients() == 0);
             }
-            // A lease keeps telling what it knows.
+            // The observers of the lease still work.
             CHECK((!one.first->lease || one.first->lease.valid() || one.extended));
             one.drop_leases();
             sim.run_until_idle();

@@ -16,7 +16,7 @@ namespace redlock::test
 namespace
 {
 
-/// The observer's events about masters at risk.
+/// The observer's events `master_warning`.
 struct told_risks
 {
     std::vector<master_warning> all;
@@ -78,7 +78,7 @@ TEST_CASE("a release that is refused permanently ends, and is reported once", "[
         CHECK(told.all.size() == 2);
         CHECK(master.count("release") == 53);
     }
-    SECTION("a shutdown waits for none of it")
+    SECTION("a shutdown doesn't wait for it")
     {
         const outcome_ptr held = sim.acquire(locks, "held", {.ttl = 60s, .wait = 0ms});
         REQUIRE(sim.finish(held));
@@ -90,7 +90,7 @@ TEST_CASE("a release that is refused permanently ends, and is reported once", "[
     }
 }
 
-TEST_CASE("an unknown error is taken for permanent after a few tries", "[release][scenario-87]")
+TEST_CASE("an unknown error counts as permanent after a few tries", "[release][scenario-87]")
 {
     simulation sim{5};
     told_risks told;
@@ -119,7 +119,7 @@ TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
     simulation sim{3};
     told_risks told;
     lock_manager locks = sim.make_connected_manager(told.options(sim));
-    SECTION("where a release finds it, there is nothing to release")
+    SECTION("a release that finds it has nothing to release")
     {
         sim.master(0).set_hash("lock:r");
         sim.master(1).set_hash("lock:r");
@@ -134,7 +134,7 @@ TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
         CHECK(told.all[0].what == risk::release_refused);
         CHECK(told.all[0].detail.starts_with("a key is not a lock: WRONGTYPE "));
     }
-    SECTION("where it replaced a lock, a release confirms that the lock no longer exists")
+    SECTION("if it replaced a lock, a release confirms that the lock no longer exists")
     {
         const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
         REQUIRE(sim.finish(got));
@@ -148,7 +148,7 @@ TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
         CHECK(!released->error);
         CHECK(released->report.already_gone());
     }
-    SECTION("where it took the place of a lock, an extension loses the lease")
+    SECTION("if it replaced a lock, an extension loses the lease")
     {
         const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
         REQUIRE(sim.finish(got));
@@ -176,7 +176,7 @@ TEST_CASE("a master that refuses releases for long gets few of them", "[release]
     sim.run_for(60s);
     // A batch after each delay, which is a quarter of a second on the average once it has grown.
     CHECK(master.count("release") - before <= 400 * 128);
-    // Others go ahead meanwhile.
+    // Other commands are not delayed meanwhile.
     lock_and_release(sim, locks, 10);
     master.answer_as_usual();
     CHECK(sim.run_until_no_keys());
@@ -215,7 +215,7 @@ TEST_CASE(
     CHECK(!other->error);
     REQUIRE(sim.run_until([&] { return master.key_count() == 1; }, 1s));
     CHECK(master.count("release") == 1000);
-    // Nowhere more than a batch in one round trip.
+    // At most one batch per round trip.
     std::vector<std::size_t> sizes;
     clock::time_point last{};
     for (const received& each : master.log())
@@ -244,7 +244,7 @@ TEST_CASE("a SET that is refused doesn't hide one of the same owner id that has 
     REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     sim.run_until_idle();
-    // It looks away once, so that it is sent the SET again; and refuses that.
+    // It misses one extension, so that it is sent the SET again, and refuses that.
     master.answer("extend", {.bytes = ":0\r\n"});
     master.answer("SET", {.bytes = "-OOM command not allowed\r\n"});
     const outcome_ptr extended = sim.extend(got->lease, 60s);
@@ -259,7 +259,7 @@ TEST_CASE("a SET that is refused doesn't hide one of the same owner id that has 
     CHECK(master.count("release") == 3);
 }
 
-TEST_CASE("a server that pushes what was not asked for is disconnected after 16", "[connection][scenario-89]")
+TEST_CASE("a server is disconnected after 16 unsolicited pushes", "[connection][scenario-89]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -287,13 +287,13 @@ TEST_CASE("a server that pushes what was not asked for is disconnected after 16"
     CHECK(without->report.masters()[0].detail.view() == "it sent 16 unsolicited pushes");
     sim.run_for(1s);
     CHECK(master.count("HELLO") == 2);
-    // They are counted for each connection.
+    // Pushes are counted for each connection.
     push(15);
     sim.run_for(1s);
     CHECK(master.count("HELLO") == 2);
 }
 
-TEST_CASE("a server that pushes in the handshake is disconnected after 16", "[handshake][scenario-89]")
+TEST_CASE("a server is disconnected after 16 unsolicited pushes in the handshake", "[handshake][scenario-89]")
 {
     simulation sim{3};
     sim_master& master = sim.master(0);
@@ -312,7 +312,7 @@ TEST_CASE("a server that pushes in the handshake is disconnected after 16", "[ha
     CHECK(got->report.masters()[0].detail.view() == "it sent 16 unsolicited pushes");
 }
 
-TEST_CASE("a master that announces another one's run id never takes its place", "[handshake][scenario-90]")
+TEST_CASE("a master that announces another one's run id never replaces that one", "[handshake][scenario-90]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -320,7 +320,7 @@ TEST_CASE("a master that announces another one's run id never takes its place", 
     sim_master& liar = sim.master(2);
     liar.restart(honest.run_id, true);
     sim.run_for(2s);
-    // Whenever the honest one is away the liar is at the door.
+    // Whenever the honest server is disconnected, the lying one is ready to connect.
     for (int times = 0; times < 3; ++times)
     {
         honest.door = entrance::refuses;

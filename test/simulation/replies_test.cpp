@@ -15,12 +15,12 @@ namespace redlock::test
 namespace
 {
 
-/// What becomes of a release that is answered so.
+/// The consequence of an error reply to a release.
 enum class then : std::uint8_t
 {
-    again,    // It is asked for again, at a sensible pace.
+    again,    // It is repeated, with a back-off.
     at_first, // The same, unless it is refused several times in a row.
-    given_up, // It isn't: the ttl frees the key.
+    given_up, // It isn't repeated: the ttl frees the key.
     closed,   // The connection is replaced, and the release is given up.
     anew      // The connection is replaced, and the release sent again.
 };
@@ -30,7 +30,7 @@ struct row
     std::string bytes;
     master_errc reason;
     then release;
-    bool rules_out_a_key = true; // Of a SET that is answered so.
+    bool rules_out_a_key = true; // If a SET gets this reply.
 };
 
 const std::vector<row>& table()
@@ -74,7 +74,7 @@ bool reconnects(const row& of)
 
 } // namespace
 
-TEST_CASE("a reply to SET that is neither OK nor nil is no vote, and is cleaned up", "[scenario-24]")
+TEST_CASE("a reply to SET other than OK and nil fails the vote, and the key is released", "[scenario-24]")
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
@@ -113,7 +113,7 @@ TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]"
     CHECK(got->error == errc::held_by_other);
     sim.run_for(2s);
     CHECK(sim.master(1).count("release") == 1);
-    // The round may be lost before the reply is there: then the release is on its way, and its answer is not waited
+    // The round may be lost before this reply arrives. Then the release is in flight, and its answer is not waited
     // for.
     CHECK(master.count("release") <= 1);
     if (!row.rules_out_a_key)
@@ -122,7 +122,7 @@ TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]"
     }
 }
 
-TEST_CASE("replies that are no votes fail a round at once where they make the quorum impossible")
+TEST_CASE("failed votes end a round at once if they make a quorum impossible")
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
@@ -140,7 +140,7 @@ TEST_CASE("replies that are no votes fail a round at once where they make the qu
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a reply to an extension that is no number is no vote, and loses nothing")
+TEST_CASE("a reply to an extension other than a number fails the vote, and the lease is kept")
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
@@ -168,7 +168,7 @@ TEST_CASE("a reply to an extension that is no number is no vote, and loses nothi
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a release that is refused is asked for again where that can help", "[scenario-50]")
+TEST_CASE("a refused release is repeated unless the refusal is permanent", "[scenario-50]")
 {
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
@@ -198,7 +198,7 @@ TEST_CASE("a release that is refused is asked for again where that can help", "[
     CHECK(master.count("HELLO") == (row.release == then::closed ? 2 : row.release == then::anew ? 3 : 1));
 }
 
-TEST_CASE("a release that is always refused isn't repeated in a hurry")
+TEST_CASE("a release that is always refused is repeated with a back-off")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -212,7 +212,7 @@ TEST_CASE("a release that is always refused isn't repeated in a hurry")
     CHECK(!released->error);
     sim.run_for(60s);
     CHECK(master.count("release") >= 30);
-    // It is repeated, as a connection is made again, after a quarter of a second on the average.
+    // It is repeated with the delays of a reconnect: a quarter of a second on average.
     CHECK(master.count("release") <= 400);
     master.answer_as_usual();
     sim.run_for(2s);

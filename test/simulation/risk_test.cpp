@@ -15,7 +15,7 @@ namespace
 
 using namespace std::chrono_literals;
 
-/// The risks that were reported to the observer.
+/// The warnings that were reported to the observer.
 struct told_risks
 {
     std::vector<master_warning> all;
@@ -42,7 +42,7 @@ struct told_risks
 
 } // namespace
 
-TEST_CASE("masters that are as they should be are at no risk")
+TEST_CASE("well-configured masters cause no warning")
 {
     simulation sim{3};
     told_risks told;
@@ -52,8 +52,7 @@ TEST_CASE("masters that are as they should be are at no risk")
     CHECK(sim.master(0).count("TIME") >= 290);
 }
 
-TEST_CASE(
-    "an eviction policy that can throw locks away is reported, and the master still votes", "[scenario-11]")
+TEST_CASE("an eviction policy that may evict locks is reported, and the master still votes", "[scenario-11]")
 {
     simulation sim{3};
     told_risks told;
@@ -91,7 +90,7 @@ TEST_CASE(
     CHECK(told.all.size() == 2);
 }
 
-TEST_CASE("what is forbidden costs its protection only, and is reported")
+TEST_CASE("a forbidden command disables only its protection, and is reported")
 {
     simulation sim{3};
     told_risks told;
@@ -105,14 +104,14 @@ TEST_CASE("what is forbidden costs its protection only, and is reported")
     CHECK(told.count(0, risk::cannot_kill_stale_connections) == 1);
     CHECK(told.count(2, risk::clock) == 1);
     CHECK(told.count(1, risk::no_identity) == 1);
-    // A refusal is a sign of life, too.
+    // A refusal also shows that the server responds.
     CHECK(sim.master(2).count("HELLO") == 1);
     const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
 }
 
-TEST_CASE("a server that is too old to be known is reported")
+TEST_CASE("a server of an unsupported version is reported")
 {
     simulation sim{1};
     told_risks told;

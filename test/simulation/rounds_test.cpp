@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of when a round is decided and what for, to the microsecond.
+// Tests of when a round is decided and how, to the microsecond.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -41,7 +41,7 @@ std::vector<std::string> owner_ids(const sim_master& at)
 
 } // namespace
 
-TEST_CASE("a lease comes with the third of five grants, and not later")
+TEST_CASE("a lease is acquired with the third of five grants")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -58,7 +58,7 @@ TEST_CASE("a lease comes with the third of five grants, and not later")
     CHECK(got->report.validity == 10s - 3ms - 102ms);
     CHECK(got->lease.resource() == "invoice:42");
     CHECK(sim.master(0).value("lock:invoice:42") == got->lease.owner_id());
-    // The grants that come late belong to the lease.
+    // Late grants belong to the lease.
     sim.run_until_idle();
     CHECK(sim.keys() == 5);
     const outcome_ptr released = sim.release(got->lease);
@@ -67,7 +67,7 @@ TEST_CASE("a lease comes with the third of five grants, and not later")
     CHECK(released->at - began == 5ms + 3ms);
     sim.run_until_idle();
     CHECK(sim.keys() == 0);
-    // An alarm for a time that is over costs a system call and a turn for nothing.
+    // An alarm for a time that has passed costs a system call and a step for nothing.
     CHECK(sim.environment().late_alarms() == 0);
 }
 
@@ -94,7 +94,7 @@ TEST_CASE("a master that hangs costs no alarm for each round that was decided wi
     CHECK(sim.environment().alarms_set() - before < 100);
 }
 
-TEST_CASE("masters that hang cost a lease nothing", "[scenario-36]")
+TEST_CASE("a minority of masters that hang doesn't delay a lease", "[scenario-36]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -126,7 +126,7 @@ TEST_CASE(
     CHECK(got->report.count(vote::timed_out) == 3);
     CHECK(got->report.masters()[2].elapsed == 50ms);
     CHECK(got->report.masters()[2].reason == master_errc::timed_out);
-    // What was granted is given back at once, what may have been as soon as the masters go on.
+    // Granted keys are released at once, possibly granted ones as soon as the masters resume.
     sim.run_until_idle();
     CHECK(sim.keys() == 0);
     const auto pause = GENERATE(100ms, 5s, 100s);
@@ -161,7 +161,7 @@ TEST_CASE("a round is decided against as soon as the quorum is impossible")
     CHECK(sim.keys() == 3);
 }
 
-TEST_CASE("of a last round that is lost, the answers are awaited that say what for")
+TEST_CASE("after the last round is lost, the answers that decide the error are awaited")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -207,7 +207,7 @@ TEST_CASE("of a last round that is lost, the answers are awaited that say what f
     CHECK(sim.run_until([&] { return sim.keys() == (sim.master(2).value("lock:r") ? 1U : 0U); }, 5s));
 }
 
-TEST_CASE("of two masters one for and one against is decided at once", "[scenario-35]")
+TEST_CASE("with two masters, one grant and one denial decide the round at once", "[scenario-35]")
 {
     simulation sim{2};
     lock_manager locks = sim.make_connected_manager();
@@ -222,7 +222,7 @@ TEST_CASE("of two masters one for and one against is decided at once", "[scenari
     CHECK(sim.master(0).key_count() == 0);
 }
 
-TEST_CASE("the quorum is of the configured masters, not of those that are there", "[scenario-37]")
+TEST_CASE("the quorum is one of the configured masters, not of the connected ones", "[scenario-37]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -263,7 +263,7 @@ TEST_CASE("every attempt has another owner id", "[scenario-19]")
     CHECK(ids.back().size() == 32);
 }
 
-TEST_CASE("the own keys of a lost round don't block the next one", "[scenario-34]")
+TEST_CASE("the keys of a lost round don't block the next round of the same acquire", "[scenario-34]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -291,7 +291,9 @@ TEST_CASE("the own keys of a lost round don't block the next one", "[scenario-34
     CHECK(sim.keys() == 3);
 }
 
-TEST_CASE("a lost round is released wherever it was sent, by its owner id", "[scenario-23][scenario-25]")
+TEST_CASE(
+    "a lost round is released on every master to which it was sent, by its owner id",
+    "[scenario-23][scenario-25]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
@@ -305,7 +307,7 @@ TEST_CASE("a lost round is released wherever it was sent, by its owner id", "[sc
     sim.run_for(100ms);
     sim.master(2).resume();
     sim.run_until_idle();
-    // What can't have run leaves nothing to release.
+    // A SET that can't have run leaves nothing to release.
     CHECK(sim.master(3).count("SET") == 1);
     CHECK(sim.master(3).count("release") == 0);
     for (const std::size_t master : {0U, 1U, 2U, 4U})

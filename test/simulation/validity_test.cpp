@@ -11,7 +11,7 @@ namespace redlock::test
 namespace
 {
 
-/// Runs until the answers of a quorum have arrived in the process and not one of them was looked at.
+/// Runs until the answers of a quorum have arrived in the process, and none of them has been read.
 void run_until_answered(simulation& sim, clock::duration trip)
 {
     const clock::time_point answered = sim.now() + trip;
@@ -20,7 +20,7 @@ void run_until_answered(simulation& sim, clock::duration trip)
 
 } // namespace
 
-TEST_CASE("the validity is the ttl less what has elapsed and the drift", "[scenario-14][scenario-15]")
+TEST_CASE("the validity is the ttl less the elapsed time and the drift", "[scenario-14][scenario-15]")
 {
     simulation sim{3};
     config options = sim.options();
@@ -63,14 +63,14 @@ TEST_CASE("a lease is not valid at the first look after a sleep", "[scenario-13]
     CHECK(got->lease.valid());
     sim.world().jump(1s);
     CHECK_FALSE(got->lease.valid());
-    // Nor can it be extended: others may have held it meanwhile.
+    // It can't be extended either, because another client may have held the resource meanwhile.
     const outcome_ptr extended = sim.extend(got->lease, 10s);
     REQUIRE(sim.finish(extended));
     CHECK(extended->error == errc::lease_lost);
     CHECK_FALSE(got->lease.valid());
 }
 
-TEST_CASE("a lease whose answers waited for the process is valid for that much less", "[scenario-2]")
+TEST_CASE("the time for which answers waited to be read reduces the validity", "[scenario-2]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -85,7 +85,7 @@ TEST_CASE("a lease whose answers waited for the process is valid for that much l
     CHECK(got->report.validity == 10s - 102ms - 4s - 200us);
 }
 
-TEST_CASE("a quorum that is counted after the ttl is no lease", "[scenario-16][scenario-33]")
+TEST_CASE("a quorum that is counted after the ttl yields no lease", "[scenario-16][scenario-33]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
@@ -103,7 +103,7 @@ TEST_CASE("a quorum that is counted after the ttl is no lease", "[scenario-16][s
     }
 }
 
-TEST_CASE("answers that come after the ttl are no lease", "[scenario-16]")
+TEST_CASE("answers that leave no more than min_validity yield no lease", "[scenario-16]")
 {
     simulation sim{3};
     config options = sim.options();
@@ -116,7 +116,7 @@ TEST_CASE("answers that come after the ttl are no lease", "[scenario-16]")
     const clock::time_point began = sim.now();
     const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 1s, .wait = 0ms, .min_validity = 188ms});
     REQUIRE(sim.finish(got));
-    // 1000 − 800 − 12 of drift are left, which isn't more than what was asked for.
+    // 1000 − 800 − 12 ms of drift remain, which isn't more than min_validity.
     CHECK(got->error == errc::validity_exhausted);
     CHECK(got->at - began == 800ms);
     CHECK(got->report.count(vote::granted) >= 2);
@@ -128,7 +128,8 @@ TEST_CASE("answers that come after the ttl are no lease", "[scenario-16]")
     }
 }
 
-TEST_CASE("a quorum without enough validity is released on all and tried again", "[scenario-33]")
+TEST_CASE(
+    "a quorum without enough validity is released on all masters, and the acquire continues", "[scenario-33]")
 {
     simulation sim{3};
     config options = sim.options();

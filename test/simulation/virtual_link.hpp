@@ -48,8 +48,7 @@ struct client_state
 };
 
 /// Delivers bytes in order in each direction, after the master's latency. Closing an end doesn't revoke what it has
-/// sent;
-/// a server that closes its own end doesn't read what is under way.
+/// sent; a server that closes its own end doesn't read what is in flight.
 class virtual_link final : public std::enable_shared_from_this<virtual_link>
 {
   public:
@@ -75,7 +74,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     void close_by_master(error_code why);
 
     // The network.
-    /// Holds everything on its way to the master, and everything sent later.
+    /// Holds everything in flight to the master, and everything sent later.
     void hold() noexcept { held_ = true; }
     void let_go();
     /// Holds the replies.
@@ -83,7 +82,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     void let_go_of_replies();
     /// Resets the client's end. The master gets what was sent, then the end of the connection.
     void break_off();
-    /// Resets both ends: what was under way is lost.
+    /// Resets both ends: what was in flight is lost.
     void cut();
     /// Ends the connection for one side only. After `end_for_master` the client gets no more answers.
     void end_for_client();
