@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of how the extensions of many leases travel: what falls on one beat is one write for each master.
+// Tests of batching: the extensions of many leases that are due at the same beat share one write per master.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,7 +14,7 @@ namespace redlock::test
 namespace
 {
 
-/// How often something was written, and when.
+/// The number of writes, and their times.
 struct writing
 {
     const virtual_environment& outside;
@@ -48,7 +48,7 @@ class counting_stream final : public runtime::stream
     std::shared_ptr<writing> seen_;
 };
 
-/// The simulation's, with an eye on what is written.
+/// The simulation's environment, which also counts writes.
 class counting_environment final : public runtime::environment
 {
   public:

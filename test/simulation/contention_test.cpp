@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of managers that want the same resource while their masters and connections fail at random.
+// Tests of managers that acquire the same resource while their masters and connections fail at random.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -28,7 +28,7 @@ class client
     bool holds() const { return held_.valid(); }
     std::size_t grants() const noexcept { return grants_; }
 
-    /// Does what is to be done now.
+    /// Begins the next operation if its time has come.
     void act()
     {
         if (waits_for_ && !waits_for_->done)
@@ -92,7 +92,7 @@ class client
     std::size_t grants_ = 0;
 };
 
-/// Breaks something now and then, and mends it a little later.
+/// Injects a fault occasionally, and ends it a little later.
 class fault_injector
 {
   public:
@@ -162,7 +162,7 @@ class fault_injector
             later([&master] { master.network = {.jitter = 1ms}; });
             break;
         case 6:
-            // Everybody is stopped, and looks at the clock first.
+            // All processes are stopped, and handle their timers first when they continue.
             sim_.world().jump_with_timers_first(std::chrono::microseconds{sim_.world().random_below(80'000)});
             break;
         default:
@@ -171,7 +171,7 @@ class fault_injector
         }
     }
 
-    /// What is on its way stays there for a while, beyond the end of its connection.
+    /// Holds what is in flight for a while, beyond the end of its connection.
     void hold(sim_master& master)
     {
         if (master.clients() == 0)
@@ -238,7 +238,7 @@ TEST_CASE(
             each.stop();
         }
         luck.mend_everything();
-        sim.run_for(70ms); // Acquires that were left alone end, and so do their leases.
+        sim.run_for(70ms); // Abandoned acquires end, and their leases expire.
         CHECK(sim.run_until_no_keys(3s));
         const outcome_ptr got = sim.acquire(one, "r", {.ttl = ttl});
         REQUIRE(sim.finish(got));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Examinations of masters that are well, and of those that fail before or meanwhile.
+// Tests of examinations, with well-behaved masters and with masters that fail before or during them.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -14,7 +14,7 @@ namespace redlock::test
 namespace
 {
 
-/// What became of an examination.
+/// The result of an examination.
 struct examined
 {
     bool done = false;

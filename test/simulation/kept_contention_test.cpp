@@ -64,7 +64,7 @@ class worker
     std::size_t losses_ = 0;
 };
 
-/// Every few milliseconds something happens to a master, or to the whole process.
+/// Injects a fault every few milliseconds, into a master or the whole process.
 class kept_fault_injector
 {
   public:
@@ -145,7 +145,7 @@ class kept_fault_injector
         }
     }
 
-    /// What is on its way stays there for a while, beyond the end of its connection.
+    /// Holds what is in flight for a while, beyond the end of its connection.
     void hold(sim_master& master)
     {
         if (master.clients() > 0)

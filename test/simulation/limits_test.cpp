@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Limits on what waits: what is refused at them, and that nothing is lost.
+// Tests of limits: what is refused at them, and that nothing is lost.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -62,7 +62,7 @@ TEST_CASE("an acquire that would exceed max_waiting_acquires ends instead")
     REQUIRE(sim.finish(refused));
     CHECK(refused->error == errc::too_many_operations);
     CHECK(refused->report.count(vote::denied) >= 2);
-    // What needs no pause isn't refused.
+    // An acquire without a pause isn't refused.
     const outcome_ptr other = sim.acquire(locks, "free", {.ttl = 10s, .wait = 30s});
     REQUIRE(sim.finish(other));
     CHECK(!other->error);

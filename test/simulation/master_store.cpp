@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The keys of a scripted master.
+// The keys of a simulated master.
 #include "master_store.hpp"
 
 #include <algorithm>
@@ -141,7 +141,7 @@ void master_store::go_back_to(clock::time_point truth)
     }
 }
 
-/// The key is about to change.
+/// Called before the key changes.
 void master_store::note(const std::string& key)
 {
     if (changes_.size() >= max_changes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The keys of a scripted master, which expire by its clock, and what of them survives a restart.
+// The keys of a simulated master, which expire by its clock, and the part of them that survives a restart.
 #pragma once
 
 #include "process_clock.hpp"
@@ -19,11 +19,11 @@
 namespace redlock::test
 {
 
-/// What is on disk, and so there again after a restart.
+/// The keys that are on disk, and exist again after a restart.
 enum class persistence : std::uint8_t
 {
     none,     // Nothing.
-    everysec, // What was written before the last flush, which is a second ago, or two.
+    everysec, // Those written before the last flush, one or two seconds ago.
     always    // Everything.
 };
 
@@ -48,28 +48,28 @@ class master_store
 
     process_clock clock_of_its_own;
 
-    /// What its clock shows.
+    /// The time by its clock.
     clock::time_point now() const noexcept { return clock_of_its_own.shown_at(world_.now()); }
 
-    /// Null for a key that isn't there, or has lapsed.
+    /// Null for a key that doesn't exist or has expired.
     const entry* find(const std::string& key);
     /// The remaining time of a key that exists and expires.
     std::chrono::milliseconds left(const entry& of) const noexcept;
     void put(const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl);
     /// A key of another type, which never expires.
     void put_hash(const std::string& key);
-    /// Only a key that is there.
+    /// Precondition: the key exists.
     void expire_in(const std::string& key, std::chrono::milliseconds ttl);
-    /// False if it isn't there.
+    /// Returns false if the key doesn't exist.
     bool remove(const std::string& key);
     std::size_t size();
-    /// Every key that is there, with its value.
+    /// All existing keys with their values.
     std::vector<std::pair<std::string, std::string>> contents();
 
     void flush();
     /// Evicts one key. Returns false if there is none.
     bool evict(std::size_t which);
-    /// Everything is as it was then: what was written since is forgotten.
+    /// Restores the keys as they were then: later writes are lost.
     void go_back_to(clock::time_point truth);
 
   private:
@@ -86,7 +86,7 @@ class master_store
 
     virtual_world& world_;
     std::map<std::string, entry> keys_;
-    std::vector<change> changes_; // Of the last while.
+    std::vector<change> changes_; // The most recent ones.
 };
 
 } // namespace redlock::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// One master of a simulation: its connections, and what a test makes of it.
+// One master of a simulation: its connections, and the behaviour that a test scripts.
 #include "sim_master.hpp"
 
 #include "net/command.hpp"
@@ -53,7 +53,7 @@ virtual_link& sim_master::link()
 void sim_master::resume()
 {
     hung_ = false;
-    // As one turn of a server's event loop: what came on old connections, then the new ones.
+    // One iteration of a server's event loop: input of existing connections, then new connections.
     const auto old_ones = clients_;
     for (const auto& [id, who] : old_ones)
     {
@@ -218,8 +218,8 @@ void sim_master::on_end(virtual_link& from)
     serve(from);
 }
 
-/// Does what has come in on a connection, also if its client has closed it since: a server reads before it sees the
-/// end.
+/// Executes the commands received on a connection, even if its client has closed it since, because a server reads them
+/// before it sees the end.
 void sim_master::serve(virtual_link& who)
 {
     client_state& state = who.at_master();

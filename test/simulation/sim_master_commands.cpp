@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// What a scripted master answers when it behaves, and its keys, which expire by the virtual clock.
+// The regular replies of a simulated master, and its keys, which expire by the virtual clock.
 #include "command_arguments.hpp"
 #include "sim_master.hpp"
 
@@ -46,7 +46,7 @@ std::string script_error(std::string_view what, std::string_view digest, int lin
     return fmt::format("-ERR {} script: {}, on @user_script:{}.\r\n", what, digest, line);
 }
 
-/// Those of the library's scripts are computed once: connections are made by the ten thousand.
+/// The digests of the library's scripts are computed once, because tens of thousands of connections are made.
 std::string digest_of(const std::string& script)
 {
     static const std::map<std::string_view, std::string> known{
@@ -59,7 +59,7 @@ std::string digest_of(const std::string& script)
 
 constexpr const char* line_suffix = ":redlock-line";
 
-/// What a line holds.
+/// The value of a queue's key.
 struct line_parts
 {
     std::string whose;
@@ -143,7 +143,7 @@ std::string sim_master::run(client_state& from, const std::string& what, const c
 std::string sim_master::hello(client_state& who, const command& words) const
 {
     const hello_arguments asked{words};
-    // It is logged in as soon as that is read, also if a later argument is wrong.
+    // The client is logged in as soon as this is read, even if a later argument is wrong.
     if (asked.user && !lets_in(who, *asked.user, asked.password))
     {
         return wrong_password;
@@ -211,7 +211,7 @@ std::string sim_master::forget_scripts(const command& words)
     return ok;
 }
 
-/// CLIENT KILL ID id: commands of that client that weren't executed never are.
+/// CLIENT KILL ID id. Commands of that client that weren't executed are never executed.
 std::string sim_master::kill(const client_state& from, const command& words)
 {
     const kill_arguments asked{words};
@@ -300,7 +300,7 @@ std::string sim_master::script(const client_state& from, const command& words)
     {
         return script_error("Lua redis lib command arguments must be strings or integers", digest, 1);
     }
-    // Each of them gets its key first, and one gets the key of the line next.
+    // Each script reads its key first; one of them then reads the key of the queue.
     const std::string& of = scripts_.at(digest);
     const bool reads_line = of == net::turn_script.text;
     const std::string& key = given.keys.front();
@@ -371,7 +371,7 @@ std::string sim_master::extend(const script_arguments& given, const std::string&
     const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1;
     if (left < *ttl && *ttl == 0)
     {
-        keys_.remove(given.keys.front()); // Over at once; one that has a millisecond lives through that.
+        keys_.remove(given.keys.front()); // Expired at once.
     }
     else if (left < *ttl)
     {
@@ -380,7 +380,7 @@ std::string sim_master::extend(const script_arguments& given, const std::string&
     return integer(1);
 }
 
-/// Only with whole numbers for numbers, as the library sends it.
+/// Accepts only integers as numbers, as the library sends them.
 std::string sim_master::turn(const script_arguments& given)
 {
     constexpr std::size_t all = 5;

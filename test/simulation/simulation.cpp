@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A whole run.
+// A simulated run for tests.
 #include "simulation.hpp"
 
 #include "api/create.hpp"
@@ -31,7 +31,7 @@ std::string host_of(std::size_t index)
     return "10.0.0." + std::to_string(index + 1);
 }
 
-/// What a `system_error` says; nothing for other exceptions.
+/// Returns the code of a `system_error`; empty for other exceptions.
 error_code code_of(const std::exception_ptr& thrown)
 {
     try
@@ -174,7 +174,7 @@ outcome_ptr simulation::with_lock(lock_manager& locks, std::string resource, kee
 
 asio::awaitable<bool> simulation::pause(clock::duration length)
 {
-    // What waits for it belongs to the context, as with every other operation; its own clock is never asked.
+    // The wait belongs to the context, as with every other operation; the timer's own clock is never read.
     auto alarm = std::make_shared<asio::steady_timer>(*io_, asio::steady_timer::time_point::max());
     auto over = std::make_shared<bool>(false);
     auto ring = [weak = std::weak_ptr{alarm}, over]
@@ -204,7 +204,7 @@ asio::awaitable<void> simulation::work(job& what, redlock::lease& held)
     if (!done)
     {
         what.cancelled_at = now();
-        // Else nothing could be waited for any more.
+        // Otherwise no further wait would be possible.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         co_await pause(what.stops_in);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// A whole run: masters, managers on a virtual clock, and what became of the operations that a test began.
+// A simulated run for tests: masters, managers on a virtual clock, and the results of the operations that a test began.
 #pragma once
 
 #include "sim_master.hpp"
@@ -28,13 +28,13 @@ namespace redlock::test
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-/// What became of an operation, and the way to cancel it.
+/// The result of an operation, and the means to cancel it.
 struct outcome
 {
     bool done = false;
     error_code error;
     error_code why;            // Of a loss.
-    std::exception_ptr thrown; // Of a body that ran under a lock; `error` is what a system_error says.
+    std::exception_ptr thrown; // Of a body that ran under a lock; `error` is the code of a `system_error`.
     redlock::lease lease;
     redlock::report report;
     clock::time_point at{};
@@ -42,19 +42,19 @@ struct outcome
 };
 using outcome_ptr = std::shared_ptr<outcome>;
 
-/// What a body under a lock does, and what became of it.
+/// The behaviour of a body under a lock, and its result.
 struct job
 {
-    bool called_later = false; // Nothing of it is called at once: time may pass before it begins.
+    bool called_later = false; // The body is started by a posted handler, so time may pass before it begins.
     clock::duration works = std::chrono::hours{1000}; // Unless it is cancelled.
-    clock::duration stops_in{0};                      // What it needs to stop, once it is.
-    bool deaf = false;                                // It can't be cancelled.
-    std::exception_ptr throws{};                      // At its end.
+    clock::duration stops_in{0}; // The time that it needs to stop after its cancellation.
+    bool deaf = false;           // It can't be cancelled.
+    std::exception_ptr throws{}; // At its end.
 
     redlock::lease* held = nullptr; // While it runs.
     std::size_t starts = 0;
     bool ended = false;
-    bool was_valid = false; // At its own first look.
+    bool was_valid = false; // When the body first checked.
     clock::time_point cancelled_at{};
     clock::time_point ended_at{};
 };
@@ -73,56 +73,56 @@ class simulation
     const std::vector<std::unique_ptr<sim_master>>& masters() const noexcept { return masters_; }
     const virtual_environment& environment() const noexcept { return *environment_; }
 
-    /// The address of one master leads to another one from now on; to itself again with the same index.
+    /// Makes the address of one master lead to another one; with the same index, to itself again.
     void put(std::size_t address, std::size_t index);
 
     /// Options with all masters in them, for a test to change.
     config options() const;
     lock_manager make_manager(config with);
     lock_manager make_manager() { return make_manager(options()); }
-    /// In an environment of the test's own.
+    /// Creates a manager in an environment of the test.
     lock_manager make_manager(config with, std::shared_ptr<const runtime::environment> outside);
-    /// The same, and runs until it is connected to all masters.
+    /// Creates a manager and runs until it is connected to all masters.
     lock_manager make_connected_manager(config with);
     lock_manager make_connected_manager() { return make_connected_manager(options()); }
 
-    // Each begins an operation; nothing of it happens before the next step.
+    // Each of these begins an operation, which makes no progress before the next step.
     outcome_ptr acquire(lock_manager& locks, std::string resource, acquire_options with);
     outcome_ptr try_acquire(lock_manager& locks, std::string resource, try_options with);
     outcome_ptr acquire_kept(lock_manager& locks, std::string resource, keep_options with);
-    /// `what` has to stay until the end.
+    /// `what` must outlive the operation.
     outcome_ptr with_lock(lock_manager& locks, std::string resource, keep_options with, job& what);
     outcome_ptr extend(redlock::lease& held, std::chrono::milliseconds ttl);
     outcome_ptr release(redlock::lease& held);
     outcome_ptr wait_lost(redlock::lease& held);
     outcome_ptr shut_down(lock_manager& locks);
 
-    /// One handler, or where none is ready the next event; a later one than `limit` isn't run. False if nothing was.
+    /// Runs one handler, or the next event not after `limit` if none is ready. Returns false if nothing was run.
     bool step(clock::time_point limit = clock::time_point::max());
-    /// Everything up to a time, which it is then.
+    /// Runs everything up to a time.
     void run_until(clock::time_point when);
     void run_for(clock::duration length) { run_until(now() + length); }
-    /// True as soon as it holds; false if it doesn't within `bound`, which is over then.
+    /// Runs until the condition holds. Returns false if it doesn't within `bound`.
     bool run_until(const std::function<bool()>& holds, clock::duration bound);
     bool finish(const outcome_ptr& what, clock::duration bound = 1min)
     {
         return run_until([&] { return what->done; }, bound);
     }
-    /// Until nothing is ready or under way in the network. Timers are left where they are.
+    /// Runs until no handler is ready and nothing is in flight in the network. Timers stay armed.
     void run_until_idle();
     /// Destroys the execution context with everything in it.
     void destroy_context() { io_.reset(); }
 
-    /// Nothing but the random delay is between two rounds of an acquire.
+    /// Disables the wait queue, so that only the random delay separates two rounds of an acquire.
     void forbid_lines();
-    /// How often the masters got such a command, all of them together.
+    /// Returns how often the masters received such a command, in total.
     std::size_t count(std::string_view what) const;
-    /// How many keys there are on all masters that are up.
+    /// Returns the number of keys on all masters that are up.
     std::size_t keys() const;
-    /// Until nothing is under way and no key is left anywhere. False if that doesn't come within `bound`.
+    /// Runs until nothing is in flight and no key is left. Returns false if that doesn't happen within `bound`.
     bool run_until_no_keys(clock::duration bound = 10s);
 
-    /// For bodies: waits in virtual time. False if it was cancelled before.
+    /// For bodies: waits in virtual time. Returns false if it was cancelled.
     asio::awaitable<bool> pause(clock::duration length);
 
   private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The seam of the simulation: one process's clock, alarms, streams and random numbers, out of a virtual world.
+// The seam of the simulation: one process's clock, alarms, streams and random numbers, from a virtual world.
 #pragma once
 
 #include "process_clock.hpp"
@@ -20,20 +20,20 @@ namespace redlock::test
 class sim_master;
 class virtual_alarm;
 
-/// How often alarms were set.
+/// Counts the alarms that were set.
 struct alarm_count
 {
     std::size_t all = 0;
     std::size_t late = 0;
 };
 
-/// Leads every stream to the scripted master that was put in the place of its host.
+/// Connects each stream to the simulated master that was registered for its host.
 ///
-/// It may outlive the simulation, as the real one does, in a lease: only `now` is asked for then.
+/// A lease may keep it beyond the simulation, like the real one; then only `now` is called.
 class virtual_environment final : public runtime::environment
 {
   public:
-    /// In a separate world.
+    /// Creates it in a separate world.
     explicit virtual_environment(std::uint64_t seed)
         : virtual_environment{std::make_shared<virtual_world>(seed)}
     {
@@ -46,14 +46,14 @@ class virtual_environment final : public runtime::environment
 
     virtual_world& world() const noexcept { return *world_; }
     const std::shared_ptr<virtual_world>& shared_world() const noexcept { return world_; }
-    /// From now on `host` leads there. The master outlives every stream to it.
+    /// Makes `host` lead to this master, which must outlive every stream to it.
     void put(const std::string& host, sim_master& at) { masters_[host] = &at; }
-    /// How many there are, of those that were made here.
+    /// Returns how many alarms, or streams, of this environment exist.
     std::size_t alarms() const noexcept { return alarms_.size(); }
     std::size_t streams() const noexcept { return streams_; }
-    /// How often an alarm was set: each costs the real one a system call, and once it is due a turn.
+    /// Returns how often an alarm was set. Each costs the real environment a system call, and a step when it is due.
     std::size_t alarms_set() const noexcept { return alarms_set_.all; }
-    /// For a time that was over.
+    /// Returns how often one was set for a time in the past.
     std::size_t late_alarms() const noexcept { return alarms_set_.late; }
 
     /// The clock of the process. That of the world, unless it is changed here.

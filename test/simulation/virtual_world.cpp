@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The time and the chance of a simulation.
+// Time and random numbers of a simulation.
 #include "virtual_world.hpp"
 
 #include <algorithm>

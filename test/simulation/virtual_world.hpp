@@ -13,18 +13,18 @@
 namespace redlock::test
 {
 
-/// Which events keep a simulation from being quiet.
+/// The kinds of events that keep a simulation from being idle.
 enum class event_kind : std::uint8_t
 {
-    network, // Bytes, connections and their ends under way.
+    network, // Bytes, connections and their ends in flight.
     timer    // An alarm of the library, which may well be set for ever.
 };
 
-/// What comes first of what is to happen at the same time.
+/// The order of events at the same time.
 enum class ties : std::uint8_t
 {
-    in_order, // What was asked for first.
-    by_chance // Whatever.
+    in_order, // In the order of scheduling.
+    by_chance // Random.
 };
 
 /// Some days after the start of the machine: a library that forgets a time point uses zero.
@@ -44,22 +44,22 @@ class virtual_world
     void at(clock::time_point when, event_kind kind, action what);
 
     bool empty() const noexcept { return events_.empty(); }
-    /// The time of the next event, which may be past after a jump. Only if there is one.
+    /// Returns the time of the next event, which may be in the past after a jump. Precondition: there is one.
     clock::time_point next() const noexcept { return events_.front().when; }
-    /// Only timers are left.
+    /// Returns true if only timers are left.
     bool quiet() const noexcept { return network_events_ == 0; }
-    /// Moves the clock to the next event and runs it. Only if there is one.
+    /// Moves the clock to the next event and runs it. Precondition: there is one.
     void run_next();
-    /// The clock moves and nothing runs: the machine slept, or the process was stopped.
+    /// Moves the clock without running events, as if the machine slept or the process was stopped.
     void jump(clock::duration by) noexcept { now_ += by; }
-    /// The same, and of what is due then, timers come before everything from the network.
+    /// The same; of the events that are due then, timers run before those of the network.
     void jump_with_timers_first(clock::duration by);
 
     std::uint64_t random_number() noexcept { return chance_(); }
-    /// From 0 to one less than `bound`.
+    /// Returns a number below `bound`.
     std::size_t random_below(std::size_t bound) noexcept { return chance_() % bound; }
 
-    /// How many of `bytes` fit into a buffer: all of them, unless it is almost full, by chance.
+    /// Returns how many of `bytes` fit into a buffer: all of them, unless the buffer is (randomly) almost full.
     std::size_t room_for(std::size_t bytes) noexcept;
 
   private:
