@@ -227,7 +227,7 @@ TEST_CASE("the next extension of a kept lease reports that a master lost the key
 }
 
 TEST_CASE(
-    "a master that is demoted and promoted again on the same connection lets a second holder in unseen",
+    "a master that is demoted and promoted again on the same connection lets a second holder in unnoticed",
     "[scenario-9]")
 {
     two_rivals both;

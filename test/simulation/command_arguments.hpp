@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The arguments of commands, as a server reads them, and what it says where they are wrong.
+// The arguments of commands, as a server parses them, and its errors for invalid ones.
 #pragma once
 
 #include "support/request_reader.hpp"
@@ -17,17 +17,17 @@ namespace redlock::test
 inline constexpr const char* wrong_syntax = "-ERR syntax error\r\n";
 inline constexpr const char* no_integer = "-ERR value is not an integer or out of range\r\n";
 
-/// The whole number that the whole word is.
+/// Parses a word as an integer; empty if it isn't one.
 std::optional<std::int64_t> integer_in(std::string_view word);
 
-/// What a server says to a command that it doesn't know.
+/// Returns a server's error for an unknown command.
 std::string unknown_command(const command& words);
-/// The same to one that has too few or too many words, or an unknown second one; nothing if the command may run.
+/// Returns the error for too few or too many words, or an unknown second word; empty if the command may run.
 std::optional<std::string> refusal_of(const command& words);
-/// What it says to a client's name that it doesn't take; nothing if it does.
+/// Returns the error for an invalid client name; empty if it is valid.
 std::optional<std::string> refusal_of_name(std::string_view name);
 
-// Each of these has an error, or it is whole.
+// Each of these has an error, or is complete.
 
 /// HELLO [protocol [AUTH user password] [SETNAME name]]. With an error it has what stands in front of that.
 struct hello_arguments
@@ -50,7 +50,7 @@ struct set_arguments
     bool only_new = false;
     bool only_existing = false;
     std::optional<std::chrono::milliseconds> ttl{};
-    bool at_that_time = false; // It isn't a time to live, but the time of its end.
+    bool at_that_time = false; // The number is the time of the expiry, not a time to live.
 };
 
 /// EVAL script number-of-keys key... argument..., and EVALSHA.

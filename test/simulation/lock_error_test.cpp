@@ -14,7 +14,7 @@ namespace redlock::test
 namespace
 {
 
-/// What a `lock_error` says; empty for any other exception.
+/// Returns the text of a `lock_error`; empty for any other exception.
 std::optional<std::string> words_of(const std::exception_ptr& thrown)
 {
     try

@@ -22,8 +22,8 @@
 namespace redlock::test
 {
 
-/// The handlers of all operations in flight. They go with their execution context, as those of sockets do: a handler
-/// keeps its manager alive, which keeps its streams.
+/// The handlers of all operations in flight. They are destroyed with their execution context, like those of sockets,
+/// because a handler keeps its manager alive, which keeps its streams.
 class pending_handlers final : public boost::asio::execution_context::service
 {
   public:
@@ -49,7 +49,7 @@ class pending_handlers final : public boost::asio::execution_context::service
                          boost::asio::post(strand.executor(), std::move(bound));
                      }});
     }
-    /// The same for a handler that belongs to no strand.
+    /// Does the same for a handler that belongs to no strand.
     ticket
     add(boost::asio::any_io_executor executor, boost::asio::any_completion_handler<void(error_code)> call);
     /// Calls nothing until `post_ready`, by which the test picks the next handler.
@@ -57,7 +57,7 @@ class pending_handlers final : public boost::asio::execution_context::service
     std::size_t ready() const noexcept { return ready_.size(); }
     /// Only one that is ready: below `ready()`.
     void post_ready(std::size_t which);
-    /// Nothing waits, and nothing is ready.
+    /// Returns true if no handler waits or is ready.
     bool empty() const noexcept { return handlers_.empty() && ready_.empty(); }
     /// Posts the handler. Does nothing without one, and clears the ticket.
     void complete(ticket& which, error_code error, std::size_t bytes = 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The clock that one process reads: it may be ahead or late, run faster or slower than the true time, and jump.
+// The clock of one process: it may be ahead or late, run faster or slower than the true time, and jump.
 #pragma once
 
 #include <redlock/clock.hpp>
@@ -23,7 +23,7 @@ class process_clock
 
     /// Sets how many millionths it gains, or loses: above -1'000'000.
     void set_rate(time_point now, std::int64_t millionths) noexcept;
-    /// Forwards or, below zero, back.
+    /// Jumps forwards or, if negative, backwards.
     void jump(time_point now, clock::duration by) noexcept;
 
     std::int64_t rate() const noexcept { return millionths_; }

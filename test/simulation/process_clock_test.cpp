@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Tests of clocks that aren't the world's, and of the processes that go by them.
+// Tests of the clocks of processes and masters, which may differ from the true time.
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -17,7 +17,7 @@ constexpr clock::time_point start{std::chrono::hours{100}};
 
 } // namespace
 
-TEST_CASE("a clock shows the true time until it is changed, and then what it gains and jumps")
+TEST_CASE("a clock shows the true time until its rate is changed or it jumps")
 {
     process_clock one;
     CHECK(one.shown_at(start) == start);
@@ -30,7 +30,7 @@ TEST_CASE("a clock shows the true time until it is changed, and then what it gai
     CHECK(one.shown_at(start + 4s) == start + 3020ms - 5s);
 }
 
-TEST_CASE("what a clock shows is shown for the first time when it says so")
+TEST_CASE("when_shown is the earliest true time at which a clock shows a time")
 {
     const auto rate =
         GENERATE(as<std::int64_t>{}, -999'999, -500'000, -5'000, -1, 0, 1, 5'000, 300'000, 9'000'000);
@@ -46,7 +46,7 @@ TEST_CASE("what a clock shows is shown for the first time when it says so")
     CHECK(one.when_shown(clock::time_point::max()) == clock::time_point::max());
 }
 
-TEST_CASE("an alarm rings by the clock of its process, also when that is changed meanwhile")
+TEST_CASE("an alarm fires by the clock of its process, even if that is changed meanwhile")
 {
     simulation sim{1};
     const auto outside = std::make_shared<virtual_environment>(sim.environment().shared_world());

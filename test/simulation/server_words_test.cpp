@@ -20,7 +20,7 @@ namespace
 constexpr std::string_view first_password = "sesame-open";
 constexpr std::string_view other_password = "rosebud";
 
-/// Escape sequences, both passwords, and more than anybody wants to read.
+/// Escape sequences, both passwords, and a long text.
 const std::string evil = "\x1b[2J\x07 sesame-open rosebud \xff" + std::string(60'000, 'x');
 
 std::vector<std::string> texts_of(const std::vector<event>& events)

@@ -14,7 +14,7 @@
 namespace redlock::test
 {
 
-TEST_CASE("a lock that is simply held is never reported as no quorum", "[acquire][scenario-98]")
+TEST_CASE("a held lock is never reported as no_quorum", "[acquire][scenario-98]")
 {
     constexpr std::size_t tries = 500; // Of each of twenty: ten thousand.
     simulation sim{5, static_cast<std::uint64_t>(GENERATE(range(1, 21)))};
@@ -69,7 +69,7 @@ TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[
             each->network = {.there = 200ms, .back = 200ms, .jitter = 100ms};
         }
     }
-    SECTION("masters that hang now and then")
+    SECTION("masters that hang occasionally")
     {
         REQUIRE(sim.finish(sim.try_acquire(locks, "another", {.ttl = 60s})));
         for (const auto& each : sim.masters())
