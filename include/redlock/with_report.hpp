@@ -67,8 +67,10 @@ class async_result<redlock::with_report_t<Token>, void(redlock::error_code, Resu
     template <redlock::detail::throwing_initiation Initiation, class Adapter, class... Arguments>
     static auto initiate(const Initiation& initiation, Adapter&& adapter, Arguments&&... arguments)
     {
+        // A copy of an lvalue: Asio moves from the token that it is given.
+        Token token{std::forward<Adapter>(adapter).token};
         return async_initiate<Token, void(std::exception_ptr, Result)>(
-            initiation.throwing(), adapter.token, std::forward<Arguments>(arguments)...);
+            initiation.throwing(), token, std::forward<Arguments>(arguments)...);
     }
 
     template <class Initiation, class Adapter, class... Arguments>

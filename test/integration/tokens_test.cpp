@@ -192,6 +192,33 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     REQUIRE(thrown);
     CHECK_THROWS_WITH(std::rethrow_exception(thrown), Catch::Matchers::ContainsSubstring("3 ms"));
 
+    // A token with a name is used again, and a handler may be move-only.
+    const auto named = redlock::with_report(asio::use_future);
+    for (int time = 0; time < 2; ++time)
+    {
+        CHECK_THROWS_AS(
+            take(own.locks().async_try_acquire("r", long_ttl, named), "a named token"), redlock::lock_error);
+    }
+    auto calls = std::make_shared<std::promise<void>>();
+    auto counted = redlock::with_report(
+        [calls, count = std::make_shared<std::atomic<int>>(0)](std::exception_ptr, const redlock::lease&)
+        {
+            if (count->fetch_add(1) == 1)
+            {
+                calls->set_value();
+            }
+        });
+    own.locks().async_try_acquire("r", long_ttl, counted);
+    own.locks().async_try_acquire("r", long_ttl, counted);
+    take(calls->get_future(), "two calls of a handler with a name");
+    auto moved = std::make_unique<std::promise<void>>();
+    std::future<void> done = moved->get_future();
+    own.locks().async_try_acquire(
+        "r", long_ttl,
+        redlock::with_report([moved = std::move(moved)](std::exception_ptr, const redlock::lease&)
+                             { moved->set_value(); }));
+    take(std::move(done), "a move-only handler");
+
     // Around another adapter: the cancellation reaches the acquire.
     asio::cancellation_signal stop;
     std::future<redlock::lease> waiting = own.locks().async_acquire(
