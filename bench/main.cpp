@@ -5,7 +5,6 @@
 #include "harness/progress.hpp"
 #include "output/comparison.hpp"
 #include "output/results.hpp"
-#include "output/results_directory.hpp"
 #include "sections/sections.hpp"
 
 #include "support/server.hpp"
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <optional>
@@ -116,15 +116,16 @@ void run(const options& settings)
     {
         base = read_results(settings.base);
     }
-    const results_directory directory{settings.results};
+    const std::filesystem::path directory = settings.results;
+    create_results_directory(directory);
     const results measured = measure(settings);
     write_table(std::cout, measured);
-    directory.write(measured);
+    write_files(measured, directory);
     if (base)
     {
-        write_comparison(std::cout, *base, recorded(measured));
+        write_comparison(std::cout, *base, measured);
     }
-    std::cout << "\nThe results as a page: " << directory.page().string() << '\n';
+    std::cout << "\nThe results as a page: " << (directory / "index.html").string() << '\n';
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The reference client on Boost.Asio: one read handler per master, non-blocking writes.
-#include "harness/asio_client.hpp"
+#include "harness/reference_clients.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>

@@ -2,8 +2,6 @@
 // The interface of all measured clients, and what they measure.
 #pragma once
 
-#include "harness/system_calls.hpp"
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +27,23 @@ struct workload
     std::chrono::nanoseconds time_limit = std::chrono::minutes{5};
     std::size_t workers = 1; // They run concurrently, each with its own resource.
 };
+
+/// The calls of this thread that wait, transfer data, set timers or draw random numbers. Reading a clock makes no
+/// system call.
+struct system_calls
+{
+    std::uint64_t count = 0;
+    std::uint64_t sent = 0;     // Bytes sent by sockets.
+    std::uint64_t received = 0; // Bytes received by sockets.
+
+    friend system_calls operator-(const system_calls& one, const system_calls& other)
+    {
+        return {one.count - other.count, one.sent - other.sent, one.received - other.received};
+    }
+};
+
+/// Counts those of a client, including those of Asio and OpenSSL.
+system_calls system_calls_of_this_thread() noexcept;
 
 /// What a client did in one run.
 struct run_record

@@ -4,6 +4,7 @@
 
 #include "harness/statistics.hpp"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,9 +27,13 @@ struct figure
     /// Returns the median of the ratios if there is one, otherwise the measured value.
     double judged_value() const { return ratio ? ratio->median : measured; }
     /// Returns whether the goal is met, after rounding to the digits that the table shows. Requires a goal.
-    bool met() const;
+    bool met() const
+    {
+        constexpr double shown = 100;
+        return std::round(judged_value() * shown) <= std::round(goal.value_or(0) * shown);
+    }
     /// Returns the name followed by the unit.
-    std::string label() const;
+    std::string label() const { return unit.empty() ? name : name + ", " + unit; }
 };
 
 /// A line in a plot.

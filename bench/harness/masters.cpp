@@ -1,27 +1,45 @@
 // SPDX-License-Identifier: BSL-1.0
-// Ports, command counts and CPU time of the masters.
+// Command counts and CPU time of the masters, and proxies in front of them.
 #include "harness/masters.hpp"
 
 #include "harness/client.hpp"
 
+#include <cstring>
 #include <ctime>
 #include <string>
 #include <system_error>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 namespace redlock::bench
 {
 
-std::vector<int> ports_of(std::span<const test::server> masters)
+namespace
 {
-    std::vector<int> ports;
-    for (const test::server& master : masters)
+
+/// During its lifetime, threads that the calling thread starts run on CPUs which that thread doesn't use.
+class other_cpus
+{
+  public:
+    other_cpus()
     {
-        ports.push_back(master.port());
+        ::sched_getaffinity(0, sizeof own_, &own_);
+        cpu_set_t others;
+        std::memset(&others, 0xff, sizeof others); // The kernel ignores CPUs that don't exist.
+        CPU_XOR(&others, &others, &own_);
+        // Fails if there are no other CPUs. Then they share the caller's.
+        ::sched_setaffinity(0, sizeof others, &others);
     }
-    return ports;
-}
+    other_cpus(const other_cpus&) = delete;
+    other_cpus& operator=(const other_cpus&) = delete;
+    ~other_cpus() { ::sched_setaffinity(0, sizeof own_, &own_); }
+
+  private:
+    cpu_set_t own_{};
+};
+
+} // namespace
 
 double commands_run(std::span<test::server> masters, std::string_view name)
 {
@@ -51,6 +69,23 @@ std::chrono::nanoseconds cpu_of(std::span<const test::server> masters)
         sum += cpu_time(clock);
     }
     return sum;
+}
+
+proxied_masters::proxied_masters(std::span<const test::server> masters)
+{
+    const other_cpus for_their_threads;
+    for (const test::server& master : masters)
+    {
+        proxies_.emplace_back(master.port());
+    }
+}
+
+void proxied_masters::set_delay(std::chrono::microseconds there_and_back, std::size_t count)
+{
+    for (std::size_t master = 0; master < count; ++master)
+    {
+        proxies_[master].set_delay(there_and_back / 2);
+    }
 }
 
 } // namespace redlock::bench

@@ -103,7 +103,7 @@ run_record peer_client::run(const workload& load)
     if (done.acquires.empty())
     {
         throw std::runtime_error{fmt::format(
-            "none of {} acquires succeeded; the end of its output: {}", load.pairs, last_lines(output()))};
+            "none of {} acquires succeeded; the end of its output: {}", load.pairs, end_of(output()))};
     }
     return done;
 }
@@ -123,7 +123,7 @@ std::string peer_client::read_line(std::chrono::nanoseconds time_limit)
     if (*result)
     {
         throw std::runtime_error{
-            fmt::format("the program ended; the end of its output: {}", last_lines(output()))};
+            fmt::format("the program ended; the end of its output: {}", end_of(output()))};
     }
     const std::size_t end = unread_.find('\n');
     std::string line = unread_.substr(0, end);

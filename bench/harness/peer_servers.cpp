@@ -3,14 +3,12 @@
 #include "harness/peer_servers.hpp"
 
 #include "support/control_client.hpp"
-#include "support/loopback.hpp"
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -47,19 +45,6 @@ bool accepts_connections(int port)
     catch (const test::connection_lost&)
     {
         return false;
-    }
-}
-
-void await_connections(const test::child_process& server, int port, const std::string& output)
-{
-    const auto deadline = std::chrono::steady_clock::now() + start_timeout;
-    while (!accepts_connections(port))
-    {
-        if (server.wait_for_end(retry_interval) || std::chrono::steady_clock::now() > deadline)
-        {
-            throw std::runtime_error{
-                fmt::format("the server did not start; the end of its output: {}", last_lines(output))};
-        }
     }
 }
 
@@ -115,30 +100,28 @@ std::vector<std::string> unprivileged_prefix(const std::vector<std::string>& fil
         "--init-groups", "--pdeathsig=INT"};
 }
 
-std::vector<std::string> join(std::vector<std::string> before, std::vector<std::string> words)
-{
-    before.insert(before.end(), words.begin(), words.end());
-    return before;
-}
-
 } // namespace
 
-std::string last_lines(const std::string& path)
+std::string end_of(const std::string& output)
 {
-    std::ifstream file{path};
-    std::deque<std::string> lines;
-    for (std::string line; std::getline(file, line);)
-    {
-        lines.push_back(std::move(line));
-        if (lines.size() > reported_lines)
-        {
-            lines.pop_front();
-        }
-    }
-    return fmt::format("{}", fmt::join(lines, " / "));
+    return fmt::format("{}", fmt::join(test::last_lines(output, reported_lines), " / "));
 }
 
-etcd_server::etcd_server() : port_{test::free_port()}
+void peer_server::start(const std::vector<std::string>& command)
+{
+    process_ = test::child_process{command, output()};
+    const auto deadline = std::chrono::steady_clock::now() + start_timeout;
+    while (!accepts_connections(port_))
+    {
+        if (process_.wait_for_end(retry_interval) || std::chrono::steady_clock::now() > deadline)
+        {
+            throw std::runtime_error{
+                fmt::format("the server did not start; the end of its output: {}", end_of(output()))};
+        }
+    }
+}
+
+etcd_server::etcd_server()
 {
     if (test::find_program("etcd").empty())
     {
@@ -146,27 +129,35 @@ etcd_server::etcd_server() : port_{test::free_port()}
     }
     const std::string clients = fmt::format("http://127.0.0.1:{}", port_);
     const std::string peers = fmt::format("http://127.0.0.1:{}", test::free_port());
-    process_ = test::child_process{
-        {"etcd", "--data-dir", directory_.path() + "/data", "--listen-client-urls", clients,
-         "--advertise-client-urls", clients, "--listen-peer-urls", peers, "--initial-advertise-peer-urls",
-         peers, "--initial-cluster", "default=" + peers},
-        output()};
-    await_connections(process_, port_, output());
+    start(
+        {"etcd", "--data-dir", data(), "--listen-client-urls", clients, "--advertise-client-urls", clients,
+         "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster",
+         "default=" + peers});
 }
 
-postgres_server::postgres_server() : port_{test::free_port()}
+postgres_server::postgres_server()
 {
     const std::string programs = postgres_programs();
     write_password();
     const std::vector<std::string> as_user = unprivileged_prefix({directory_.path(), password_file()});
-    run_initdb(as_user, programs);
-    const std::string port = fmt::format("port={}", port_);
-    process_ = test::child_process{
-        join(
-            as_user, {programs + "postgres", "-D", directory_.path() + "/data", "-c",
-                      "listen_addresses=127.0.0.1", "-c", port, "-c", "unix_socket_directories="}),
+    const auto unprivileged = [&](std::vector<std::string> words)
+    {
+        words.insert(words.begin(), as_user.begin(), as_user.end());
+        return words;
+    };
+    const test::child_process initdb{
+        unprivileged(
+            {programs + "initdb", "-D", data(), "--username=bench", "--auth=scram-sha-256",
+             "--pwfile=" + password_file(), "--locale=C", "--encoding=UTF8", "--no-sync"}),
         output()};
-    await_connections(process_, port_, output());
+    // If initdb fails, it removes the files that it created.
+    if (!initdb.wait_for_end(initdb_timeout) || !std::filesystem::exists(data() + "/PG_VERSION"))
+    {
+        throw std::runtime_error{fmt::format("initdb failed; the end of its output: {}", end_of(output()))};
+    }
+    start(unprivileged(
+        {programs + "postgres", "-D", data(), "-c", "listen_addresses=127.0.0.1", "-c",
+         fmt::format("port={}", port_), "-c", "unix_socket_directories="}));
 }
 
 postgres_server::~postgres_server()
@@ -185,22 +176,6 @@ void postgres_server::write_password() const
     if (!file.flush())
     {
         throw std::runtime_error{fmt::format("cannot write the file '{}'", password_file())};
-    }
-}
-
-void postgres_server::run_initdb(const std::vector<std::string>& as_user, const std::string& programs) const
-{
-    const std::string data = directory_.path() + "/data";
-    const test::child_process initdb{
-        join(
-            as_user, {programs + "initdb", "-D", data, "--username=bench", "--auth=scram-sha-256",
-                      "--pwfile=" + password_file(), "--locale=C", "--encoding=UTF8", "--no-sync"}),
-        output()};
-    // If initdb fails, it removes the files that it created.
-    if (!initdb.wait_for_end(initdb_timeout) || !std::filesystem::exists(data + "/PG_VERSION"))
-    {
-        throw std::runtime_error{
-            fmt::format("initdb failed; the end of its output: {}", last_lines(output()))};
     }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "support/child_process.hpp"
+#include "support/loopback.hpp"
 #include "support/server.hpp"
 
 #include <string>
@@ -11,11 +12,25 @@
 namespace redlock::bench
 {
 
-/// Returns the last lines of a file as one line.
-std::string last_lines(const std::string& path);
+/// Returns the last lines of a program's output as one line.
+std::string end_of(const std::string& output);
+
+/// A free loopback port, and a process with a temporary directory.
+class peer_server
+{
+  protected:
+    std::string output() const { return directory_.path() + "/output"; }
+    std::string data() const { return directory_.path() + "/data"; }
+    /// Starts the process and waits until the port accepts connections. Throws if the process ends first.
+    void start(const std::vector<std::string>& command);
+
+    test::temporary_directory directory_;
+    int port_ = test::free_port();
+    test::child_process process_;
+};
 
 /// A single-node cluster with default settings: each change is written to disk before it is confirmed.
-class etcd_server
+class etcd_server : peer_server
 {
   public:
     /// Waits until the port accepts connections; the server may still be starting. Throws if etcd isn't installed or
@@ -24,17 +39,10 @@ class etcd_server
 
     /// Returns the arguments for `peers/peer.js`.
     std::vector<std::string> address() const { return {std::to_string(port_)}; }
-
-  private:
-    std::string output() const { return directory_.path() + "/output"; }
-
-    test::temporary_directory directory_;
-    int port_ = 0;
-    test::child_process process_;
 };
 
 /// A server with default settings. PostgreSQL refuses to run as root; in that case it runs as the user `postgres`.
-class postgres_server
+class postgres_server : peer_server
 {
   public:
     /// Waits until the port accepts connections. Throws if PostgreSQL isn't installed or exits, or if initdb fails.
@@ -49,13 +57,7 @@ class postgres_server
 
   private:
     std::string password_file() const { return directory_.path() + "/password"; }
-    std::string output() const { return directory_.path() + "/output"; }
     void write_password() const;
-    void run_initdb(const std::vector<std::string>& as_user, const std::string& programs) const;
-
-    test::temporary_directory directory_;
-    int port_ = 0;
-    test::child_process process_;
 };
 
 } // namespace redlock::bench

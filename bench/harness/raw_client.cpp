@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // The reference client on epoll.
-#include "harness/raw_client.hpp"
+#include "harness/reference_clients.hpp"
 
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
@@ -31,24 +27,6 @@ constexpr std::size_t max_events = 32;
     throw std::system_error{errno, std::generic_category(), what};
 }
 
-test::unique_fd connect_to(int port)
-{
-    test::unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int on = 1;
-    if (!socket ||
-        ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-        ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0 ||
-        ::fcntl(socket.get(), F_SETFL, O_NONBLOCK) != 0)
-    {
-        fail("connecting to a master");
-    }
-    return socket;
-}
-
 } // namespace
 
 raw_client::raw_client(std::span<const int> ports)
@@ -63,10 +41,11 @@ raw_client::raw_client(std::span<const int> ports)
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.u64 = sockets_.size();
-        const test::unique_fd& connected = sockets_.emplace_back(connect_to(port));
-        if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connected.get(), &event) != 0)
+        const test::unique_fd& connected = sockets_.emplace_back(test::connect_to_loopback(port));
+        if (::fcntl(connected.get(), F_SETFL, O_NONBLOCK) != 0 ||
+            ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connected.get(), &event) != 0)
         {
-            fail("epoll_ctl");
+            fail("preparing the connection to a master");
         }
     }
 }

@@ -23,21 +23,17 @@ constexpr std::chrono::seconds state_timeout{30};
 
 } // namespace
 
-config config_for(std::span<const test::server> masters)
-{
-    config options;
-    for (const test::server& master : masters)
-    {
-        options.masters.emplace_back(master.url());
-    }
-    return options;
-}
-
 config config_with_long_timeout(std::span<const test::server> masters)
 {
     config options = config_for(masters);
     options.node_timeout = std::chrono::seconds{1};
     return options;
+}
+
+asio::awaitable<void> release(lease& held)
+{
+    error_code unconfirmed;
+    co_await held.async_release(asio::redirect_error(asio::use_awaitable, unconfirmed));
 }
 
 asio::awaitable<void> shut_down(lock_manager& locks)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "harness/client.hpp"
+#include "harness/masters.hpp"
 #include "harness/task_group.hpp"
 
 #include "support/server.hpp"
@@ -19,11 +20,12 @@ namespace redlock::bench
 
 namespace asio = boost::asio;
 
-/// Returns the default options.
-config config_for(std::span<const test::server> masters);
 /// Returns the default options with a longer node timeout: with hundreds of workers, masters that share a machine
 /// exceed the default.
 config config_with_long_timeout(std::span<const test::server> masters);
+
+/// Releases the lease and ignores the result: the library repeats an unconfirmed release.
+asio::awaitable<void> release(lease& held);
 
 /// Shuts the manager down and ignores the result. Keys that remain are counted or disappear with the masters.
 asio::awaitable<void> shut_down(lock_manager& locks);

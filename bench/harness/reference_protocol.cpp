@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The commands of the reference clients, and the evaluation of the replies.
-#include "harness/reference_protocol.hpp"
+#include "harness/reference_clients.hpp"
 
 #include "support/control_client.hpp"
 
@@ -8,7 +8,6 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -25,16 +24,6 @@ namespace
 constexpr std::size_t owner_id_length = 32;
 constexpr std::string_view release_script =
     R"lua(if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0)lua";
-
-std::string formatted(std::initializer_list<std::string_view> words)
-{
-    std::string command = fmt::format("*{}\r\n", words.size());
-    for (const std::string_view word : words)
-    {
-        command += fmt::format("${}\r\n{}\r\n", word.size(), word);
-    }
-    return command;
-}
 
 } // namespace
 
@@ -54,15 +43,15 @@ void reference_protocol::add_workers(std::size_t count)
     {
         worker& added = workers_.emplace_back();
         const std::string key = std::string{key_prefix} + resource_of(kind_, workers_.size());
-        added.acquire = formatted({"SET", key, owner, "NX", "PX", std::to_string(ttl.count())});
-        added.release = formatted({"EVALSHA", digest_, "1", key, owner});
+        added.acquire = test::on_the_wire({"SET", key, owner, "NX", "PX", std::to_string(ttl.count())});
+        added.release = test::on_the_wire({"EVALSHA", digest_, "1", key, owner});
         added.owner_in_acquire = added.acquire.find(owner);
         added.owner_in_release = added.release.find(owner);
     }
     for (master_state& each : masters_)
     {
         // One command per worker, and replies to the previous one that the minority hasn't sent.
-        each.unanswered.resize(std::max(each.unanswered.size(), 4 * workers_.size()));
+        each.unanswered.set_capacity(std::max(each.unanswered.capacity(), 4 * workers_.size()));
     }
 }
 
@@ -108,15 +97,11 @@ void reference_protocol::broadcast(worker& sender, const std::string& command)
     for (master_state& each : masters_)
     {
         each.output += command;
-        if (each.count == each.unanswered.size())
+        if (each.unanswered.full())
         {
-            std::rotate(
-                each.unanswered.begin(), each.unanswered.begin() + static_cast<std::ptrdiff_t>(each.oldest),
-                each.unanswered.end());
-            each.oldest = 0;
-            each.unanswered.resize(2 * each.count);
+            each.unanswered.set_capacity(2 * each.unanswered.capacity());
         }
-        each.unanswered[(each.oldest + each.count++) % each.unanswered.size()] = {number, sender.command};
+        each.unanswered.push_back({number, sender.command});
         ++unanswered_;
     }
 }
@@ -158,9 +143,8 @@ void reference_protocol::receive(std::size_t from, std::string_view bytes, stopw
 
 void reference_protocol::on_reply(master_state& from, stopwatch& watch)
 {
-    const sent_command answered = from.unanswered[from.oldest];
-    from.oldest = (from.oldest + 1) % from.unanswered.size();
-    --from.count;
+    const sent_command answered = from.unanswered.front();
+    from.unanswered.pop_front();
     --unanswered_;
     worker& sender = workers_[answered.worker];
     if (answered.command == sender.command && ++sender.votes == masters_.size() / 2 + 1)

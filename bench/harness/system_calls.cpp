@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Interposes functions of the C library that make one system call each: counts the call and forwards it.
-#include "harness/system_calls.hpp"
+#include "harness/client.hpp"
 
 #include <dlfcn.h>
 #include <poll.h>

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // The directory of the results.
-#include "output/results_directory.hpp"
-
-#include "output/page.hpp"
-#include "output/pictures.hpp"
-#include "output/results_json.hpp"
+#include "output/results.hpp"
 
 #include <fstream>
 #include <stdexcept>
 #include <system_error>
-#include <utility>
 
 #include <boost/json/serialize.hpp>
 #include <fmt/format.h>
@@ -35,24 +30,24 @@ void write_file(const std::filesystem::path& file, Writer write)
 
 } // namespace
 
-results_directory::results_directory(std::filesystem::path place) : path_{std::move(place)}
+void create_results_directory(const std::filesystem::path& directory)
 {
     std::error_code problem;
-    std::filesystem::create_directories(path_, problem);
-    if (problem || ::access(path_.c_str(), W_OK | X_OK) != 0)
+    std::filesystem::create_directories(directory, problem);
+    if (problem || ::access(directory.c_str(), W_OK | X_OK) != 0)
     {
         throw std::runtime_error{
-            fmt::format("--results: cannot write to the directory '{}'", path_.string())};
+            fmt::format("--results: cannot write to the directory '{}'", directory.string())};
     }
 }
 
-void results_directory::write(const results& measured) const
+void write_files(const results& measured, const std::filesystem::path& directory)
 {
     write_file(
-        path_ / "results.json",
+        directory / "results.json",
         [&](std::ostream& out) { out << boost::json::serialize(to_json(measured)) << '\n'; });
-    const pictures drawn = draw_pictures(measured, path_);
-    write_file(page(), [&](std::ostream& out) { write_page(out, measured, drawn); });
+    const pictures drawn = draw_pictures(measured, directory);
+    write_file(directory / "index.html", [&](std::ostream& out) { write_page(out, measured, drawn); });
 }
 
 } // namespace redlock::bench

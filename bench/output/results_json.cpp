@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// The results of a run as JSON. recorded_results.cpp reads what is written here.
-#include "output/results_json.hpp"
+// The results of a run as JSON. comparison.cpp reads what is written here.
+#include "output/results.hpp"
 
 #include <boost/json.hpp>
 

@@ -2,10 +2,7 @@
 // Clients that compete for one resource: the time from a release to the next grant, the commands it takes, and how
 // evenly the grants are distributed. The reference are clients that wait as in the textbook.
 #include "harness/contending_clients.hpp"
-#include "harness/redlock_client.hpp"
 #include "sections/sections.hpp"
-
-#include <redlock/redlock.hpp>
 
 #include <algorithm>
 #include <array>
@@ -167,12 +164,8 @@ figure_group measure_contention(std::span<test::server> masters, const options& 
         {
             status.show(
                 fmt::format("contention, {}: round {} of {}", scenario.name, round + 1, settings.rounds));
-            outcome.first.add(
-                contending_clients{config_with_long_timeout(masters), scenario, wait_strategy::textbook}.run(
-                    masters, settings.contend_for));
-            outcome.second.add(
-                contending_clients{config_with_long_timeout(masters), scenario, wait_strategy::library}.run(
-                    masters, settings.contend_for));
+            outcome.first.add(compete(masters, scenario, wait_strategy::textbook, settings.contend_for));
+            outcome.second.add(compete(masters, scenario, wait_strategy::library, settings.contend_for));
         }
         add_figures(scenario, outcome, group.figures);
         if (!scenario.greedy)

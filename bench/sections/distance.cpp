@@ -3,9 +3,9 @@
 // sends to one master after the other.
 #include "sections/sections.hpp"
 
-#include "harness/proxied_masters.hpp"
-#include "harness/raw_client.hpp"
+#include "harness/masters.hpp"
 #include "harness/redlock_client.hpp"
+#include "harness/reference_clients.hpp"
 #include "harness/rounds.hpp"
 
 #include "support/control_client.hpp"
@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -65,7 +64,7 @@ class sequential_client final : public client
     }
 
   private:
-    void ask_quorum(std::initializer_list<std::string_view> command)
+    void ask_quorum(const std::vector<std::string_view>& command)
     {
         for (std::size_t master = 0; master < quorum_; ++master)
         {

@@ -2,10 +2,11 @@
 // Acquire latency while a minority of the masters is hung, dead or slow, compared with healthy masters.
 #include "sections/sections.hpp"
 
-#include "harness/proxied_masters.hpp"
+#include "harness/masters.hpp"
 #include "harness/redlock_client.hpp"
 #include "harness/rounds.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -56,17 +57,11 @@ class fault_runner
             show(count, "hung", round);
             run_healthy(connected);
             given_up.healthy.push_back(connected.healthy.back());
-            for (test::server& master : masters_.first(count))
-            {
-                master.stop();
-            }
+            std::ranges::for_each(masters_.first(count), &test::server::stop);
             connected.faulty.push_back(run(connected_time));
             client_.await_disconnected(count);
             given_up.faulty.push_back(run());
-            for (test::server& master : masters_.first(count))
-            {
-                master.resume();
-            }
+            std::ranges::for_each(masters_.first(count), &test::server::resume);
             client_.await_disconnected(0);
         }
         out.push_back(std::move(connected));
@@ -81,16 +76,10 @@ class fault_runner
         {
             show(count, "dead", round);
             run_healthy(dead);
-            for (test::server& master : masters_.first(count))
-            {
-                master.kill();
-            }
+            std::ranges::for_each(masters_.first(count), &test::server::kill);
             client_.await_disconnected(count);
             dead.faulty.push_back(run());
-            for (test::server& master : masters_.first(count))
-            {
-                master.restart();
-            }
+            std::ranges::for_each(masters_.first(count), &test::server::restart);
             client_.await_disconnected(0);
         }
         out.push_back(std::move(dead));

@@ -10,8 +10,6 @@
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <algorithm>
@@ -63,21 +61,11 @@ class keeping_client
         leases_.reserve(count);
         for (std::size_t worker = 0; worker < std::min(count, concurrent_acquires); ++worker)
         {
-            asio::co_spawn(
-                io_, acquire_some(count),
-                [](std::exception_ptr problem)
-                {
-                    if (problem)
-                    {
-                        std::rethrow_exception(problem);
-                    }
-                });
+            tasks_.start(acquire_some(count));
         }
-        while (leases_.size() < count)
-        {
-            io_.run_one();
-        }
-        io_.poll();
+        tasks_.finish();
+        io_.restart();
+        io_.poll(); // The replies that have arrived.
     }
 
     /// Runs for this duration and samples the leases. The sampling isn't part of the CPU time.
@@ -102,9 +90,8 @@ class keeping_client
     void release()
     {
         leases_.clear();
-        asio::co_spawn(io_, shut_down(locks_), asio::detached);
-        io_.restart();
-        io_.run();
+        tasks_.start(shut_down(locks_));
+        tasks_.finish();
     }
 
     std::chrono::nanoseconds cpu() const { return cpu_; }
@@ -153,6 +140,7 @@ class keeping_client
 
     asio::io_context io_{1};
     lock_manager locks_;
+    task_group tasks_{io_};
     std::vector<lease> leases_;
     std::vector<clock::time_point> last_valid_until_; // At the previous sample of each lease.
     std::vector<std::chrono::nanoseconds> lateness_;

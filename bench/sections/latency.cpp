@@ -2,10 +2,9 @@
 // Latency and cost of an acquire by one client, compared with the two references.
 #include "sections/sections.hpp"
 
-#include "harness/asio_client.hpp"
 #include "harness/masters.hpp"
-#include "harness/raw_client.hpp"
 #include "harness/redlock_client.hpp"
+#include "harness/reference_clients.hpp"
 #include "harness/rounds.hpp"
 
 namespace redlock::bench

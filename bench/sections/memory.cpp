@@ -135,15 +135,9 @@ struct heap_growth
 heap_growth run(std::span<test::server> masters, std::size_t hung)
 {
     busy_client client{masters};
-    for (test::server& master : masters.first(hung))
-    {
-        master.stop();
-    }
+    std::ranges::for_each(masters.first(hung), &test::server::stop);
     client.work_for(hung_for);
-    for (test::server& master : masters.first(hung))
-    {
-        master.resume();
-    }
+    std::ranges::for_each(masters.first(hung), &test::server::resume);
     client.work_for(resumed_for);
     const std::vector<heap_sample> samples = std::move(client).samples();
     const auto last_before = [&](std::chrono::duration<double> end)

@@ -3,8 +3,8 @@
 #include "sections/sections.hpp"
 
 #include "harness/masters.hpp"
-#include "harness/raw_client.hpp"
 #include "harness/redlock_client.hpp"
+#include "harness/reference_clients.hpp"
 #include "harness/rounds.hpp"
 
 #include <fmt/format.h>

@@ -3,10 +3,9 @@
 // references.
 #include "sections/sections.hpp"
 
-#include "harness/asio_client.hpp"
 #include "harness/masters.hpp"
-#include "harness/raw_client.hpp"
 #include "harness/redlock_client.hpp"
+#include "harness/reference_clients.hpp"
 #include "harness/rounds.hpp"
 
 #include "cost/allocation_counter.hpp"

@@ -7,11 +7,10 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
@@ -21,7 +20,6 @@
 #include <future>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -44,36 +42,30 @@ class client_pair
 {
   public:
     explicit client_pair(std::span<const test::server> masters)
-        : locks{io_, config_for(masters)},
-          competitor{io_, config_for(masters)},
-          thread_{[this] { io_.run(); }}
+        : locks{pool_, config_for(masters)}, competitor{pool_, config_for(masters)}
     {
     }
     client_pair(const client_pair&) = delete;
     client_pair& operator=(const client_pair&) = delete;
     ~client_pair()
     {
-        io_.stop();
-        thread_.join();
+        pool_.stop();
+        pool_.join();
     }
 
     /// Starts a coroutine on that thread.
     template <class T>
     std::future<T> start(asio::awaitable<T> work)
     {
-        return asio::co_spawn(io_, std::move(work), asio::use_future);
+        return asio::co_spawn(pool_, std::move(work), asio::use_future);
     }
 
   private:
-    asio::io_context io_{1};
-    asio::executor_work_guard<asio::io_context::executor_type> work_{io_.get_executor()};
+    asio::thread_pool pool_{1};
 
   public:
     lock_manager locks;
     lock_manager competitor;
-
-  private:
-    std::thread thread_;
 };
 
 template <class T>
@@ -303,9 +295,7 @@ asio::awaitable<void> race(client_pair& clients, std::size_t count, race_record&
                 co_await asio::this_coro::executor, std::chrono::microseconds{number % 300}};
             co_await delay.async_wait(asio::use_awaitable);
         }
-        error_code unconfirmed; // The library repeats the release. Keys that remain are counted at the end.
-        auto token = asio::redirect_error(asio::use_awaitable, unconfirmed);
-        co_await held.async_release(token);
+        co_await release(held); // Keys that remain are counted at the end.
     }
 }
 

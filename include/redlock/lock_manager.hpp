@@ -86,6 +86,9 @@ struct manager_initiation
 template <class Failure>
 struct acquire_initiation : manager_initiation
 {
+    /// Names this type itself: an adapter may derive its initiation from this one.
+    using initiation_type = acquire_initiation;
+
     acquire_initiation<std::exception_ptr> throwing() const { return {{handle}}; }
 
     template <class Handler>
@@ -210,8 +213,8 @@ class REDLOCK_API lock_manager
     /// `resource` is 1 to 1024 arbitrary bytes. The validity of the lease is ttl − elapsed − drift, where the elapsed
     /// time counts from before the first byte was sent, and drift = ttl × `config::drift_factor` + 2 ms.
     ///
-    /// The first round of a manager waits until a quorum of masters is connected, as in `async_try_acquire`, but not
-    /// longer than `wait`. Between rounds, the operation waits for its slot in the queue of the resource, or for a
+    /// The first round of a manager waits for its masters to be connected, as in `async_try_acquire`, but not longer than
+    /// `wait`. Between rounds, the operation waits for its slot in the queue of the resource, or for a
     /// random delay. It ends early if too many masters refuse
     /// permanently, for example because of a wrong password.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
@@ -250,9 +253,9 @@ class REDLOCK_API lock_manager
 
     /// Acquires a lease if one round succeeds. Otherwise like `async_acquire`.
     ///
-    /// The first round of a manager waits until a quorum of masters is connected. It starts without one as soon as
-    /// too many masters have failed their first connection attempt, and after `config::connect_timeout` at the
-    /// latest.
+    /// The first round of a manager waits until a quorum of masters is connected, then for the others, for the node
+    /// timeout at most. It starts without a quorum as soon as too many masters have failed their first connection attempt,
+    /// and after `config::connect_timeout` at the latest.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, try_options options, Token&& token = Token{})
     {

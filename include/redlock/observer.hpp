@@ -25,7 +25,8 @@ struct master_up
     std::string server; ///< Its run id, escaped and truncated; empty if INFO is forbidden.
 };
 
-/// A master was disconnected or couldn't be connected. Reported once per outage and reason.
+/// A master was disconnected or couldn't be connected. Reported once per outage and reason, also during a shutdown, but
+/// not for the connections that the manager closes itself.
 struct master_down
 {
     std::size_t index;  ///< Its index in `config::masters`.

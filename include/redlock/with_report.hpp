@@ -8,6 +8,7 @@
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
 
+#include <concepts>
 #include <exception>
 #include <type_traits>
 #include <utility>
@@ -45,9 +46,13 @@ template <class Token>
 namespace detail
 {
 
-/// An initiation of this library that can complete with an exception instead of an error code.
+/// An initiation of this library that can complete with an exception instead of an error code. A type that derives from
+/// one is none: the initiations of Asio's own adapters do (Boost 1.88).
 template <class Initiation>
-concept throwing_initiation = requires(const Initiation& it) { it.throwing(); };
+concept throwing_initiation = requires(const Initiation& initiation) {
+    initiation.throwing();
+    requires std::same_as<typename Initiation::initiation_type, Initiation>;
+};
 
 } // namespace detail
 

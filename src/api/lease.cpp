@@ -15,9 +15,9 @@ using manager::lease_phase;
 
 lease::~lease()
 {
-    if (*this && !held_->release_asked())
+    if (*this && !held_->release_requested())
     {
-        held_->handle()->hand_back(*held_);
+        held_->handle()->release_abandoned(*held_);
     }
 }
 

@@ -178,11 +178,22 @@ void start_release(lease_state_ptr held, report* out, status_completion done)
             handle, out, operation::release, std::move(done), released ? errc::not_held : errc::closed);
         return;
     }
-    held->ask_release();
     const std::uint64_t id = handle->next_operation();
     watch_cancellation(handle, done, id);
+    const lease_state_ptr kept = held;
     manager::release_call call{std::move(held), out, std::move(done), id};
-    service->enter(manager::release, std::move(call));
+    // Before the step, which may run on another thread at once.
+    kept->request_release();
+    try
+    {
+        service->enter(manager::release, std::move(call));
+    }
+    catch (...)
+    {
+        // Out of memory: the release hasn't begun, and the destructor of the lease has to hand it back.
+        kept->withdraw_release();
+        throw;
+    }
 }
 
 void start_inspect(const manager_handle_ptr& handle, std::string resource, inspection_completion done)
@@ -237,6 +248,8 @@ detail::manager_handle_ptr api::create(
     auto handle = std::make_shared<manager_handle>(executor, outside);
     auto service =
         std::make_shared<lock_service>(handle, std::move(executor), std::move(options), std::move(outside));
+    // What can fail comes ahead of the first step, which connects: nothing would end a manager without a handle.
+    handle->watch_context();
     service->open();
     handle->open(std::move(service));
     return handle;

@@ -25,8 +25,18 @@ int open_timer()
 
 } // namespace
 
-asio_alarm::asio_alarm(runtime::scheduler& strand) : strand_{strand}, timer_{strand.executor(), open_timer()}
+asio_alarm::asio_alarm(runtime::scheduler& strand) : strand_{strand}, timer_{strand.executor()}
 {
+    const int descriptor = open_timer();
+    try
+    {
+        timer_.assign(descriptor);
+    }
+    catch (...)
+    {
+        ::close(descriptor);
+        throw;
+    }
 }
 
 void asio_alarm::set(clock::time_point at)

@@ -3,6 +3,7 @@
 #include "io/asio_stream.hpp"
 
 #include "io/channel_stream.hpp"
+#include "io/own_socket.hpp"
 #include "io/tcp_connector.hpp"
 
 #include <boost/asio/local/stream_protocol.hpp>
@@ -75,6 +76,7 @@ class unix_stream final : public plain_stream<unix_socket::socket>
     {
         operation.start();
         auto done = [&operation](error_code error) { operation.finish(error, 0); };
+        open_own(channel_, unix_socket{});
         channel_.async_connect(unix_socket::endpoint{path_}, strand_.bind(done));
     }
 

@@ -2,6 +2,8 @@
 // Connects a socket to a host by name.
 #include "io/tcp_connector.hpp"
 
+#include "io/own_socket.hpp"
+
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
@@ -107,8 +109,9 @@ void tcp_connector::try_next()
     }
     error_code ignored;
     socket_.close(ignored);
-    socket_.async_connect(
-        addresses_[next_++], strand_.bind([this](error_code result) { on_attempt(result); }));
+    const tcp::endpoint& next = addresses_[next_++];
+    open_own(socket_, next.protocol());
+    socket_.async_connect(next, strand_.bind([this](error_code result) { on_attempt(result); }));
 }
 
 void tcp_connector::on_attempt(error_code result)

@@ -41,6 +41,17 @@ bool is_made_out_to(
                         : X509_check_ip_asc(certificate, host.c_str(), 0) == 1;
 }
 
+/// A dot at the end says that a name is complete. It is no part of the name in certificates and in server name indication
+/// (RFC 6066, section 3).
+std::string without_final_dot(std::string host)
+{
+    if (host.ends_with('.'))
+    {
+        host.pop_back();
+    }
+    return host;
+}
+
 class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
 {
   public:
@@ -48,7 +59,7 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
         : channel_stream{strand, strand.executor(), shared->context},
           shared_{std::move(shared)},
           connector_{strand, channel_.next_layer(), to.host(), to.port()},
-          host_{to.host()}
+          host_{without_final_dot(to.host())}
     {
     }
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <redlock/detail/completion.hpp>
+#include <redlock/detail/dispatch.hpp>
 
 #include "runtime/scheduler.hpp"
 
-#include <boost/asio/dispatch.hpp>
-
+#include <functional>
 #include <utility>
 #include <variant>
 
@@ -30,9 +30,11 @@ void deliver(detail::completion<Signature>&& done, Arguments... arguments)
     std::visit(
         [&](auto executor)
         {
-            asio::dispatch(
-                executor, [handler = std::move(done.handler), ... arguments = std::move(arguments)]() mutable
-                { std::move(handler)(std::move(arguments)...); });
+            detail::dispatch_or_terminate(
+                executor,
+                [handler = std::move(done.handler), ... arguments = std::move(arguments)]() mutable
+                { std::move(handler)(std::move(arguments)...); },
+                std::identity{});
         },
         std::move(done.executor));
 }

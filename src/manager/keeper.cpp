@@ -56,6 +56,7 @@ void keeper::on_deadline()
     }
     if (now >= next_)
     {
+        service_.retry_abandoned(); // This lease may be one of them.
         // Unless a confirmation reschedules it, the next attempt follows after the node timeout and a short delay.
         ++unanswered_;
         const config& options = service_.options();

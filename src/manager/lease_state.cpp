@@ -108,7 +108,7 @@ void lease_state::recycle() noexcept
     assert(!kept && !expiry && unreported.empty());
     const std::shared_ptr<manager_handle> handle = std::exchange(handle_, nullptr);
     phase_.store(lease_phase::pending, std::memory_order_relaxed);
-    release_asked_.store(false, std::memory_order_relaxed);
+    release_requested_.store(false, std::memory_order_relaxed);
     valid_until_.store(0, std::memory_order_relaxed);
     handle->recycle(*this);
 }

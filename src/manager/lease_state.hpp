@@ -67,7 +67,7 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
 {
     // First, because every access needs them: they share a cache line.
     std::atomic<lease_phase> phase_{lease_phase::pending};
-    std::atomic<bool> release_asked_{false};
+    std::atomic<bool> release_requested_{false};
     std::atomic<clock::rep> valid_until_{0};
     clock::time_point confirmed_{};
 
@@ -101,8 +101,10 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     bool begin_release() noexcept;
 
     /// Records that `async_release` was called, so that the destructor of the lease doesn't hand it back as well.
-    void ask_release() noexcept { release_asked_.store(true, std::memory_order_relaxed); }
-    bool release_asked() const noexcept { return release_asked_.load(std::memory_order_relaxed); }
+    void request_release() noexcept { release_requested_.store(true, std::memory_order_relaxed); }
+    /// Revokes that, because the release couldn't be started.
+    void withdraw_release() noexcept { release_requested_.store(false, std::memory_order_relaxed); }
+    bool release_requested() const noexcept { return release_requested_.load(std::memory_order_relaxed); }
 
     /// The reason of the loss.
     error_code lost_because() const noexcept { return lost_because_; }

@@ -33,7 +33,7 @@ active_operation::~active_operation()
     unlink();
     --service_.active_count_;
     service_.strand_.expect_more(service_.active_count_ > 1);
-    service_.tell_closer();
+    service_.notify_shutdown();
 }
 
 void active_operation::stop(error_code why) noexcept
@@ -80,7 +80,7 @@ lock_service::lock_service(
 
 lock_service::~lock_service()
 {
-    closer_ = nullptr;
+    shutdown_event_ = nullptr;
     // The lease state of a lease may outlive this object, but its keeper must not.
     leases_.clear_and_dispose(
         [](lease_state* held)
@@ -174,11 +174,11 @@ void lock_service::wake_all() noexcept
     }
 }
 
-void lock_service::tell_closer() noexcept
+void lock_service::notify_shutdown() noexcept
 {
-    if (closer_ != nullptr)
+    if (shutdown_event_ != nullptr)
     {
-        closer_->notify();
+        shutdown_event_->notify();
     }
 }
 
@@ -245,12 +245,20 @@ void lock_service::notify_round(
     }
 }
 
-bool lock_service::warming_up() const noexcept
+clock::time_point lock_service::first_round_at(std::chrono::milliseconds patience) const noexcept
 {
+    if (!connecting_)
+    {
+        return clock::time_point::min();
+    }
+    if (warm_since_)
+    {
+        return std::min(warm_at_latest_, core::later(*warm_since_, patience));
+    }
     const auto possible = static_cast<std::size_t>(std::count_if(
         connections_.begin(), connections_.end(),
         [](const auto& each) { return each->ready() || !each->tried(); }));
-    return !warm_ && possible >= quorum_of(connections_.size()) && strand_.now() < warm_at_latest_;
+    return possible >= quorum_of(connections_.size()) ? warm_at_latest_ : clock::time_point::min();
 }
 
 std::vector<master_examination> lock_service::describe_masters() const
@@ -267,9 +275,9 @@ std::vector<master_examination> lock_service::describe_masters() const
             entry.detail = redactor_.show(one.last_failure().detail).view();
             continue;
         }
-        if (one.facts().tells)
+        if (one.server().has_run_id)
         {
-            entry.server = redactor_.show(one.facts().server + ' ' + one.facts().version).view();
+            entry.server = redactor_.show(one.server().server + ' ' + one.server().version).view();
             entry.run_id = redactor_.show(one.run_id()).view();
         }
         for (const master_issue& each : one.risks())
@@ -294,20 +302,24 @@ void lock_service::on_up(std::size_t master, std::string_view run_id)
     }
     const auto ready = static_cast<std::size_t>(std::count_if(
         connections_.begin(), connections_.end(), [](const auto& each) { return each->ready(); }));
-    warm_ = warm_ || ready >= quorum_of(connections_.size());
-    tell_first_ones();
+    if (!warm_since_ && ready >= quorum_of(connections_.size()))
+    {
+        warm_since_ = strand_.now();
+    }
+    wake_first_operations();
 }
 
 void lock_service::on_down(std::size_t master, const net::failure& why)
 {
-    if (observed() && last_down_[master] != why.reason && !closing_)
+    // The manager's own end is no outage.
+    if (observed() && last_down_[master] != why.reason && why.reason != asio::error::operation_aborted)
     {
         const short_text shown = redactor_.show(why.detail);
         notify(master_down{master, names_->at(master), why.reason, std::string{shown.view()}});
     }
     last_down_[master] = why.reason;
-    tell_closer();
-    tell_first_ones();
+    notify_shutdown();
+    wake_first_operations();
 }
 
 void lock_service::on_risk(std::size_t master, risk what, std::string detail)
@@ -320,7 +332,7 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
 }
 
 /// Wakes the operations that wait for the first connections, if their wait may be over.
-void lock_service::tell_first_ones() noexcept
+void lock_service::wake_first_operations() noexcept
 {
     const bool tried =
         std::all_of(connections_.begin(), connections_.end(), [](const auto& each) { return each->tried(); });
@@ -332,13 +344,13 @@ void lock_service::tell_first_ones() noexcept
 
 void lock_service::on_nothing_outstanding()
 {
-    tell_closer();
+    notify_shutdown();
 }
 
 void lock_service::on_stopped(std::size_t)
 {
     ++stopped_connections_;
-    tell_closer();
+    notify_shutdown();
 }
 
 } // namespace redlock::manager

@@ -158,10 +158,10 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void begin_closing(runtime::async_event& closer) noexcept
     {
         closing_ = true;
-        closer_ = &closer;
+        shutdown_event_ = &closer;
     }
     /// Ends the notifications of the shutdown.
-    void end_closing() noexcept { closer_ = nullptr; }
+    void end_closing() noexcept { shutdown_event_ = nullptr; }
     void cancel(std::uint64_t operation) noexcept;
     void stop_all(error_code why) noexcept;
     /// Stops all operations except those that a shutdown waits for.
@@ -196,12 +196,12 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void close_connections();
     bool connections_stopped() const noexcept { return stopped_connections_ == connections_.size(); }
 
-    /// True if a first round should still wait for a quorum of masters. Only while a quorum is possible without the
-    /// masters whose first connection attempt has failed, and until `warm_at_latest`.
-    bool warming_up() const noexcept;
+    /// Returns the time until which a first round waits for connections, unless it is woken: until a quorum of masters is
+    /// ready or impossible, or `connect_timeout` has passed, then `patience` for the others. In the past if every first
+    /// connection attempt has ended.
+    clock::time_point first_round_at(std::chrono::milliseconds patience) const noexcept;
     /// True while some master's first connection attempt is in progress, for `connect_timeout` at most.
     bool connecting() const noexcept { return connecting_; }
-    clock::time_point warm_at_latest() const noexcept { return warm_at_latest_; }
 
     detail::lease_state_ptr make_lease_state(std::string_view resource);
     awaited_round
@@ -231,7 +231,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     send_extensions(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event* listener);
     awaited_round send_releases(lease_state& lease, runtime::async_event& listener);
     /// Sends a command to all masters, outside of any round.
-    void broadcast(std::string_view command, net::vote_sink& asker);
+    void broadcast(std::string_view command, net::vote_sink& votes);
     /// Redacts the messages of servers for display.
     const redactor& redacted() const noexcept { return redactor_; }
     /// Returns what is known of the masters without asking them.
@@ -239,6 +239,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Releases all keys that a lost round may have set, without waiting for the answers.
     void give_back(lease_state& lease);
     void release_in_background(lease_state& lease);
+    /// Releases the leases that were destroyed when there was no memory to do so.
+    void retry_abandoned() { handle_->retry_abandoned(); }
 
     /// Ends a lease: invalidates it and stops its extensions. Returns false if it had ended before.
     bool begin_release(lease_state& held) noexcept;
@@ -279,7 +281,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     template <class Signature, class... Arguments>
     [[gnu::noinline]] void complete(detail::completion<Signature>& done, Arguments... arguments)
     {
-        strand_.after_turn([done = std::move(done), ... arguments = std::move(arguments)]() mutable
+        strand_.after_step([done = std::move(done), ... arguments = std::move(arguments)]() mutable
                            { deliver(std::move(done), std::move(arguments)...); });
     }
 
@@ -293,13 +295,13 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     awaited_round begin_round(
         redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
         runtime::async_event* listener);
-    void tell_loss(lease_state& held) noexcept;
+    void end_lost_lease(lease_state& held) noexcept;
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
     void rejoin(round& of, std::size_t master);
-    void tell_first_ones() noexcept;
+    void wake_first_operations() noexcept;
     void wake_all() noexcept;
-    void tell_closer() noexcept;
+    void notify_shutdown() noexcept;
 
     bool claim_run_id(std::size_t master, std::string_view run_id) override;
     void on_up(std::size_t master, std::string_view run_id) override;
@@ -318,8 +320,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     runtime::scheduler strand_;
 
     bool closing_ = false;
-    runtime::async_event* closer_ = nullptr;
-    bool warm_ = false;
+    runtime::async_event* shutdown_event_ = nullptr;
+    std::optional<clock::time_point> warm_since_; // When a quorum was ready.
     clock::time_point warm_at_latest_{};
     bool connecting_ = true;
     std::size_t stopped_connections_ = 0;

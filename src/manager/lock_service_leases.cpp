@@ -37,7 +37,7 @@ void lock_service::lose(lease_state& held, error_code why) noexcept
 {
     if (held.lose(why))
     {
-        tell_loss(held);
+        end_lost_lease(held);
     }
 }
 
@@ -45,11 +45,11 @@ void lock_service::disown(lease_state& held) noexcept
 {
     if (held.disown())
     {
-        tell_loss(held);
+        end_lost_lease(held);
     }
 }
 
-void lock_service::tell_loss(lease_state& held) noexcept
+void lock_service::end_lost_lease(lease_state& held) noexcept
 {
     if (held.kept)
     {
@@ -91,7 +91,7 @@ bool lock_service::begin_release(lease_state& held) noexcept
     // Extensions that are queued find the lease released.
     notify_all(held.extending);
     notify_all(held.watching);
-    tell_closer();
+    notify_shutdown();
     return true;
 }
 

@@ -150,12 +150,12 @@ awaited_round lock_service::send_releases(lease_state& lease, runtime::async_eve
     return votes;
 }
 
-void lock_service::broadcast(std::string_view command, net::vote_sink& asker)
+void lock_service::broadcast(std::string_view command, net::vote_sink& votes)
 {
     const clock::time_point now = strand_.now();
     for (const auto& each : connections_)
     {
-        each->send_query(command, asker, now);
+        each->send_query(command, votes, now);
     }
 }
 

@@ -72,10 +72,14 @@ manager_handle::~manager_handle()
     pool_.clear_and_dispose([](lease_state* unused) { delete unused; });
 }
 
-void manager_handle::open(std::shared_ptr<manager::lock_service> service)
+void manager_handle::watch_context()
 {
     asio::execution_context& context = asio::query(executor_, asio::execution::context);
     asio::use_service<context_watch>(context).add(shared_from_this());
+}
+
+void manager_handle::open(std::shared_ptr<manager::lock_service> service) noexcept
+{
     const std::lock_guard lock{mutex_};
     service_ = std::move(service);
 }
@@ -87,7 +91,7 @@ std::shared_ptr<manager::lock_service> manager_handle::close() noexcept
     {
         const std::lock_guard lock{mutex_};
         service.swap(service_);
-        dropped.swap(handed_back_);
+        dropped.swap(abandoned_);
     }
     dropped.clear_and_dispose([](lease_state* held) { held->let_go(); });
     return service;
@@ -112,7 +116,7 @@ asio::any_io_executor manager_handle::executor() const noexcept
     return executor_;
 }
 
-void manager_handle::hand_back(lease_state& held) noexcept
+void manager_handle::release_abandoned(lease_state& held) noexcept
 {
     const std::lock_guard lock{mutex_};
     if (service_ == nullptr)
@@ -120,37 +124,50 @@ void manager_handle::hand_back(lease_state& held) noexcept
         return;
     }
     held.keep();
-    handed_back_.push_back(held);
-    if (collecting_)
-    {
-        return;
-    }
+    abandoned_.push_back(held);
     try
     {
-        // Under the lock, so that the context can't be destroyed between the check and the post.
-        service_->strand().post([self = shared_from_this(), service = service_.get()]
-                                { self->collect(*service); });
-        collecting_ = true;
+        post_collection();
     }
     catch (const std::bad_alloc&)
     {
-        // Out of memory: this lease is released along with the next one that is handed back, or expires.
-        collecting_ = false;
+        // Out of memory: this lease is released along with the next one that is handed back, or expires. The keeper of
+        // a kept lease tries again.
+    }
+}
+
+void manager_handle::retry_abandoned()
+{
+    const std::lock_guard lock{mutex_};
+    if (service_ != nullptr && !abandoned_.empty())
+    {
+        post_collection();
+    }
+}
+
+/// Requires the mutex to be locked, so that the context can't be destroyed between the caller's check and the post.
+void manager_handle::post_collection()
+{
+    if (!collecting_)
+    {
+        service_->strand().post([self = shared_from_this(), service = service_.get()]
+                                { self->collect(*service); });
+        collecting_ = true;
     }
 }
 
 void manager_handle::collect(manager::lock_service& service)
 {
-    lease_state_list handed_back;
+    lease_state_list abandoned;
     {
         const std::lock_guard lock{mutex_};
-        handed_back.swap(handed_back_);
+        abandoned.swap(abandoned_);
         collecting_ = false;
     }
-    while (!handed_back.empty())
+    while (!abandoned.empty())
     {
-        lease_state& held = handed_back.front();
-        handed_back.pop_front();
+        lease_state& held = abandoned.front();
+        abandoned.pop_front();
         service.release_in_background(held);
         held.let_go();
     }

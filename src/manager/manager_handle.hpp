@@ -34,7 +34,7 @@ namespace asio = boost::asio;
 /// of its shutdown, or the destruction of the execution context. Then `service()` returns null, and calls complete
 /// with `closed`.
 ///
-/// It also takes back the state of leases that are destroyed without a release (`hand_back`): a step on the strand
+/// It also takes back the state of leases that are destroyed without a release (`release_abandoned`): a step on the strand
 /// collects them and releases their keys. The memory is pooled here.
 ///
 /// Thread-safe. The mutex is never held while user code runs or user objects are destroyed.
@@ -46,8 +46,10 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
     manager_handle& operator=(const manager_handle&) = delete;
     ~manager_handle();
 
-    /// Sets the manager, and registers for the destruction of the executor's context.
-    void open(std::shared_ptr<manager::lock_service> service);
+    /// Registers for the destruction of the executor's context. Must be called before `open`.
+    void watch_context();
+    /// Sets the manager.
+    void open(std::shared_ptr<manager::lock_service> service) noexcept;
     /// Removes the manager and returns it.
     std::shared_ptr<manager::lock_service> close() noexcept;
     /// Called when the execution context is destroyed: closes the handle and drops the executor.
@@ -65,7 +67,9 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
     }
 
     /// Takes back a lease that is destroyed without a release, for release in the background. Never throws.
-    void hand_back(lease_state& held) noexcept;
+    void release_abandoned(lease_state& held) noexcept;
+    /// Tries again to release such leases, if there was no memory for it. Called on the strand.
+    void retry_abandoned();
 
     /// Returns a lease state from the pool, or a new one.
     lease_state* take_lease_state();
@@ -74,6 +78,7 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
   private:
     using lease_state_list = boost::intrusive::list<lease_state, boost::intrusive::base_hook<handle_hook>>;
 
+    void post_collection();
     void collect(manager::lock_service& service);
 
     static constexpr std::size_t max_pooled = 4096;
@@ -82,7 +87,7 @@ class manager_handle : public std::enable_shared_from_this<manager_handle>
     asio::any_io_executor executor_;
     std::shared_ptr<const runtime::environment> outside_;
     std::shared_ptr<manager::lock_service> service_;
-    lease_state_list handed_back_;
+    lease_state_list abandoned_;
     bool collecting_ = false;
     lease_state_list pool_;
     std::size_t pooled_ = 0;

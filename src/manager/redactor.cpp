@@ -19,7 +19,7 @@ constexpr std::string_view mark = "***";
 constexpr std::size_t max_bytes = 1024;
 
 /// A password is redacted wherever this many of its first bytes occur: they would give most of it away.
-constexpr std::size_t telling_bytes = 8;
+constexpr std::size_t min_secret_beginning = 8;
 
 /// A shorter match at the end of a text is considered a coincidence.
 constexpr std::size_t min_cut_bytes = 3;
@@ -61,7 +61,7 @@ std::string in_one_line(std::string text)
 /// Redacts each occurrence of the secret, or of enough of its first bytes.
 void blank_out(std::string& text, std::string_view secret)
 {
-    const std::string_view beginning = secret.substr(0, telling_bytes);
+    const std::string_view beginning = secret.substr(0, min_secret_beginning);
     for (std::size_t at = text.find(beginning); at != std::string::npos;
          at = text.find(beginning, at + mark.size()))
     {
@@ -77,8 +77,8 @@ void blank_out_cut(std::string& text, std::string_view secret)
     for (const std::size_t end : {text.size(), text.find_last_not_of("'\"`. ") + 1})
     {
         const std::string_view shown = std::string_view{text}.substr(0, end);
-        for (std::size_t length = std::min(secret.size() - 1, telling_bytes - 1); length >= min_cut_bytes;
-             --length)
+        for (std::size_t length = std::min(secret.size() - 1, min_secret_beginning - 1);
+             length >= min_cut_bytes; --length)
         {
             if (shown.ends_with(secret.substr(0, length)))
             {
@@ -109,13 +109,13 @@ redactor::redactor(std::span<const master> masters)
         [](const std::string& left, const std::string& right) { return left.size() > right.size(); });
 }
 
-short_text redactor::show(std::string_view said) const
+short_text redactor::show(std::string_view raw) const
 {
-    if (secrets_.empty() || said.empty())
+    if (secrets_.empty() || raw.empty())
     {
-        return short_text{said};
+        return short_text{raw};
     }
-    std::string text{said.substr(0, max_bytes)};
+    std::string text{raw.substr(0, max_bytes)};
     for (const std::string& each : secrets_)
     {
         blank_out(text, each);

@@ -23,7 +23,7 @@ class redactor
   public:
     explicit redactor(std::span<const master> masters);
 
-    short_text show(std::string_view said) const;
+    short_text show(std::string_view raw) const;
 
   private:
     std::vector<std::string> secrets_; // Longest first, because one may be the prefix of another.

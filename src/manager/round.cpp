@@ -172,7 +172,7 @@ void round::describe(report& out) const
         {
             one.elapsed = elapsed_[master];
             one.reason = failed_.empty() ? error_code{} : failed_[master].reason;
-            one.detail = failed_.empty() ? short_text{} : failed_[master].said;
+            one.detail = failed_.empty() ? short_text{} : failed_[master].detail;
         }
     }
     out.operation = what_;
@@ -180,13 +180,13 @@ void round::describe(report& out) const
     detail::access::assign(out, service_.names(), votes);
 }
 
-void round::on_vote(std::size_t master, const net::answer& said, clock::time_point at) noexcept
+void round::on_vote(std::size_t master, const net::answer& result, clock::time_point at) noexcept
 {
-    if (!ballot_.cast(master, said.vote))
+    if (!ballot_.cast(master, result.vote))
     {
         return;
     }
-    record(master, at - started_, said);
+    record(master, at - started_, result);
     if (ballot_.count(vote::pending) == 0)
     {
         deadline_.disarm();
@@ -196,23 +196,23 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
         service_.on_extension_vote(*this, master);
     }
     report_if_known();
-    if (said.others_wait && what_ == redlock::operation::release)
+    if (result.others_wait && what_ == redlock::operation::release)
     {
         service_.note_contention(lease_->resource(), true);
     }
     if (std::exchange(awaits_turn_, false))
     {
-        others_wait_ = said.others_wait;
-        if (said.time_left)
+        others_wait_ = result.others_wait;
+        if (result.time_left)
         {
-            turn_ = at + *said.time_left;
+            turn_ = at + *result.time_left;
             deadline_.disarm(); // No other master is asked.
         }
-        tell();
+        notify();
     }
-    else if (is_worth_telling())
+    else if (is_worth_notifying())
     {
-        tell();
+        notify();
     }
     else
     {
@@ -222,7 +222,7 @@ void round::on_vote(std::size_t master, const net::answer& said, clock::time_poi
 }
 
 /// Returns true if the listener has something to decide. Most votes change nothing.
-bool round::is_worth_telling() const noexcept
+bool round::is_worth_notifying() const noexcept
 {
     switch (what_)
     {
@@ -236,13 +236,13 @@ bool round::is_worth_telling() const noexcept
     return true;
 }
 
-void round::record(std::size_t master, clock::duration elapsed, const net::answer& said)
+void round::record(std::size_t master, clock::duration elapsed, const net::answer& result)
 {
     elapsed_[master] = elapsed;
-    if (said.reason || !said.text.empty())
+    if (result.reason || !result.text.empty())
     {
         failed_.resize(ballot_.masters());
-        failed_[master] = {said.reason, service_.redacted().show(said.text)};
+        failed_[master] = {result.reason, service_.redacted().show(result.text)};
     }
 }
 
@@ -280,10 +280,10 @@ void round::on_node_timeout()
         }
     }
     report_if_known();
-    tell();
+    notify();
 }
 
-void round::tell() noexcept
+void round::notify() noexcept
 {
     if (listener_ != nullptr)
     {

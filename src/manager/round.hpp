@@ -92,7 +92,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     /// Writes the votes to a report. A pending vote after the node timeout is reported as timed out.
     void describe(report& out) const;
 
-    void on_vote(std::size_t master, const net::answer& said, clock::time_point at) noexcept override;
+    void on_vote(std::size_t master, const net::answer& result, clock::time_point at) noexcept override;
     bool append_in_full(std::string& out) const override;
 
   private:
@@ -100,7 +100,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     struct failing
     {
         error_code reason;
-        short_text said;
+        short_text detail;
     };
 
     class node_deadline final : public runtime::deadline
@@ -114,12 +114,12 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
         round& of_;
     };
 
-    void record(std::size_t master, clock::duration elapsed, const net::answer& said);
+    void record(std::size_t master, clock::duration elapsed, const net::answer& result);
     void report_if_known();
     void on_node_timeout();
     void recycle() noexcept override;
-    bool is_worth_telling() const noexcept;
-    void tell() noexcept;
+    bool is_worth_notifying() const noexcept;
+    void notify() noexcept;
 
     // Accessed for each vote: kept within the first two cache lines.
     core::ballot ballot_;

@@ -43,16 +43,16 @@ std::string_view body(const script& which, script_form form) noexcept
 answer read_error(const resp::reply& reply) noexcept
 {
     const core::server_error error = core::classify(reply.text());
-    answer said = make_failed_vote(vote::failed, reason_of(error), reply.text());
-    said.error = error;
-    return said;
+    answer result = make_failed_vote(vote::failed, reason_of(error), reply.text());
+    result.error = error;
+    return result;
 }
 
 answer answered(vote value) noexcept
 {
-    answer said;
-    said.vote = value;
-    return said;
+    answer result;
+    result.vote = value;
+    return result;
 }
 
 answer unexpected() noexcept
@@ -77,13 +77,13 @@ answer no_number(const resp::reply& reply) noexcept
 /// Translates such a reply of a script that first compares the key with the owner id: a key of another type is denied.
 answer not_compared(const resp::reply& reply) noexcept
 {
-    answer said = no_number(reply);
-    if (said.error == core::server_error::wrong_type)
+    answer result = no_number(reply);
+    if (result.error == core::server_error::wrong_type)
     {
-        said = answered(vote::denied);
-        said.error = core::server_error::wrong_type;
+        result = answered(vote::denied);
+        result.error = core::server_error::wrong_type;
     }
-    return said;
+    return result;
 }
 
 } // namespace
@@ -154,9 +154,9 @@ answer read_release(const resp::reply& reply) noexcept
     {
         return not_compared(reply);
     }
-    answer said = answered(*number % 2 == 1 ? vote::granted : vote::denied);
-    said.others_wait = *number > 1;
-    return said;
+    answer result = answered(*number % 2 == 1 ? vote::granted : vote::denied);
+    result.others_wait = *number > 1;
+    return result;
 }
 
 answer read_turn(const resp::reply& reply) noexcept
@@ -167,13 +167,13 @@ answer read_turn(const resp::reply& reply) noexcept
     {
         return no_number(reply);
     }
-    answer said = answered(*number <= 0 ? vote::granted : vote::denied);
-    said.others_wait = *number != 0;
+    answer result = answered(*number <= 0 ? vote::granted : vote::denied);
+    result.others_wait = *number != 0;
     if (*number > 0)
     {
-        said.time_left = std::chrono::milliseconds{*number};
+        result.time_left = std::chrono::milliseconds{*number};
     }
-    return said;
+    return result;
 }
 
 key_state read_inspect(const resp::reply& reply) noexcept
@@ -219,10 +219,12 @@ std::optional<std::chrono::microseconds> read_time(const resp::reply& reply) noe
     constexpr std::array<std::int64_t, 2> most{std::int64_t{1} << 40, 999'999};
     for (std::size_t part = 0; part < parts.size(); ++part)
     {
-        const std::string_view text = reply.nodes[part + 1].text;
-        const char* const end = text.data() + text.size();
-        const auto [stop, error] = std::from_chars(text.data(), end, parts[part]);
-        if (error != std::errc{} || stop != end || parts[part] < 0 || parts[part] > most[part])
+        const resp::node& given = reply.nodes[part + 1];
+        const char* const end = given.text.data() + given.text.size();
+        parts[part] = given.integer; // Dragonfly sends integers, others texts.
+        const auto [stop, error] = std::from_chars(given.text.data(), end, parts[part]);
+        const bool is_number = given.kind == resp::kind::integer || (error == std::errc{} && stop == end);
+        if (!is_number || parts[part] < 0 || parts[part] > most[part])
         {
             return std::nullopt;
         }

@@ -102,7 +102,8 @@ std::uint64_t connection::random_number() const
 runtime::task<failure> connection::connect()
 {
     state_ = state::connecting;
-    overdue_ = unresponsive_ = got_unsolicited_reply_ = false;
+    overdue_ = unresponsive_ = false;
+    misfit_ = {};
     pushes_ = {};
     reading_.error = writing_.error = {};
     reading_.bytes = 0;
@@ -244,7 +245,7 @@ failure connection::take_replies()
         check_clock();
         watch(last_read_); // Schedules the next probe.
     }
-    if (commands_.pace().refused() || commands_.has_refusal())
+    if (commands_.backoff().refused() || commands_.has_refusal())
     {
         check_refusals();
     }
@@ -262,9 +263,9 @@ failure connection::take_replies()
 /// Handles refused releases: after a temporary refusal, the next batch is put off; a permanent refusal is reported.
 void connection::check_refusals()
 {
-    if (commands_.pace().refused())
+    if (commands_.backoff().refused())
     {
-        commands_.pace().put_off(last_read_, random_number());
+        commands_.backoff().delay(last_read_, random_number());
         watch(last_read_);
     }
     if (commands_.has_refusal())
@@ -337,9 +338,9 @@ void connection::watch(clock::time_point now)
     {
         next = std::min(next, last_probe_ + options_.probe_interval);
     }
-    if (outstanding_.has_due() && commands_.pace().not_before() > now)
+    if (outstanding_.has_due() && commands_.backoff().not_before() > now)
     {
-        next = std::min(next, commands_.pace().not_before());
+        next = std::min(next, commands_.backoff().not_before());
     }
     strand_.arm(*this, next);
 }
@@ -366,13 +367,13 @@ void connection::on_deadline()
     }
     if (outstanding_.has_due())
     {
-        strand_.at_end_of_turn(*this);
+        strand_.at_step_end(*this);
     }
     if (now - last_probe_ >= options_.probe_interval && !commands_.probing())
     {
         last_probe_ = now;
         commands_.push_probe(now);
-        strand_.at_end_of_turn(*this);
+        strand_.at_step_end(*this);
     }
     watch(now);
 }

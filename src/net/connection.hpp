@@ -33,19 +33,19 @@ struct failure
 {
     // Not an aggregate: g++ 12.2 destroys an aggregate that contains a string twice in a co_await expression.
     failure() = default;
-    failure(error_code why, std::string said) : reason{why}, detail{std::move(said)} {}
+    failure(error_code why, std::string text) : reason{why}, detail{std::move(text)} {}
 
     error_code reason;
     std::string detail; // The server's text or a description, without passwords that were sent. Often empty.
 };
 
 /// The facts about a server that the handshake found. Empty if the server doesn't reveal them.
-struct server_facts
+struct server_info
 {
     std::string server;                // "redis" or "valkey".
     std::string version;               // "7.0.15".
     std::string maxmemory_policy;      // "noeviction".
-    bool tells = false;                // The server answered INFO with its run id.
+    bool has_run_id = false;           // The server answered INFO with its run id.
     bool may_kill_connections = false; // Our client id is known, and CLIENT KILL is permitted.
 };
 
@@ -109,7 +109,7 @@ struct connection_options
 /// - A key whose SET may have run stays in the ledger until its release is answered, over any number of connections.
 ///   The first releases on a new connection are sent ahead of any new SET.
 /// - No SET is sent until the stale connections to the same server have been killed, if the server permits that.
-class connection final : private runtime::end_of_turn, private runtime::deadline
+class connection final : private runtime::step_end_hook, private runtime::deadline
 {
   public:
     connection(
@@ -128,8 +128,8 @@ class connection final : private runtime::end_of_turn, private runtime::deadline
     /// Returns the reason why the connection isn't ready.
     const failure& last_failure() const noexcept { return last_failure_; }
     /// Returns the facts about the server. Meaningful only when ready, like `risks`.
-    const server_facts& facts() const noexcept { return facts_; }
-    /// Returns the problems that follow from the facts.
+    const server_info& server() const noexcept { return server_; }
+    /// Returns the problems that follow from these facts.
     std::vector<master_issue> risks() const;
     /// Returns whether the first attempt to connect has ended, with or without success.
     bool tried() const noexcept { return ready() || last_failure_.reason != master_errc::not_connected; }
@@ -141,7 +141,7 @@ class connection final : private runtime::end_of_turn, private runtime::deadline
     void send_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     void send_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Sends a query of a broadcast. Leads to one reply, or to one vote with the reason why there is none.
-    void send_query(std::string_view command, vote_sink& asker, clock::time_point now);
+    void send_query(std::string_view command, vote_sink& votes, clock::time_point now);
     /// Sends a release. If it can't be sent now, the key becomes due, and its release is sent when the connection is
     /// ready. `votes` may be null.
     void send_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
@@ -167,7 +167,8 @@ class connection final : private runtime::end_of_turn, private runtime::deadline
     runtime::task<failure> log_in_with_resp2();
     runtime::task<failure> query_server_info(std::int64_t client_id);
     runtime::task<failure> kill_stale_connections();
-    runtime::task<const resp::reply*> next_reply();
+    runtime::task<const resp::reply*> next_reply(resp::kind expected);
+    std::string_view misfit_of(const resp::reply& reply, resp::kind expected) const noexcept;
     failure broken_handshake() const;
 
     std::uint64_t random_number() const;
@@ -183,7 +184,7 @@ class connection final : private runtime::end_of_turn, private runtime::deadline
     void watch(clock::time_point now);
     clock::time_point response_deadline() const noexcept;
 
-    void on_end_of_turn() override { start_io(); }
+    void on_step_end() override { start_io(); }
     void on_deadline() override;
 
     runtime::scheduler& strand_;
@@ -197,7 +198,7 @@ class connection final : private runtime::end_of_turn, private runtime::deadline
     bool stopping_ = false;
     bool overdue_ = false;
     bool unresponsive_ = false;
-    bool got_unsolicited_reply_ = false; // In the handshake, a reply was received ahead of its command.
+    std::string_view misfit_; // Why a reply of the handshake can't be that to its command.
     push_guard pushes_;
     clock::time_point handshake_ends_{};
     clock::time_point last_read_{};
@@ -216,7 +217,7 @@ class connection final : private runtime::end_of_turn, private runtime::deadline
     ledger outstanding_;
     pipeline commands_;
     stale_connection_guard stale_connections_;
-    server_facts facts_;
+    server_info server_;
 };
 
 } // namespace redlock::net

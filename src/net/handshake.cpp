@@ -106,8 +106,9 @@ bool is_older_than(std::string_view version, int major)
 
 } // namespace
 
-/// Returns the next reply of the handshake, or null, in which case `broken_handshake` returns the reason.
-runtime::task<const resp::reply*> connection::next_reply()
+/// Returns the next reply of the handshake, which is an error or of this kind; or null, in which case
+/// `broken_handshake` returns the reason.
+runtime::task<const resp::reply*> connection::next_reply(resp::kind expected)
 {
     const resp::reply* reply = nullptr;
     for (;;)
@@ -131,9 +132,8 @@ runtime::task<const resp::reply*> connection::next_reply()
             }
             if (reply != nullptr)
             {
-                // If the command has not been written, this is not the reply to it.
-                got_unsolicited_reply_ = commands_.has_output();
-                reply = got_unsolicited_reply_ ? nullptr : reply;
+                misfit_ = misfit_of(*reply, expected);
+                reply = misfit_.empty() ? reply : nullptr;
                 break;
             }
         }
@@ -147,11 +147,22 @@ runtime::task<const resp::reply*> connection::next_reply()
     co_return reply;
 }
 
+/// Returns why this can't be the reply to the command; empty if it can.
+std::string_view connection::misfit_of(const resp::reply& reply, resp::kind expected) const noexcept
+{
+    const resp::kind kind = reply.root().kind;
+    const bool fits =
+        kind == expected || (kind == resp::kind::verbatim_string && expected == resp::kind::bulk_string);
+    return commands_.has_output()     ? "it sent a reply without a command"
+           : fits || reply.is_error() ? ""
+                                      : "it sent a reply that doesn't fit the command";
+}
+
 failure connection::broken_handshake() const
 {
-    if (got_unsolicited_reply_)
+    if (!misfit_.empty())
     {
-        return {master_errc::protocol_error, "it sent a reply without a command"};
+        return {master_errc::protocol_error, std::string{misfit_}};
     }
     if (pushes_.exceeded())
     {
@@ -187,7 +198,7 @@ runtime::task<failure> connection::send_hello()
     {
         resp::append_command(out, {"HELLO", "3", "AUTH", user, password});
     }
-    const resp::reply* hello = co_await next_reply();
+    const resp::reply* hello = co_await next_reply(resp::kind::map);
     if (hello == nullptr)
     {
         co_return broken_handshake();
@@ -232,7 +243,7 @@ runtime::task<failure> connection::log_in_with_resp2()
         {
             resp::append_command(out, {"AUTH", to_.username(), password});
         }
-        const resp::reply* reply = co_await next_reply();
+        const resp::reply* reply = co_await next_reply(resp::kind::simple_string);
         if (reply == nullptr)
         {
             co_return broken_handshake();
@@ -244,13 +255,13 @@ runtime::task<failure> connection::log_in_with_resp2()
     }
     resp::append_command(out, {"CLIENT", "ID"});
     resp::append_command(out, {"INFO", "replication"});
-    const resp::reply* id = co_await next_reply();
-    const bool has_id = id != nullptr && id->root().kind == resp::kind::integer;
+    const resp::reply* id = co_await next_reply(resp::kind::integer);
+    const bool has_id = id != nullptr && !id->is_error();
     const std::int64_t client_id = has_id ? id->integer() : 0;
     const resp::reply* info = id;
     if (info != nullptr)
     {
-        info = co_await next_reply();
+        info = co_await next_reply(resp::kind::bulk_string);
     }
     if (info == nullptr)
     {
@@ -277,7 +288,7 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     {
         const std::string database = std::to_string(to_.database());
         resp::append_command(out, {"SELECT", database});
-        const resp::reply* selected = co_await next_reply();
+        const resp::reply* selected = co_await next_reply(resp::kind::simple_string);
         if (selected == nullptr)
         {
             co_return broken_handshake();
@@ -301,7 +312,7 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     // The name and the scripts are optional: a script that isn't loaded is sent in full after a NOSCRIPT reply.
     for (int convenience = 0; convenience < 4; ++convenience)
     {
-        reply = co_await next_reply();
+        reply = co_await next_reply(convenience == 0 ? resp::kind::simple_string : resp::kind::bulk_string);
         if (reply == nullptr)
         {
             co_return broken_handshake();
@@ -312,43 +323,43 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
             co_return why;
         }
     }
-    reply = co_await next_reply();
+    reply = co_await next_reply(resp::kind::bulk_string);
     if (reply == nullptr)
     {
         co_return broken_handshake();
     }
     failure why = not_now(*reply);
     std::string run_id;
-    facts_ = {};
+    server_ = {};
     if (!why.reason && !reply->is_error())
     {
         run_id = info_field(reply->text(), "run_id");
         why = unfit(mode_in(reply->text()), {});
-        facts_.tells = !run_id.empty();
+        server_.has_run_id = !run_id.empty();
         const std::string_view valkey = info_field(reply->text(), "valkey_version");
-        facts_.server = valkey.empty() ? "redis" : "valkey";
-        facts_.version = valkey.empty() ? info_field(reply->text(), "redis_version") : valkey;
+        server_.server = valkey.empty() ? "redis" : "valkey";
+        server_.version = valkey.empty() ? info_field(reply->text(), "redis_version") : valkey;
     }
     // A server that is reached through two of the addresses would have two votes.
     if (!why.reason && !owner_.claim_run_id(index_, run_id))
     {
         why = {master_errc::same_server, "run id " + run_id};
     }
-    reply = co_await next_reply();
+    reply = co_await next_reply(resp::kind::bulk_string);
     if (reply == nullptr)
     {
         co_return broken_handshake();
     }
     if (!reply->is_error())
     {
-        facts_.maxmemory_policy = info_field(reply->text(), "maxmemory_policy");
+        server_.maxmemory_policy = info_field(reply->text(), "maxmemory_policy");
     }
-    reply = co_await next_reply();
+    reply = co_await next_reply(resp::kind::integer);
     if (reply == nullptr)
     {
         co_return broken_handshake();
     }
-    facts_.may_kill_connections = client_id != 0 && !reply->is_error();
+    server_.may_kill_connections = client_id != 0 && !reply->is_error();
     if (!why.reason)
     {
         if (run_id.empty() || run_id != stale_connections_.run_id())
@@ -371,22 +382,17 @@ runtime::task<failure> connection::kill_stale_connections()
     }
     for (std::size_t left = stale_connections_.to_kill().size(); left > 0; --left)
     {
-        const resp::reply* reply = co_await next_reply();
+        const resp::reply* reply = co_await next_reply(resp::kind::integer);
         if (reply == nullptr)
         {
             co_return broken_handshake();
         }
         // An integer is the number of connections killed; 0 means that it had ended already. An error means that
         // CLIENT KILL is forbidden or renamed. Then a stale SET may run after its release.
-        const bool dead = reply->root().kind == resp::kind::integer;
         const failure why = not_now(*reply);
         if (why.reason)
         {
             co_return why;
-        }
-        if (!dead && !reply->is_error())
-        {
-            co_return failure{master_errc::protocol_error, {}};
         }
     }
     stale_connections_.confirm();
@@ -396,21 +402,21 @@ runtime::task<failure> connection::kill_stale_connections()
 std::vector<master_issue> connection::risks() const
 {
     std::vector<master_issue> found;
-    if (!facts_.tells)
+    if (!server_.has_run_id)
     {
         found.push_back({risk::no_identity, "it doesn't answer INFO"});
     }
-    if (!facts_.may_kill_connections)
+    if (!server_.may_kill_connections)
     {
         found.push_back({risk::cannot_kill_stale_connections, "it forbids CLIENT ID or CLIENT KILL"});
     }
-    if (!facts_.maxmemory_policy.empty() && facts_.maxmemory_policy != "noeviction")
+    if (!server_.maxmemory_policy.empty() && server_.maxmemory_policy != "noeviction")
     {
-        found.push_back({risk::eviction, "maxmemory-policy is " + facts_.maxmemory_policy});
+        found.push_back({risk::eviction, "maxmemory-policy is " + server_.maxmemory_policy});
     }
-    if (facts_.server == "redis" && is_older_than(facts_.version, oldest_redis))
+    if (server_.server == "redis" && is_older_than(server_.version, oldest_redis))
     {
-        found.push_back({risk::outdated, "it is redis " + facts_.version});
+        found.push_back({risk::outdated, "it is redis " + server_.version});
     }
     return found;
 }

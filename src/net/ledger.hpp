@@ -32,7 +32,7 @@ namespace redlock::net
 class ledger
 {
   public:
-    ledger(std::size_t master, std::size_t max_keys) noexcept : master_{master}, max_keys_{max_keys} {}
+    ledger(std::size_t master, std::size_t max_keys) : master_{master}, max_keys_{max_keys} {}
     ledger(const ledger&) = delete;
     ledger& operator=(const ledger&) = delete;
 

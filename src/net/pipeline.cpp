@@ -65,14 +65,14 @@ bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes
     return true;
 }
 
-bool pipeline::push_query(std::string_view command, vote_sink& asker, clock::time_point now)
+bool pipeline::push_query(std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (slots_.size() >= max_optional_ || !has_room(command.size()))
     {
         return false;
     }
     waiting_.append(command);
-    push({{}, verb::query, vote_sink_ptr{&asker}}, now);
+    push({{}, verb::query, vote_sink_ptr{&votes}}, now);
     return true;
 }
 
@@ -98,11 +98,11 @@ bool pipeline::push_release(claim& of, std::string_view command, vote_sink* vote
 
 void pipeline::push_due(clock::time_point now)
 {
-    if (!outstanding_.has_due() || !pace_.may_send(now))
+    if (!outstanding_.has_due() || !backoff_.may_send(now))
     {
         return;
     }
-    for (std::size_t left = release_pace::batch; left > 0; --left)
+    for (std::size_t left = release_backoff::batch; left > 0; --left)
     {
         claim* const next = outstanding_.next_due();
         if (next == nullptr)
@@ -117,7 +117,7 @@ void pipeline::push_due(clock::time_point now)
         }
         claim_ptr of{next};
         outstanding_.mark_release_sent(*next);
-        pace_.on_sent();
+        backoff_.on_sent();
         waiting_.append(due_command_);
         push({std::move(of), verb::due_release, {}}, now);
     }
@@ -170,9 +170,9 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     return true;
 }
 
-void pipeline::record_set(claim& of, const answer& said)
+void pipeline::record_set(claim& of, const answer& result)
 {
-    if (core::rules_out_a_key(said.error))
+    if (core::rules_out_a_key(result.error))
     {
         outstanding_.rule_out(of);
     }
@@ -184,18 +184,18 @@ void pipeline::record_set(claim& of, const answer& said)
 
 /// Updates the ledger after a reply of `turn_script`. If it refused, it did not set the key. (After a refused SET that
 /// is uncertain, because an earlier SET of the same owner id may have run.)
-void pipeline::record_turn(claim& of, const answer& said)
+void pipeline::record_turn(claim& of, const answer& result)
 {
     outstanding_key& item = of.at(master_);
-    if (said.error == core::server_error::no_permission)
+    if (result.error == core::server_error::no_permission)
     {
         item.maybe_there = true; // The script may have set the key before it was refused another command.
     }
     else
     {
-        record_set(of, said);
+        record_set(of, result);
     }
-    if (said.vote == vote::denied && item.state == outstanding_state::sent)
+    if (result.vote == vote::denied && item.state == outstanding_state::sent)
     {
         outstanding_.clear(of);
     }
@@ -218,37 +218,37 @@ answer pipeline::read(verb what, const resp::reply& reply) noexcept
 }
 
 /// Returns whether the release of an outstanding key is repeated after this answer.
-bool pipeline::is_repeated(const answer& said) const noexcept
+bool pipeline::is_repeated(const answer& result) const noexcept
 {
-    if (said.error == core::server_error::none)
+    if (result.error == core::server_error::none)
     {
-        return said.vote == vote::failed; // An invalid reply: repeated on the next connection.
+        return result.vote == vote::failed; // An invalid reply: repeated on the next connection.
     }
-    const core::release_after then = core::after_error(said.error);
+    const core::release_after then = core::after_error(result.error);
     return then == core::release_after::again ||
-           (then == core::release_after::again_at_first && !pace_.gives_up());
+           (then == core::release_after::again_at_first && !backoff_.gives_up());
 }
 
-void pipeline::record_release(claim& of, const answer& said, const resp::reply& reply)
+void pipeline::record_release(claim& of, const answer& result, const resp::reply& reply)
 {
     const bool outstanding = of.at(master_).state == outstanding_state::release_sent;
-    if (outstanding && is_repeated(said))
+    if (outstanding && is_repeated(result))
     {
         outstanding_.requeue(of);
-        pace_.on_refused();
+        backoff_.on_refused();
         return;
     }
     if (outstanding)
     {
         outstanding_.clear(of);
     }
-    if (said.error != core::server_error::none)
+    if (result.error != core::server_error::none)
     {
-        note_refusal(said.error, reply.text());
+        note_refusal(result.error, reply.text());
     }
     else if (!outstanding_.has_due())
     {
-        pace_.on_all_done();
+        backoff_.on_all_done();
     }
 }
 
@@ -258,7 +258,7 @@ void pipeline::note_refusal(core::server_error error, std::string_view words)
 {
     const core::release_after then = core::after_error(error);
     const bool permanent = then == core::release_after::given_up ||
-                           (then == core::release_after::again_at_first && pace_.gives_up());
+                           (then == core::release_after::again_at_first && backoff_.gives_up());
     const std::uint32_t kind = std::uint32_t{1} << static_cast<unsigned>(error);
     if (permanent && refusal_.empty() && (refusals_noted_ & kind) == 0)
     {
@@ -282,21 +282,21 @@ void pipeline::fetch_ahead() const noexcept
     }
 }
 
-void pipeline::record(const slot& answered, const answer& said, const resp::reply& reply)
+void pipeline::record(const slot& answered, const answer& result, const resp::reply& reply)
 {
     switch (answered.what)
     {
     case verb::set:
-        record_set(*answered.of, said);
+        record_set(*answered.of, result);
         break;
     case verb::turn:
-        record_turn(*answered.of, said);
+        record_turn(*answered.of, result);
         break;
     case verb::due_release:
-        pace_.on_answered();
+        backoff_.on_answered();
         [[fallthrough]];
     case verb::release:
-        record_release(*answered.of, said, reply);
+        record_release(*answered.of, result, reply);
         break;
     case verb::extend:
     case verb::query:
@@ -317,12 +317,14 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     fetch_ahead();
     if (current.what == verb::probe)
     {
-        // Any reply shows that the server responds.
+        // An error also shows that the server responds.
         probing_ = false;
-        if (const std::optional<std::chrono::microseconds> theirs = read_time(reply))
+        const std::optional<std::chrono::microseconds> theirs = read_time(reply);
+        if (!theirs)
         {
-            clock_reading_ = {probed_, now, *theirs};
+            return reply.is_error() ? error_code{} : master_errc::protocol_error;
         }
+        clock_reading_ = {probed_, now, *theirs};
         return {};
     }
     if (current.what == verb::query)
@@ -330,21 +332,21 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
         current.votes->on_reply(master_, reply);
         return {};
     }
-    const answer said = read(current.what, reply);
-    if (said.error == core::server_error::no_script && current.what != verb::set &&
+    const answer result = read(current.what, reply);
+    if (result.error == core::server_error::no_script && current.what != verb::set &&
         send_in_full(current, now))
     {
         return {};
     }
-    record(current, said, reply);
+    record(current, result, reply);
     if (current.votes)
     {
-        current.votes->on_vote(master_, said, now);
+        current.votes->on_vote(master_, result, now);
     }
-    const bool is_error = said.error != core::server_error::none;
-    const bool unusable = said.reason == master_errc::protocol_error ||
-                          (is_error && core::after_error(said.error) == core::release_after::reconnect);
-    return unusable ? said.reason : error_code{};
+    const bool is_error = result.error != core::server_error::none;
+    const bool unusable = result.reason == master_errc::protocol_error ||
+                          (is_error && core::after_error(result.error) == core::release_after::reconnect);
+    return unusable ? result.reason : error_code{};
 }
 
 void pipeline::fail(const slot& lost, bool written, error_code reason, clock::time_point now)
@@ -374,7 +376,7 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
 
 bool pipeline::break_off(error_code reason, clock::time_point now)
 {
-    bool ghosts = false;
+    bool may_run = false;
     std::size_t written = slots_.size() - unwritten_;
     while (!slots_.empty())
     {
@@ -382,17 +384,17 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
         slots_.pop_front();
         const bool was_written = written > 0;
         written -= was_written ? 1 : 0;
-        ghosts = ghosts || (was_written && writes_key(lost.what));
+        may_run = may_run || (was_written && writes_key(lost.what));
         fail(lost, was_written, reason, now);
     }
     unwritten_ = 0;
     probing_ = false;
-    pace_.reset();
+    backoff_.reset();
     refusals_noted_ = 0;
     refusal_.clear();
     // writing_ stays valid for the write that may be in flight.
     waiting_.clear();
-    return ghosts;
+    return may_run;
 }
 
 } // namespace redlock::net

@@ -4,7 +4,7 @@
 
 #include "core/clock_watch.hpp"
 #include "net/ledger.hpp"
-#include "net/release_pace.hpp"
+#include "net/release_backoff.hpp"
 #include "net/vote_sink.hpp"
 
 #include <redlock/clock.hpp>
@@ -52,7 +52,7 @@ class pipeline
           outstanding_{outstanding},
           max_optional_{max_optional},
           max_bytes_{max_bytes},
-          pace_{repeats}
+          backoff_{repeats}
     {
     }
 
@@ -68,15 +68,15 @@ class pipeline
     /// Queues a serialised call of `extend_script` by digest. Returns false if there is no room.
     bool push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a query of a broadcast. Returns false if there is no room.
-    bool push_query(std::string_view command, vote_sink& asker, clock::time_point now);
+    bool push_query(std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a serialised call of `release_script` by digest, and records it in the ledger if the key is outstanding.
     /// Returns false, without any change, if there is no room.
     bool push_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
     /// Queues the next batch of releases that are due, if its time has come, as far as there is room.
     void push_due(clock::time_point now);
     /// Returns the pacing of the releases that are due.
-    release_pace& pace() noexcept { return pace_; }
-    const release_pace& pace() const noexcept { return pace_; }
+    release_backoff& backoff() noexcept { return backoff_; }
+    const release_backoff& backoff() const noexcept { return backoff_; }
     /// Returns the server's text for a permanent refusal of a release, once for each kind of error on a connection;
     /// otherwise empty.
     std::string take_refusal() noexcept { return std::exchange(refusal_, {}); }
@@ -148,12 +148,12 @@ class pipeline
     void push_claim(verb what, claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
-    void record_set(claim& of, const answer& said);
-    void record_turn(claim& of, const answer& said);
-    void record_release(claim& of, const answer& said, const resp::reply& reply);
-    bool is_repeated(const answer& said) const noexcept;
+    void record_set(claim& of, const answer& result);
+    void record_turn(claim& of, const answer& result);
+    void record_release(claim& of, const answer& result, const resp::reply& reply);
+    bool is_repeated(const answer& result) const noexcept;
     void note_refusal(core::server_error error, std::string_view words);
-    void record(const slot& answered, const answer& said, const resp::reply& reply);
+    void record(const slot& answered, const answer& result, const resp::reply& reply);
     void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 
     std::size_t master_;
@@ -166,7 +166,7 @@ class pipeline
     bool probing_ = false;
     clock::time_point probed_{};
     std::optional<core::clock_reading> clock_reading_;
-    release_pace pace_;
+    release_backoff backoff_;
     std::uint32_t refusals_noted_ = 0; // One bit for each kind of error.
     std::string refusal_;
     std::string due_command_; // The buffer for serialising the releases of a batch.

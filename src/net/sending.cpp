@@ -34,7 +34,7 @@ bool connection::may_claim(claim& of, std::string_view command, vote_sink& votes
         votes.on_vote(index_, make_failed_vote(vote::unsent, why), now);
         return false;
     }
-    strand_.at_end_of_turn(*this);
+    strand_.at_step_end(*this);
     return true;
 }
 
@@ -68,24 +68,24 @@ void connection::send_extend(claim& of, std::string_view command, vote_sink& vot
             index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
         return;
     }
-    strand_.at_end_of_turn(*this);
+    strand_.at_step_end(*this);
 }
 
-void connection::send_query(std::string_view command, vote_sink& asker, clock::time_point now)
+void connection::send_query(std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (!ready())
     {
-        asker.on_vote(
+        votes.on_vote(
             index_, make_failed_vote(vote::unsent, last_failure_.reason, last_failure_.detail), now);
     }
-    else if (!commands_.push_query(command, asker, now))
+    else if (!commands_.push_query(command, votes, now))
     {
-        asker.on_vote(
+        votes.on_vote(
             index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
     }
     else
     {
-        strand_.at_end_of_turn(*this);
+        strand_.at_step_end(*this);
     }
 }
 
@@ -93,7 +93,7 @@ void connection::send_release(claim& of, std::string_view command, vote_sink* vo
 {
     if (ready() && commands_.push_release(of, command, votes, now))
     {
-        strand_.at_end_of_turn(*this);
+        strand_.at_step_end(*this);
         return;
     }
     outstanding_.mark_due(of);
@@ -109,7 +109,7 @@ void connection::rejoin(claim& of, std::string_view command, clock::time_point n
     if (ready() && outstanding_.has_room(of) && commands_.has_room(command.size()))
     {
         commands_.push_set(of, command, nullptr, now);
-        strand_.at_end_of_turn(*this);
+        strand_.at_step_end(*this);
     }
 }
 

@@ -21,7 +21,7 @@ class vote_sink
     vote_sink& operator=(const vote_sink&) = delete;
 
     /// Called once for each command, with the vote of a master. `at` is the time at which the vote became known.
-    virtual void on_vote(std::size_t master, const answer& said, clock::time_point at) noexcept = 0;
+    virtual void on_vote(std::size_t master, const answer& result, clock::time_point at) noexcept = 0;
     /// Called instead of `on_vote` with the reply to a broadcast query.
     virtual void on_reply(std::size_t, const resp::reply&) noexcept {}
     /// Called if the master doesn't know the script of a command. Appends the command again, with the full script, or

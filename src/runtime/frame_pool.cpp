@@ -75,7 +75,7 @@ void* frame_pool::take(std::size_t bytes)
     return head + 1;
 }
 
-void frame_pool::give_back(void* block) noexcept
+void frame_pool::recycle(void* block) noexcept
 {
     header* head = static_cast<header*>(block) - 1;
     frame_pool* pool = head->pool;

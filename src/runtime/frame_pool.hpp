@@ -20,7 +20,7 @@ class frame_pool
 
     void* take(std::size_t bytes);
     /// Returns a block to its pool, which is recorded in the header in front of the block.
-    static void give_back(void* block) noexcept;
+    static void recycle(void* block) noexcept;
 
   private:
     struct alignas(std::max_align_t) header

@@ -61,7 +61,7 @@ scheduler::scheduler(asio::any_io_executor executor) : executor_{std::move(execu
 scheduler::~scheduler()
 {
     // If the context was destroyed first, functions are still queued.
-    forget_turns();
+    discard_queued_steps();
     destroy_detached_tasks();
     for (slot_list* const each : {&undelivered_, &returned_slots_, &completions_, &unused_slots_})
     {
@@ -87,7 +87,7 @@ void scheduler::arm(deadline& item, clock::time_point at)
     set_alarm();
 }
 
-void scheduler::at_end_of_turn(end_of_turn& item)
+void scheduler::at_step_end(step_end_hook& item)
 {
     if (!item.is_linked())
     {
@@ -134,25 +134,25 @@ bool scheduler::more_will_come() const noexcept
 
 /// Defers the work for the end of the step to a step after the handlers that are ready to run. Returns false if this is
 /// that step.
-bool scheduler::put_off()
+bool scheduler::defer_step_end()
 {
-    if (at_last_)
+    if (at_deferred_step_end_)
     {
         return false;
     }
-    if (!std::exchange(put_off_, true))
+    if (!std::exchange(deferred_, true))
     {
-        auto last = [this]
+        auto deferred_end = [this]
         {
-            put_off_ = false;
-            at_last_ = true;
+            deferred_ = false;
+            at_deferred_step_end_ = true;
         };
-        post_later([this, keep = owner_.lock(), last] { turn(last); });
+        post_later([this, keep = owner_.lock(), deferred_end] { run_step(deferred_end); });
     }
     return true;
 }
 
-void scheduler::finish_turn() noexcept
+void scheduler::finish_step() noexcept
 {
     // The loop ends, because every resumed coroutine waits for I/O or time before it does the same work again.
     for (;;)
@@ -163,43 +163,43 @@ void scheduler::finish_turn() noexcept
             ready_.pop_front();
             std::exchange(next.waiting_, {}).resume();
         }
-        else if (!ending_.empty() && more_will_come() && put_off())
+        else if (!ending_.empty() && more_will_come() && defer_step_end())
         {
             return;
         }
         else if (!ending_.empty())
         {
-            end_of_turn& next = ending_.front();
+            step_end_hook& next = ending_.front();
             ending_.pop_front();
-            next.on_end_of_turn();
+            next.on_step_end();
         }
         else
         {
-            at_last_ = false;
+            at_deferred_step_end_ = false;
             return;
         }
     }
 }
 
-void scheduler::take_turns()
+void scheduler::run_queued_steps()
 {
     {
         const std::lock_guard lock{mutex_};
-        called_ = false;
-        if (waiting_.empty() || (turn_.fetch_or(taken, std::memory_order_acquire) & taken) != 0)
+        posted_ = false;
+        if (waiting_.empty() || (strand_state_.fetch_or(taken, std::memory_order_acquire) & taken) != 0)
         {
             return;
         }
     }
-    end_turn(begun_by::context);
+    end_step(step_origin::context);
 }
 
 /// Runs the queued steps, releases the strand, and delivers the completions.
-void scheduler::end_turn(begun_by whom)
+void scheduler::end_step(step_origin origin)
 {
     std::uint8_t undisturbed = taken;
-    if (completions_.empty() &&
-        turn_.compare_exchange_strong(undisturbed, 0, std::memory_order_release, std::memory_order_relaxed))
+    if (completions_.empty() && strand_state_.compare_exchange_strong(
+                                    undisturbed, 0, std::memory_order_release, std::memory_order_relaxed))
     {
         return;
     }
@@ -209,7 +209,7 @@ void scheduler::end_turn(begun_by whom)
     bool to_deliver = false;
     for (int left = max_in_a_row;; --left)
     {
-        std::unique_ptr<waiting_turn> next;
+        std::unique_ptr<queued_step> next;
         {
             const std::lock_guard lock{mutex_};
             if (waiting_.empty() || left == 0)
@@ -219,7 +219,7 @@ void scheduler::end_turn(begun_by whom)
                 rest = !waiting_.empty();
                 if (!rest)
                 {
-                    turn_.store(0, std::memory_order_release);
+                    strand_state_.store(0, std::memory_order_release);
                 }
                 break;
             }
@@ -227,13 +227,13 @@ void scheduler::end_turn(begun_by whom)
             waiting_.pop_front();
         }
         next->run();
-        finish_turn();
+        finish_step();
     }
     if (rest)
     {
-        post_later(rest_of_turns{*this});
+        post_later(remaining_steps{*this});
     }
-    if (to_deliver && whom == begun_by::context)
+    if (to_deliver && origin == step_origin::context)
     {
         deliver();
     }
@@ -277,15 +277,15 @@ void scheduler::post_delivery() noexcept
 /// posted ahead of each call, to deliver the remaining completions.
 void scheduler::deliver()
 {
-    std::unique_ptr<completion_slot> told;
+    std::unique_ptr<completion_slot> slot;
     for (int left = max_in_a_row; left > 0; --left)
     {
         std::unique_ptr<completion_slot> next;
         {
             const std::lock_guard lock{mutex_};
-            if (told)
+            if (slot)
             {
-                returned_slots_.push_front(*told.release());
+                returned_slots_.push_front(*slot.release());
             }
             if (undelivered_.empty())
             {
@@ -306,18 +306,18 @@ void scheduler::deliver()
             post_delivery();
         }
         next->complete();
-        told = std::move(next);
+        slot = std::move(next);
     }
 }
 
-void scheduler::forget_turns() noexcept
+void scheduler::discard_queued_steps() noexcept
 {
     waiting_list never;
     {
         const std::lock_guard lock{mutex_};
         never.swap(waiting_);
     }
-    never.clear_and_dispose([](waiting_turn* one) { delete one; });
+    never.clear_and_dispose([](queued_step* one) { delete one; });
 }
 
 void scheduler::destroy_detached_tasks() noexcept

@@ -65,13 +65,13 @@ class async_event : public unlinking_hook
 };
 
 /// Work that is done once at the end of a step, however often it was requested during the step.
-class end_of_turn : public unlinking_hook
+class step_end_hook : public unlinking_hook
 {
   public:
-    virtual void on_end_of_turn() = 0;
+    virtual void on_step_end() = 0;
 
   protected:
-    ~end_of_turn() = default;
+    ~step_end_hook() = default;
 };
 
 /// A detached coroutine in the scheduler's list, so that it can be destroyed with the scheduler.
@@ -85,7 +85,7 @@ class detached_task_frame : public unlinking_hook
 };
 
 /// The origin of a step.
-enum class begun_by : std::uint8_t
+enum class step_origin : std::uint8_t
 {
     context, // A handler on a thread of the executor: completions may be called after the step.
     user     // A call by the user, within which no completion may be called.
@@ -118,15 +118,15 @@ class scheduler
 {
   public:
     /// An Asio executor that runs each function as a step.
-    class turns
+    class step_executor
     {
       public:
-        explicit turns(scheduler& of) noexcept : of_{&of} {}
+        explicit step_executor(scheduler& of) noexcept : of_{&of} {}
 
         template <class Function>
         void execute(Function&& function) const
         {
-            of_->turn(std::forward<Function>(function), begun_by::context);
+            of_->run_step(std::forward<Function>(function), step_origin::context);
         }
         asio::execution_context& query(asio::execution::context_t) const noexcept
         {
@@ -136,7 +136,7 @@ class scheduler
         {
             return asio::execution::blocking.possibly;
         }
-        friend bool operator==(const turns&, const turns&) noexcept = default;
+        friend bool operator==(const step_executor&, const step_executor&) noexcept = default;
 
       private:
         scheduler* of_;
@@ -159,13 +159,13 @@ class scheduler
     /// Errors within a step are error codes. An exception, which can only be `bad_alloc`, terminates the program.
     /// Thread-safe.
     template <class Function>
-    void turn(Function&& function, begun_by whom = begun_by::context)
+    void run_step(Function&& function, step_origin origin = step_origin::context)
     {
-        if (begin_turn(std::forward<Function>(function), whom))
+        if (try_begin_step(std::forward<Function>(function), origin))
         {
             [&]() noexcept { std::forward<Function>(function)(); }();
-            finish_turn();
-            end_turn(whom);
+            finish_step();
+            end_step(origin);
         }
     }
 
@@ -173,19 +173,20 @@ class scheduler
     template <class Function>
     auto bind(Function function)
     {
-        return asio::bind_executor(turns{*this}, keeping<Function>{owner_.lock(), std::move(function)});
+        return asio::bind_executor(
+            step_executor{*this}, keeping<Function>{owner_.lock(), std::move(function)});
     }
     /// Runs `function` as a later step, on a thread of the executor. Posted functions run in their order. Thread-safe.
     template <class Function>
     void post(Function function)
     {
-        auto next = std::make_unique<waiting_function<Function>>(std::move(function));
+        auto next = std::make_unique<queued_function<Function>>(std::move(function));
         const std::lock_guard lock{mutex_};
-        const bool busy = (turn_.fetch_or(wanted, std::memory_order_relaxed) & taken) != 0;
-        if (!busy && !called_)
+        const bool busy = (strand_state_.fetch_or(wanted, std::memory_order_relaxed) & taken) != 0;
+        if (!busy && !posted_)
         {
-            asio::post(executor_, [this, keep = owner_.lock()] { take_turns(); });
-            called_ = true;
+            asio::post(executor_, [this, keep = owner_.lock()] { run_queued_steps(); });
+            posted_ = true;
         }
         waiting_.push_back(*next.release());
     }
@@ -196,7 +197,7 @@ class scheduler
         if (runs_here(executor_))
         {
             const std::shared_ptr<void> keep = owner_.lock();
-            turn(std::move(function), begun_by::user);
+            run_step(std::move(function), step_origin::user);
         }
         else
         {
@@ -207,7 +208,7 @@ class scheduler
     /// If the step was begun by a call of the user, a handler is posted for it. If the executor has several threads, a
     /// completion that blocks doesn't delay others.
     template <class Function>
-    void after_turn(Function&& what)
+    void after_step(Function&& what)
     {
         if (unused_slots_.empty())
         {
@@ -224,7 +225,7 @@ class scheduler
     void expect_more(bool more) noexcept { expects_more_ = more; }
 
     void arm(deadline& item, clock::time_point at);
-    void at_end_of_turn(end_of_turn& item);
+    void at_step_end(step_end_hook& item);
     void add(detached_task_frame& task) { detached_tasks_.push_back(task); }
 
     /// Called by the alarm, in a step.
@@ -251,21 +252,21 @@ class scheduler
         }
     };
     /// A function that is queued for a step.
-    class waiting_turn : public intrusive::slist_base_hook<>
+    class queued_step : public intrusive::slist_base_hook<>
     {
       public:
-        waiting_turn() = default;
-        waiting_turn(const waiting_turn&) = delete;
-        waiting_turn& operator=(const waiting_turn&) = delete;
-        virtual ~waiting_turn() = default;
+        queued_step() = default;
+        queued_step(const queued_step&) = delete;
+        queued_step& operator=(const queued_step&) = delete;
+        virtual ~queued_step() = default;
         virtual void run() noexcept = 0;
     };
     template <class Function>
-    class waiting_function final : public waiting_turn
+    class queued_function final : public queued_step
     {
       public:
         template <class Brought>
-        explicit waiting_function(Brought&& function) : function_{std::forward<Brought>(function)}
+        explicit queued_function(Brought&& function) : function_{std::forward<Brought>(function)}
         {
         }
         void run() noexcept override { function_(); }
@@ -273,28 +274,28 @@ class scheduler
       private:
         Function function_;
     };
-    using waiting_list = intrusive::slist<waiting_turn, intrusive::cache_last<true>>;
+    using waiting_list = intrusive::slist<queued_step, intrusive::cache_last<true>>;
     using slot_list = intrusive::slist<completion_slot, intrusive::cache_last<true>>;
 
     /// The handler that continues with the queued steps. It holds the strand until it runs. If the context is destroyed
     /// first, so are the queued functions, since they may keep the owner alive.
-    class rest_of_turns
+    class remaining_steps
     {
       public:
-        explicit rest_of_turns(scheduler& of) : of_{&of}, keep_{of.owner_.lock()} {}
-        rest_of_turns(rest_of_turns&& other) noexcept
+        explicit remaining_steps(scheduler& of) : of_{&of}, keep_{of.owner_.lock()} {}
+        remaining_steps(remaining_steps&& other) noexcept
             : of_{std::exchange(other.of_, nullptr)}, keep_{std::move(other.keep_)}
         {
         }
-        rest_of_turns& operator=(rest_of_turns&&) = delete;
-        ~rest_of_turns()
+        remaining_steps& operator=(remaining_steps&&) = delete;
+        ~remaining_steps()
         {
             if (of_ != nullptr)
             {
-                of_->forget_turns();
+                of_->discard_queued_steps();
             }
         }
-        void operator()() { std::exchange(of_, nullptr)->end_turn(begun_by::context); }
+        void operator()() { std::exchange(of_, nullptr)->end_step(step_origin::context); }
 
       private:
         scheduler* of_;
@@ -304,10 +305,11 @@ class scheduler
     /// Takes the strand, and returns true if the caller now has to run the step. Otherwise `function` was queued, and
     /// may have run already.
     template <class Function>
-    bool begin_turn(Function&& function, begun_by whom)
+    bool try_begin_step(Function&& function, step_origin origin)
     {
         std::uint8_t free = 0;
-        if (turn_.compare_exchange_strong(free, taken, std::memory_order_acquire, std::memory_order_relaxed))
+        if (strand_state_.compare_exchange_strong(
+                free, taken, std::memory_order_acquire, std::memory_order_relaxed))
         {
             return true;
         }
@@ -316,26 +318,26 @@ class scheduler
             using kept = std::remove_cvref_t<Function>;
             [&]() noexcept
             {
-                auto next = std::make_unique<waiting_function<kept>>(std::forward<Function>(function));
+                auto next = std::make_unique<queued_function<kept>>(std::forward<Function>(function));
                 waiting_.push_back(*next.release());
             }();
-            if ((turn_.fetch_or(taken | wanted, std::memory_order_acquire) & taken) != 0)
+            if ((strand_state_.fetch_or(taken | wanted, std::memory_order_acquire) & taken) != 0)
             {
                 return false;
             }
         }
-        end_turn(whom);
+        end_step(origin);
         return false;
     }
-    void take_turns();
-    void finish_turn() noexcept;
+    void run_queued_steps();
+    void finish_step() noexcept;
     bool more_will_come() const noexcept;
-    bool put_off();
-    void end_turn(begun_by whom);
+    bool defer_step_end();
+    void end_step(step_origin origin);
     void add_slots();
     void post_delivery() noexcept;
     void deliver();
-    void forget_turns() noexcept;
+    void discard_queued_steps() noexcept;
     template <class Function>
     void post_later(Function function) noexcept
     {
@@ -348,9 +350,9 @@ class scheduler
     // lock held. A step without contention and without completions begins and ends without the lock.
     static constexpr std::uint8_t taken = 1;
     static constexpr std::uint8_t wanted = 2;
-    std::atomic<std::uint8_t> turn_{0};
+    std::atomic<std::uint8_t> strand_state_{0};
     std::mutex mutex_;
-    bool called_ = false; // A handler that calls take_turns is posted.
+    bool posted_ = false; // A handler that calls run_queued_steps is posted.
     waiting_list waiting_;
     slot_list undelivered_;    // Completions of steps that have ended.
     slot_list returned_slots_; // Empty slots, which can be reused.
@@ -360,8 +362,8 @@ class scheduler
     std::atomic<bool> more_to_deliver_{false};
     // Used only by the thread that runs a step:
     bool expects_more_ = false;
-    bool put_off_ = false; // The work for the end of the step was deferred to a posted step.
-    bool at_last_ = false; // This is that step.
+    bool deferred_ = false;             // The work for the end of the step was deferred to a posted step.
+    bool at_deferred_step_end_ = false; // This is that step.
     slot_list completions_;
     slot_list unused_slots_;
     const environment* outside_ = nullptr;
@@ -372,7 +374,7 @@ class scheduler
     frame_pool frames_;
     deadline_queue deadlines_;
     unlinking_list<async_event> ready_;
-    unlinking_list<end_of_turn> ending_;
+    unlinking_list<step_end_hook> ending_;
     unlinking_list<detached_task_frame> detached_tasks_;
 };
 

@@ -37,7 +37,7 @@ struct pooled_promise
     {
         return scheduler_of(first).frames().take(bytes);
     }
-    void operator delete(void* block) noexcept { frame_pool::give_back(block); }
+    void operator delete(void* block) noexcept { frame_pool::recycle(block); }
 
     [[noreturn]] void unhandled_exception() noexcept { std::terminate(); }
 };

@@ -52,9 +52,9 @@ TEST_CASE("run: a signal ends the wait for an unanswered release, with a warning
 TEST_CASE("run: hung masters don't delay the end beyond --wait and one round")
 {
     five_masters masters;
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     const command waits{run_shell("echo ran", {"--wait", "2s", "-v"}), masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     for (server& each : masters.servers)

@@ -38,14 +38,19 @@ constexpr int in_ms = static_cast<int>(milliseconds{patience}.count());
 /// has no terminal except the given one.
 strings words_of(
     const strings& arguments, const strings& environment, const std::string& errors,
-    const std::string& terminal)
+    const std::string& terminal, const std::string& around)
 {
     strings words{"env", "-u", "REDLOCK_MASTERS"};
     words.insert(words.end(), environment.begin(), environment.end());
     std::string script = "exec 2>>\"$0\" 7</dev/null; ";
     script += terminal.empty() ? "exec setsid \"$@\""
                                : fmt::format("exec setsid --ctty \"$@\" <{0} >{0}", terminal);
-    words.insert(words.end(), {"sh", "-c", script, errors, REDLOCK_COMMAND});
+    words.insert(words.end(), {"sh", "-c", script, errors});
+    if (!around.empty())
+    {
+        words.insert(words.end(), {"sh", "-c", around, "sh"});
+    }
+    words.emplace_back(REDLOCK_COMMAND);
     words.insert(words.end(), arguments.begin(), arguments.end());
     return words;
 }
@@ -172,7 +177,7 @@ void pseudo_terminal::type(std::string_view keys)
     write_all(side_.get(), keys);
 }
 
-void pseudo_terminal::wait_for(std::string_view text)
+std::string pseudo_terminal::wait_for(std::string_view text)
 {
     std::size_t found = shown_.find(text);
     while (found == std::string::npos)
@@ -183,7 +188,9 @@ void pseudo_terminal::wait_for(std::string_view text)
         }
         found = shown_.find(text);
     }
+    std::string before = shown_.substr(0, found);
     shown_.erase(0, found + text.size());
+    return before;
 }
 
 std::string pseudo_terminal::rest()
@@ -237,9 +244,11 @@ process_end program_at_terminal::wait() const
     return end_of(process_, [] { return std::string{"the program"}; });
 }
 
-command::command(const strings& arguments, const strings& environment, const std::string& terminal)
+command::command(
+    const strings& arguments, const strings& environment, const std::string& terminal,
+    const std::string& around)
     : process_{
-          words_of(arguments, environment, directory_.path() + "/errors", terminal),
+          words_of(arguments, environment, directory_.path() + "/errors", terminal, around),
           directory_.path() + "/output"}
 {
 }
@@ -302,6 +311,67 @@ void command::wait_for_stop() const
 process_end command::wait() const
 {
     return end_of(process_, [this] { return "the command, which wrote:\n" + output() + errors(); });
+}
+
+namespace
+{
+
+std::size_t count_of(std::string_view part, std::string_view text)
+{
+    std::size_t count = 0;
+    for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1))
+    {
+        ++count;
+    }
+    return count;
+}
+
+} // namespace
+
+process_end command::wait_unless(server& pacemaker, std::string_view part) const
+{
+    const auto decided = [&]
+    { return has_ended(pid(), milliseconds{0}) || errors().find(part) != std::string::npos; };
+    if (comes_true(pacemaker, decided) && !has_ended(pid(), milliseconds{0}))
+    {
+        throw stuck{fmt::format("it still runs, but wrote '{}':\n{}", part, errors())};
+    }
+    return wait();
+}
+
+bool command::handles_another_signal(server& pacemaker, int number) const
+{
+    const std::string line =
+        number == SIGCONT ? std::string{"] continued\n"} : fmt::format("signal {} is forwarded\n", number);
+    const std::size_t before = count_of(line, errors());
+    bool ended = false;
+    signal(number);
+    const auto goes_on = [&]
+    {
+        ended = has_ended(pid(), milliseconds{0}) ||
+                errors().find("the command has ended with ") != std::string::npos;
+        return ended || count_of(line, errors()) > before;
+    };
+    if (!comes_true(pacemaker, goes_on))
+    {
+        throw stuck{"the command doesn't handle a signal within a minute:\n" + errors()};
+    }
+    return !ended;
+}
+
+process_end command::wait_after_command(server& pacemaker) const
+{
+    // The first signals may be handled before the kernel reports the end.
+    constexpr int enough = 5;
+    int handled = 0;
+    while (handles_another_signal(pacemaker))
+    {
+        if (++handled == enough)
+        {
+            throw stuck{"signals are handled, but not the end of the command:\n" + errors()};
+        }
+    }
+    return wait();
 }
 
 std::string five_masters::urls() const

@@ -7,6 +7,7 @@
 #include "support/loopback.hpp"
 #include "support/server.hpp"
 
+#include <csignal>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -59,8 +60,9 @@ class pseudo_terminal
     /// The path of the device.
     const std::string& path() const { return path_; }
     void type(std::string_view keys);
-    /// Waits until this text is shown, and discards what was shown up to it. Throws `stuck`.
-    void wait_for(std::string_view text);
+    /// Waits until this text is shown, and discards what was shown up to it. Returns what was shown before the text.
+    /// Throws `stuck`.
+    std::string wait_for(std::string_view text);
     /// Returns and discards what is shown now, without waiting for more.
     std::string rest();
     /// Returns true if it echoes what is typed and delivers it line by line.
@@ -78,9 +80,10 @@ class command
 {
   public:
     /// `environment` is a list of NAME=value. The command inherits a descriptor 7, which its child must not get. With a
-    /// terminal it leads a session there; else its stdin is empty.
+    /// terminal it leads a session there; else its stdin is empty. `around` is a script of sh that runs it as "$@".
     explicit command(
-        const strings& arguments, const strings& environment = {}, const std::string& terminal = {});
+        const strings& arguments, const strings& environment = {}, const std::string& terminal = {},
+        const std::string& around = {});
 
     pid_t pid() const { return process_.pid(); }
     /// Returns what it has written so far.
@@ -93,6 +96,14 @@ class command
     void wait_for_stop() const;
     /// Waits for its end. Throws `stuck` with what it wrote.
     process_end wait() const;
+    /// The same. Throws `stuck` as soon as its stderr contains `part` while it still runs.
+    process_end wait_unless(server& pacemaker, std::string_view part) const;
+    /// Sends SIGWINCH or SIGCONT to a run with -v, and waits until it has handled it, and so the signals of smaller
+    /// numbers that were sent before. Returns false if the run, or its command, has ended instead.
+    bool handles_another_signal(server& pacemaker, int number = SIGWINCH) const;
+    /// The same for a run whose command has ended, so that nothing is forwarded any longer. Throws `stuck` once the run
+    /// has handled several signals, but not the end of its command.
+    process_end wait_after_command(server& pacemaker) const;
     /// Sends SIGKILL.
     void kill() { process_.kill(); }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <deque>
 #include <filesystem>
 #include <sstream>
 
@@ -82,7 +83,7 @@ TEST_CASE(
     "[scenario-58]")
 {
     five_masters masters;
-    std::vector<proxy> proxies;
+    std::deque<proxy> proxies;
     std::string urls;
     for (const server& each : masters.servers)
     {
@@ -99,14 +100,14 @@ TEST_CASE(
     const pid_t second = std::stoi(from.line());
     REQUIRE(first != second);
 
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    auto theirs = start_acquire(rival.locks(), "job", {.ttl = long_ttl, .wait = no_limit});
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    auto theirs = start_acquire(other.locks(), "job", {.ttl = long_ttl, .wait = no_limit});
     for (proxy& each : proxies)
     {
         each.drop_to_server(true);
     }
-    const acquired won = take(std::move(theirs), "the rival's acquire");
+    const acquired won = take(std::move(theirs), "the other acquire");
     CHECK(has_ended(first, 0ms));
     CHECK(has_ended(second, 0ms));
     CHECK_FALSE(won.error);

@@ -50,10 +50,10 @@ TEST_CASE("run: passes the resource and the owner id to the command, and exclude
     const auto has_it = [&](server& each) { return each.command({"GET", "lock:job"}) == owner; };
     CHECK(std::count_if(masters.servers.begin(), masters.servers.end(), has_it) >= 3);
 
-    const command rival{run_shell("exit 0", {"--try"}), masters.environment()};
-    CHECK(rival.wait() == process_end{.exit_code = 75});
-    CHECK(rival.errors().starts_with("redlock: can't lock 'job': "));
-    CHECK(rival.errors().find("\n  " + masters.any().url() + ": ") != std::string::npos);
+    const command other{run_shell("exit 0", {"--try"}), masters.environment()};
+    CHECK(other.wait() == process_end{.exit_code = 75});
+    CHECK(other.errors().starts_with("redlock: can't lock 'job': "));
+    CHECK(other.errors().find("\n  " + masters.any().url() + ": ") != std::string::npos);
 
     to.write("end");
     CHECK(held.wait() == process_end{.exit_code = 0});
@@ -129,9 +129,9 @@ TEST_CASE("run: a SIGPIPE that was ignored at the start stays ignored for the co
 TEST_CASE("run: a signal that was ignored at the start doesn't end the wait for the lock")
 {
     five_masters masters;
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     const std::string nohup = fmt::format(
         "trap '' HUP; exec {} run -v --wait unlimited --max-hold 1h job -- sh -c 'exit 8'", REDLOCK_COMMAND);
     const command waits{{"run", "--max-hold", "1h", "outer", "--", "sh", "-c", nohup}, masters.environment()};
@@ -190,9 +190,9 @@ TEST_CASE("run: doesn't run the command without a quorum, and reports the answer
 TEST_CASE("run: a signal ends the wait for the lock and leaves no key")
 {
     five_masters masters;
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     // All signals that end a program, including rare ones.
     for (const int number :
          {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,

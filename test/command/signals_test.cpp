@@ -97,6 +97,21 @@ TEST_CASE("signals: are forwarded to the command")
     CHECK(masters.keys() == 0);
 }
 
+TEST_CASE("signals: without a terminal, the whole group of the command gets a forwarded signal")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe never;
+    const command held{
+        run_shell(fmt::format("cat {} & echo $! >{}; wait", never.path(), from.path())),
+        masters.environment()};
+    const pid_t other = std::stoi(from.line());
+    held.signal(SIGTERM);
+    CHECK(held.wait() == process_end{.exit_code = -1, .signal = SIGTERM});
+    CHECK(has_ended(other, 10s));
+    CHECK(masters.keys() == 0);
+}
+
 TEST_CASE("signals: a rare signal ends the command and then redlock, and leaves no key")
 {
     five_masters masters;
@@ -137,6 +152,59 @@ TEST_CASE(
     CHECK(held.exit_code() == 8);
 }
 
+TEST_CASE("signals: a SIGCONT that follows the command's stop isn't discarded by redlock's own stop")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    command_in_job held{
+        masters, run_shell(
+                     fmt::format("echo $$ >{}; read line <{}; exit 8", from.path(), to.path()),
+                     {"-v", "--ttl", "60s"})};
+    const pid_t child = std::stoi(from.line());
+    const auto is_stopped = [&] { return state_of(child) == "T"; };
+    // redlock finds the command's stop and the SIGCONT at the same moment.
+    held.signal(SIGSTOP);
+    REQUIRE(held.stops());
+    ::kill(child, SIGTSTP);
+    REQUIRE(comes_true(masters.any(), is_stopped));
+    held.signal(SIGCONT);
+    const auto says = [&](std::string_view part) { return held.errors().find(part) != std::string::npos; };
+    REQUIRE(comes_true(masters.any(), [&] { return says("] continued") || says("stopped together"); }));
+    REQUIRE_FALSE(says("stopped together"));
+    to.write("end");
+    CHECK(held.exit_code() == 8);
+}
+
+TEST_CASE("signals: a stop during the grace stops neither redlock nor the command")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe never;
+    // The shell mustn't start processes meanwhile: between vfork and exec a stop isn't reported.
+    const std::string script = fmt::format(
+        "(trap '' TERM; exec cat {1}) & trap 'echo told >{0}' TERM; trap 'echo continued' CONT; trap 'exit "
+        "3' USR1; "
+        "echo $$ >{0}; while :; do wait; done",
+        from.path(), never.path());
+    command_in_job held{
+        masters, run_shell(script, {"-v", "--ttl", "60s", "--grace", "15s", "--max-hold", "500ms"})};
+    from.line();
+    CHECK(from.line() == "told");
+    const auto stops = [&] { return held.errors().find("stopped together") != std::string::npos; };
+    // The loss has continued the command once.
+    for (const std::string_view continued : {"continued\n", "continued\ncontinued\n"})
+    {
+        const auto is_continued = [&] { return held.output().starts_with(continued); };
+        REQUIRE(comes_true(masters.any(), [&] { return is_continued() || stops(); }));
+        REQUIRE_FALSE(stops());
+        held.signal(SIGTSTP);
+    }
+    held.signal(SIGUSR1);
+    CHECK(held.exit_code() == 77);
+    CHECK(masters.keys() == 0);
+}
+
 TEST_CASE("signals: a command that stops itself with SIGTSTP stops redlock")
 {
     five_masters masters;
@@ -159,9 +227,9 @@ TEST_CASE("signals: SIGTSTP is ignored if no shell could continue redlock")
     to.write("end");
     CHECK(held.wait() == process_end{.exit_code = 8});
 
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     const command waits{run_shell("exit 8", {"--wait", "unlimited", "-v"}), masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     waits.signal(SIGTSTP);
@@ -229,9 +297,9 @@ TEST_CASE(
     held.signal(SIGTSTP);
     REQUIRE(held.stops());
     to.write("work");
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    const acquired won = rival.acquire("job", {.ttl = long_ttl, .wait = no_limit});
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    const acquired won = other.acquire("job", {.ttl = long_ttl, .wait = no_limit});
     REQUIRE_FALSE(won.error);
     held.signal(SIGCONT);
     CHECK(held.exit_code() == 76);
@@ -261,9 +329,9 @@ TEST_CASE(
     const pid_t child = std::stoi(from.line());
     held.signal(SIGSTOP);
     held.wait_for_stop();
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    const acquired won = rival.acquire("job", {.ttl = long_ttl, .wait = no_limit});
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    const acquired won = other.acquire("job", {.ttl = long_ttl, .wait = no_limit});
     REQUIRE_FALSE(won.error);
     to.write("end");
     REQUIRE(has_ended(child));

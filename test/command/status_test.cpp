@@ -96,6 +96,19 @@ TEST_CASE("status: --json is one valid object for any resource and owner", "[sce
                            masters.servers[4].url())));
 }
 
+TEST_CASE("status: a resource is held for as long as a quorum keeps its key")
+{
+    five_masters masters;
+    for (const std::size_t each : {0U, 1U, 2U, 3U})
+    {
+        // Of 100, 200, 300 and 400 million milliseconds, three masters keep it for 200.
+        masters.servers[each].command({"SET", "lock:job", "me", "PX", std::to_string(each + 1) + "00000000"});
+    }
+    const command shown{{"status", "--json", "job"}, masters.environment()};
+    CHECK(shown.wait() == process_end{.exit_code = 0});
+    CHECK(matches(shown.output(), "\"held_for_ms\":(1[0-9]{8}|200000000),"));
+}
+
 TEST_CASE("status: shows keys that are not locks, and that they prevent locking", "[status][scenario-92]")
 {
     five_masters masters;
@@ -144,9 +157,9 @@ TEST_CASE("run: -v reports each event with the time since the start")
 TEST_CASE("run: -v reports a round only if its outcome differs from the previous one")
 {
     five_masters masters;
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     const command waits{run_shell("exit 8", {"-v", "--wait", "unlimited"}), masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     server& any = masters.any();

@@ -91,9 +91,9 @@ TEST_CASE("terminal: Ctrl-C ends a command that has left the foreground group, a
 TEST_CASE("terminal: Ctrl-C during the wait for the lock ends the script")
 {
     five_masters masters;
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     pseudo_terminal screen;
     const program_at_terminal run{
         script("\"$REDLOCK\" run --wait unlimited --max-hold 1h job -- true; echo next step"),
@@ -167,9 +167,9 @@ TEST_CASE("terminal: Ctrl-Z stops the command and redlock and reports for how lo
 TEST_CASE("terminal: Ctrl-Z has no effect if redlock is the first program of the terminal")
 {
     five_masters masters;
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     // As with ssh -t host redlock run, xterm -e, and script -c.
     for (const strings& words :
          {strings{REDLOCK_COMMAND}, strings{"sh", "-c", "\"$@\"; exit $?", "sh", REDLOCK_COMMAND}})
@@ -180,7 +180,7 @@ TEST_CASE("terminal: Ctrl-Z has no effect if redlock is the first program of the
                         "echo has it; read a; echo got $a"});
         if (!theirs)
         {
-            theirs = rival.win("job");
+            theirs = other.win("job");
         }
         pseudo_terminal screen;
         const program_at_terminal run{all, masters.environment(), screen};
@@ -279,9 +279,9 @@ TEST_CASE("terminal: a signal sent to redlock also ends what the command has sta
 TEST_CASE("terminal: reports the resource that is waited for, and its owner")
 {
     five_masters masters;
-    client rival{unhurried(masters.servers)};
-    rival.wait_for_masters();
-    redlock::lease theirs = rival.win("job");
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    redlock::lease theirs = other.win("job");
     pseudo_terminal screen;
     const program_at_terminal run{
         script("\"$REDLOCK\" run --wait 1h --max-hold 1h job -- echo has it; exit $?"), masters.environment(),

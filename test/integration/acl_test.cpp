@@ -58,7 +58,7 @@ void inspect(lock_manager& locks)
 {
     auto done = std::make_shared<std::promise<void>>();
     std::future<void> ended = done->get_future();
-    locks.async_inspect("r", [done](error_code, const inspection&) { done->set_value(); });
+    locks.async_inspect("stock", [done](error_code, const inspection&) { done->set_value(); });
     take(std::move(ended), "an inspection");
 }
 
@@ -71,7 +71,7 @@ void do_everything(server& at)
         const auto looks = [&] { return times(at, "time", "calls") + times(at, "time", "rejected_calls"); };
         const long long before = looks();
         client one{options};
-        acquired got = one.try_acquire("r", {.ttl = long_ttl});
+        acquired got = one.try_acquire("stock", {.ttl = long_ttl});
         extend(got.lease, 2 * long_ttl);
         inspect(one.locks());
         release(got.lease);
@@ -98,8 +98,8 @@ std::vector<redlock::master_warning> risks_of(const std::vector<redlock::event>&
 /// Acquires, extends and releases a resource, with this master's vote.
 void check_locking(client& one, server& with)
 {
-    redlock::lease held = one.win("r");
-    REQUIRE(becomes(with, "lock:r", held.owner_id()));
+    redlock::lease held = one.win("stock");
+    REQUIRE(becomes(with, "lock:stock", held.owner_id()));
     const finished extended = extend(held, 2 * long_ttl);
     INFO(extended.report);
     CHECK_FALSE(extended.error);
@@ -107,7 +107,7 @@ void check_locking(client& one, server& with)
     INFO(released.report);
     CHECK_FALSE(released.error);
     CHECK_FALSE(released.report.already_gone());
-    CHECK(goes_away(with, "lock:r"));
+    CHECK(goes_away(with, "lock:stock"));
 }
 
 /// Ends all connections except the test's own, and waits until the manager has reconnected.
@@ -245,11 +245,12 @@ TEST_CASE("a master that forbids EVAL supports locks while it has the scripts ca
     check_locking(one, at);
     auto done = std::make_shared<std::promise<inspection>>();
     std::future<inspection> ended = done->get_future();
-    one.locks().async_inspect("r", [done](error_code, inspection seen) { done->set_value(std::move(seen)); });
+    one.locks().async_inspect(
+        "stock", [done](error_code, inspection seen) { done->set_value(std::move(seen)); });
     const inspection seen = take(std::move(ended), "an inspection");
     CHECK(seen.masters().front().reason == master_errc::no_permission);
 
-    redlock::lease held = one.win("r");
+    redlock::lease held = one.win("stock");
     expect_ok(at.command({"SCRIPT", "FLUSH"}));
     CHECK(extend(held, 2 * long_ttl).error == errc::no_quorum);
     CHECK(release(held).error == errc::unconfirmed);
@@ -264,13 +265,13 @@ TEST_CASE("masters that forbid SET end an acquire at once, whatever its wait", "
     options.node_timeout = 2 * patience;
     client one{options};
     one.wait_for_masters();
-    const acquired got = one.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    const acquired got = one.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     INFO(got.report);
     CHECK(got.error == errc::no_quorum);
     CHECK(got.report.rounds == 1);
     CHECK(all_that_failed_lack_permission(got.report));
     CHECK(got.report.masters()[0].detail.view().starts_with("NOPERM"));
-    CHECK(goes_away(servers[1], "lock:r"));
+    CHECK(goes_away(servers[1], "lock:stock"));
 }
 
 TEST_CASE("masters that forbid EVALSHA end an extension and a release at once", "[scenario-24]")
@@ -280,10 +281,10 @@ TEST_CASE("masters that forbid EVALSHA end an extension and a release at once", 
     options.node_timeout = 2 * patience;
     client one{options};
     one.wait_for_masters();
-    redlock::lease held = one.win("r");
+    redlock::lease held = one.win("stock");
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", held.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", held.owner_id()));
         change_user(each, {"-evalsha"});
     }
     const finished extended = extend(held, 2 * long_ttl);

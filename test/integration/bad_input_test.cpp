@@ -55,38 +55,44 @@ TEST_CASE(
     const auto given = GENERATE(
         refusal{"", {.ttl = 10s}, errc::invalid_resource, {"0 bytes", "1 to 1024"}},
         refusal{std::string(1025, 'x'), {.ttl = 10s}, errc::invalid_resource, {"1025 bytes", "1 to 1024"}},
-        refusal{"r", {}, errc::invalid_ttl, {"ttl of 0 ms", "from 105 ms to"}},
-        refusal{"r", {.ttl = -1ms}, errc::invalid_ttl, {"ttl of -1 ms", "from 105 ms to"}},
+        refusal{"stock", {}, errc::invalid_ttl, {"ttl of 0 ms", "from 105 ms to"}},
+        refusal{"stock", {.ttl = -1ms}, errc::invalid_ttl, {"ttl of -1 ms", "from 105 ms to"}},
         refusal{
-            "r",
+            "stock",
             {.ttl = 100ms},
             errc::invalid_ttl,
             {"ttl of 100 ms", "from 105 ms to", "100 ms of node timeout"}},
         refusal{
-            "r",
+            "stock",
             {.ttl = 104ms},
             errc::invalid_ttl,
             {"ttl of 104 ms", "from 105 ms to", "100 ms of node timeout"}},
         refusal{
-            "r",
+            "stock",
             {.ttl = std::chrono::milliseconds::max()},
             errc::invalid_ttl,
             {"ttl of 9223372036854775807 ms", "to 3153600000000 ms"}},
         refusal{
-            "r", {.ttl = 3153600000001ms}, errc::invalid_ttl, {"3153600000001 ms", "to 3153600000000 ms"}},
+            "stock",
+            {.ttl = 3153600000001ms},
+            errc::invalid_ttl,
+            {"3153600000001 ms", "to 3153600000000 ms"}},
         refusal{
-            "r",
+            "stock",
             {.ttl = 10s, .min_validity = -1ms},
             errc::invalid_min_validity,
             {"min_validity of -1 ms", "ttl of 10000 ms", "from 0 ms to 9897 ms"}},
         refusal{
-            "r",
+            "stock",
             {.ttl = 10s, .min_validity = 9898ms},
             errc::invalid_min_validity,
             {"min_validity of 9898 ms", "ttl of 10000 ms", "from 0 ms to 9897 ms"}},
-        refusal{"r", {.ttl = 10s, .wait = -1ms}, errc::invalid_wait, {"wait of -1 ms", "0 ms or more"}},
+        refusal{"stock", {.ttl = 10s, .wait = -1ms}, errc::invalid_wait, {"wait of -1 ms", "0 ms or more"}},
         refusal{
-            "r", {.ttl = 10s, .max_rounds = 0}, errc::invalid_max_rounds, {"max_rounds of 0", "1 or more"}});
+            "stock",
+            {.ttl = 10s, .max_rounds = 0},
+            errc::invalid_max_rounds,
+            {"max_rounds of 0", "1 or more"}});
     CAPTURE(given);
     server at;
     redlock::config options = unhurried({address_of(at)});
@@ -127,7 +133,7 @@ TEST_CASE("an extension to an invalid ttl is refused, and leaves the lease uncha
     redlock::config options = unhurried({address_of(at)});
     options.node_timeout = 100ms;
     client own{options};
-    acquired held = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    acquired held = own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     REQUIRE_FALSE(held.error);
     const auto before = held.lease.valid_until();
     const finished refused = extend(held.lease, ttl);

@@ -137,10 +137,10 @@ TEST_CASE("masters can be given as URLs with host names, users and passwords", "
     client own{
         unhurried({"redis://127.1:" + std::to_string(by_name.port()), with_password.url(), on_socket.url()})};
     own.wait_for_masters();
-    const redlock::lease lease = own.win("r");
+    const redlock::lease lease = own.win("stock");
     for (server* each : {&by_name, &with_password, &on_socket})
     {
-        CHECK(becomes(*each, "lock:r", lease.owner_id()));
+        CHECK(becomes(*each, "lock:stock", lease.owner_id()));
     }
 }
 
@@ -154,19 +154,19 @@ TEST_CASE("keys are set in the selected database only")
     }
     client own{unhurried(masters)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
         REQUIRE(each.command({"SELECT", "3"}) == "OK");
-        CHECK(becomes(each, "lock:r", lease.owner_id()));
+        CHECK(becomes(each, "lock:stock", lease.owner_id()));
         REQUIRE(each.command({"SELECT", "0"}) == "OK");
-        CHECK(each.command({"EXISTS", "lock:r"}) == 0);
+        CHECK(each.command({"EXISTS", "lock:stock"}) == 0);
         REQUIRE(each.command({"SELECT", "3"}) == "OK");
     }
     CHECK_FALSE(release(lease).error);
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -182,14 +182,14 @@ TEST_CASE(
     client without{options};
     billing.wait_for_masters();
     without.wait_for_masters();
-    const redlock::lease first = billing.win("r");
-    const redlock::lease second = without.win("r");
-    const acquired same_key = without.try_acquire("billing/r", {.ttl = long_ttl});
+    const redlock::lease first = billing.win("stock");
+    const redlock::lease second = without.win("stock");
+    const acquired same_key = without.try_acquire("billing/stock", {.ttl = long_ttl});
     CHECK(same_key.error == errc::held_by_other);
     for (server& each : servers)
     {
-        CHECK(becomes(each, "billing/r", first.owner_id()));
-        CHECK(becomes(each, "r", second.owner_id()));
+        CHECK(becomes(each, "billing/stock", first.owner_id()));
+        CHECK(becomes(each, "stock", second.owner_id()));
     }
 }
 
@@ -229,15 +229,15 @@ TEST_CASE("a lease that is destroyed without a release is released in the backgr
     client own{unhurried(servers)};
     own.wait_for_masters();
     {
-        redlock::lease lease = own.win("r");
+        redlock::lease lease = own.win("stock");
         for (server& each : servers)
         {
-            CHECK(becomes(each, "lock:r", lease.owner_id()));
+            CHECK(becomes(each, "lock:stock", lease.owner_id()));
         }
         lease = own.win("another");
         for (server& each : servers)
         {
-            CHECK(goes_away(each, "lock:r"));
+            CHECK(goes_away(each, "lock:stock"));
         }
     }
     for (server& each : servers)
@@ -253,9 +253,9 @@ TEST_CASE("an acquire waits until the resource is released")
     client second{unhurried(servers)};
     first.wait_for_masters();
     second.wait_for_masters();
-    redlock::lease lease = first.win("r");
+    redlock::lease lease = first.win("stock");
     std::future<acquired> waiting =
-        start_acquire(second.locks(), "r", {.ttl = long_ttl, .wait = redlock::no_limit});
+        start_acquire(second.locks(), "stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     // The second client has been refused at least twice before the release.
     const auto was_refused_twice = [](const std::vector<redlock::event>& events)
     {
@@ -276,11 +276,12 @@ TEST_CASE("a key with an empty value counts as locked by another client, on a re
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    REQUIRE(servers[0].command({"SET", "lock:r", ""}) == "OK");
-    const acquired refused = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 3});
+    REQUIRE(servers[0].command({"SET", "lock:stock", ""}) == "OK");
+    const acquired refused =
+        own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 3});
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
-    CHECK(servers[0].command({"GET", "lock:r"}) == "");
+    CHECK(servers[0].command({"GET", "lock:stock"}) == "");
 }
 
 TEST_CASE("an acquire with max_rounds n makes n rounds, each with a new owner id", "[scenario-19]")
@@ -288,8 +289,9 @@ TEST_CASE("an acquire with max_rounds n makes n rounds, each with a new owner id
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    REQUIRE(servers[0].command({"SET", "lock:r", "another client"}) == "OK");
-    const acquired refused = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 3});
+    REQUIRE(servers[0].command({"SET", "lock:stock", "another client"}) == "OK");
+    const acquired refused =
+        own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 3});
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
     CHECK(refused.report.rounds == 3);

@@ -243,8 +243,8 @@ TEST_CASE(
         ran_on = std::this_thread::get_id();
         co_return "done";
     };
-    CHECK(take(own.locks().async_with_lock("r", held, body, asio::use_future), "a body") == "done");
-    CHECK(servers[0].command({"EXISTS", "lock:r"}) == 0);
+    CHECK(take(own.locks().async_with_lock("stock", held, body, asio::use_future), "a body") == "done");
+    CHECK(servers[0].command({"EXISTS", "lock:stock"}) == 0);
     CHECK(context == &own.loop().context());
     std::promise<std::thread::id> loops_thread;
     asio::post(own.loop().context(), [&] { loops_thread.set_value(std::this_thread::get_id()); });
@@ -267,7 +267,7 @@ TEST_CASE(
         const auto left = std::make_shared<std::promise<int>>();
         auto handler = [&blocks, left](const std::exception_ptr&) { left->set_value(blocks); };
         locks.async_with_lock(
-            "r", refused, body, asio::bind_allocator(block_allocator<void*>{blocks}, handler));
+            "stock", refused, body, asio::bind_allocator(block_allocator<void*>{blocks}, handler));
         late += left->get_future().get() == 0 ? 0 : 1;
         while (blocks != 0)
         {
@@ -297,7 +297,7 @@ TEST_CASE(
         inside.push_back(strand.running_in_this_thread() && !thrown);
         ended.set_value();
     };
-    own.locks().async_with_lock("r", held, body, asio::bind_executor(strand, done));
+    own.locks().async_with_lock("stock", held, body, asio::bind_executor(strand, done));
     take(ended.get_future(), "the handler");
     CHECK(inside == std::vector<bool>(3, true));
 }
@@ -322,7 +322,7 @@ TEST_CASE(
             {
                 auto cancellable = asio::bind_cancellation_slot(stop.slot(), done);
                 locks.async_with_lock(
-                    "r", held, busy_body, asio::bind_executor(strand, std::move(cancellable)));
+                    "stock", held, busy_body, asio::bind_executor(strand, std::move(cancellable)));
             });
         std::this_thread::sleep_for(count * 20us); // At an arbitrary point.
         asio::post(strand, [&] { stop.emit(asio::cancellation_type::terminal); });

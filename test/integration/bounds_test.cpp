@@ -49,7 +49,7 @@ int go_on_with_1000_clients(client& own, int times)
     std::vector<std::future<void>> clients;
     for (int index = 0; index < 1000; ++index)
     {
-        asio::awaitable<void> one = go_on(own.locks(), "r" + std::to_string(index), times, refused);
+        asio::awaitable<void> one = go_on(own.locks(), "stock" + std::to_string(index), times, refused);
         clients.push_back(asio::co_spawn(own.loop().context(), std::move(one), asio::use_future));
     }
     for (std::future<void>& each : clients)

@@ -146,11 +146,11 @@ TEST_CASE(
     own.wait_for_masters();
     distant.hold();
     cancellable acquire{own.loop()};
-    own.locks().async_acquire("r", long_ttl, acquire.handler());
+    own.locks().async_acquire("stock", long_ttl, acquire.handler());
     REQUIRE(distant.all_have_run("set", 1));
     for (server& each : distant.servers)
     {
-        REQUIRE(each.command({"EXISTS", "lock:r"}) == 1);
+        REQUIRE(each.command({"EXISTS", "lock:stock"}) == 1);
     }
     acquire.cancel(type);
     CHECK(acquire.wait_for_end() == aborted);
@@ -158,7 +158,7 @@ TEST_CASE(
     // No answer has arrived yet: the keys are gone without one.
     CHECK(distant.all_become_empty());
     distant.let_go();
-    CHECK_FALSE(own.try_acquire("r", {.ttl = long_ttl}).error);
+    CHECK_FALSE(own.try_acquire("stock", {.ttl = long_ttl}).error);
 }
 
 TEST_CASE("an acquire that is cancelled between two rounds ends at once", "[scenario-21]")
@@ -166,7 +166,7 @@ TEST_CASE("an acquire that is cancelled between two rounds ends at once", "[scen
     std::vector<server> servers = start_servers(3);
     for (server& each : servers)
     {
-        REQUIRE(each.command({"SET", "lock:r", "another client"}) == "OK");
+        REQUIRE(each.command({"SET", "lock:stock", "another client"}) == "OK");
     }
     redlock::config options = unhurried(servers);
     options.retry_delay_min = 1h;
@@ -174,7 +174,7 @@ TEST_CASE("an acquire that is cancelled between two rounds ends at once", "[scen
     client own{options};
     own.wait_for_masters();
     cancellable acquire{own.loop()};
-    own.locks().async_acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit}, acquire.handler());
+    own.locks().async_acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit}, acquire.handler());
     own.events().wait_until(
         [](const auto& events) { return std::holds_alternative<redlock::round_decided>(events.back()); },
         "the first round");
@@ -193,7 +193,7 @@ TEST_CASE("an acquire that is cancelled while it waits for the connections ends 
     options.connect_timeout = 1h;
     client own{options};
     cancellable acquire{own.loop()};
-    own.locks().async_acquire("r", long_ttl, acquire.handler());
+    own.locks().async_acquire("stock", long_ttl, acquire.handler());
     acquire.cancel(one_of_the_types());
     CHECK(acquire.wait_for_end() == aborted);
 }
@@ -209,7 +209,7 @@ TEST_CASE("an acquire that is cancelled before it starts sends nothing", "[scena
         own.loop().context(),
         [&]
         {
-            own.locks().async_acquire("r", long_ttl, acquire.handler());
+            own.locks().async_acquire("stock", long_ttl, acquire.handler());
             acquire.cancel(asio::cancellation_type::total);
         });
     const redlock::error_code error = acquire.wait_for_end();
@@ -226,7 +226,7 @@ TEST_CASE("acquires that are cancelled at any time leave no key", "[scenario-21]
     for (int turns = 0; turns < 150; ++turns)
     {
         auto one = std::make_shared<cancellable>(own.loop());
-        own.locks().async_acquire("r" + std::to_string(turns), long_ttl, one->handler());
+        own.locks().async_acquire("stock" + std::to_string(turns), long_ttl, one->handler());
         // Lets the manager's thread run for a while, a little longer each time.
         for (int turn = 0; turn < turns % 30; ++turn)
         {
@@ -252,7 +252,7 @@ TEST_CASE("a cancelled release is carried out nevertheless", "[scenario-21]")
     held_up_servers distant;
     client own{distant.options};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     REQUIRE(distant.all_have_run("set", 1));
     for (const auto& each : distant.proxies)
     {
@@ -263,7 +263,7 @@ TEST_CASE("a cancelled release is carried out nevertheless", "[scenario-21]")
     release.cancel(one_of_the_types());
     CHECK(release.wait_for_end() == aborted);
     CHECK_FALSE(lease.valid());
-    CHECK(distant.servers[0].command({"EXISTS", "lock:r"}) == 1);
+    CHECK(distant.servers[0].command({"EXISTS", "lock:stock"}) == 1);
     distant.let_go();
     CHECK(distant.all_become_empty());
 }
@@ -273,7 +273,7 @@ TEST_CASE("a cancelled extension leaves the lease valid, and a waiting one proce
     held_up_servers distant;
     client own{distant.options};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     const auto before = lease.valid_until();
     distant.hold();
     cancellable extension{own.loop()};
@@ -292,7 +292,7 @@ TEST_CASE("a cancelled shutdown continues without its caller")
     held_up_servers distant;
     client own{distant.options};
     own.wait_for_masters();
-    const redlock::lease lease = own.win("r");
+    const redlock::lease lease = own.win("stock");
     REQUIRE(distant.all_have_run("set", 1));
     distant.hold();
     cancellable shutdown{own.loop()};
@@ -316,7 +316,7 @@ asio::awaitable<bool> acquire_or_give_up(redlock::lock_manager& locks)
     asio::steady_timer timer{co_await asio::this_coro::executor, 50ms};
     const redlock::acquire_options options{.ttl = long_ttl, .wait = redlock::no_limit};
     std::variant<redlock::lease, std::monostate> first = co_await (
-        locks.async_acquire("r", options, asio::use_awaitable) || timer.async_wait(asio::use_awaitable));
+        locks.async_acquire("stock", options, asio::use_awaitable) || timer.async_wait(asio::use_awaitable));
     co_return first.index() == 1;
 }
 

@@ -50,17 +50,17 @@ TEST_CASE(
     options.probe_interval = 50ms;
     client one{options};
     one.wait_for_masters();
-    const lease held = one.win("r", 600s);
-    REQUIRE(becomes(servers[2], "lock:r", held.owner_id()));
+    const lease held = one.win("stock", 600s);
+    REQUIRE(becomes(servers[2], "lock:stock", held.owner_id()));
 
     clock_of_third.set(1h);
     one.events().wait_until(
         [](const std::vector<event>& events) { return clock_risks(events).size() == 1; }, "the step ahead");
     CHECK_THAT(clock_risks(one.events().events())[0].detail, StartsWith("it went ahead by 3"));
     // This master has lost its key long before the end of the lease.
-    CHECK(goes_away(servers[2], "lock:r"));
+    CHECK(goes_away(servers[2], "lock:stock"));
     CHECK(held.valid());
-    CHECK(servers[0].command({"GET", "lock:r"}) == held.owner_id());
+    CHECK(servers[0].command({"GET", "lock:stock"}) == held.owner_id());
 
     servers[2].command({"SET", "lock:other", "x", "PX", "1000"});
     clock_of_third.set(0s);

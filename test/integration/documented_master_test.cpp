@@ -165,7 +165,7 @@ void check_locking(const std::vector<redlock::master>& masters)
 {
     client one{unhurried(masters)};
     one.wait_for_masters();
-    redlock::lease held = one.win("r");
+    redlock::lease held = one.win("stock");
     const finished extended = extend(held, 2 * long_ttl);
     INFO(extended.report);
     CHECK_FALSE(extended.error);
@@ -210,7 +210,7 @@ TEST_CASE(
     CHECK(refusal_of(locker_at(here.text(), any, "guessed")).reason == master_errc::authentication_failed);
 
     control_client stranger = any.connect();
-    for (const char* command : {"PING", "GET lock:r", "FLUSHALL", "ACL LIST", "SHUTDOWN NOSAVE"})
+    for (const char* command : {"PING", "GET lock:stock", "FLUSHALL", "ACL LIST", "SHUTDOWN NOSAVE"})
     {
         CAPTURE(command);
         CHECK(run(stranger, command).text.starts_with("NOAUTH"));

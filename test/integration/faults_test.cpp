@@ -86,7 +86,7 @@ TEST_CASE(
     own.wait_for_masters();
     refused.cause(servers[2]);
 
-    vote_of_last result = win_with_vote_of_last(own, "r");
+    vote_of_last result = win_with_vote_of_last(own, "stock");
     CHECK(result.vote.vote == vote::failed);
     CHECK(result.vote.reason == refused.reason);
     CHECK_FALSE(result.vote.detail.view().empty());
@@ -98,7 +98,7 @@ TEST_CASE(
     change_user(servers[2], {"allkeys"});
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -114,13 +114,13 @@ TEST_CASE(
     refused.cause(servers[0]);
     refused.cause(servers[2]);
 
-    const acquired result = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired result = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(result.report);
     CHECK(result.error == errc::no_quorum);
     CHECK_FALSE(result.lease);
     CHECK(result.report.masters()[0].reason == refused.reason);
     CHECK(result.report.masters()[2].reason == refused.reason);
-    CHECK(goes_away(servers[1], "lock:r"));
+    CHECK(goes_away(servers[1], "lock:stock"));
 }
 
 TEST_CASE("a key can be released on a master whose memory is full", "[scenario-50]")
@@ -128,10 +128,10 @@ TEST_CASE("a key can be released on a master whose memory is full", "[scenario-5
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", lease.owner_id()));
         expect_ok(each.command({"CONFIG", "SET", "maxmemory", "1"}));
     }
     const finished released = release(lease);
@@ -140,7 +140,7 @@ TEST_CASE("a key can be released on a master whose memory is full", "[scenario-5
     CHECK_FALSE(released.report.already_gone());
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -149,10 +149,10 @@ TEST_CASE("a release that masters with too few replicas refuse is reported as un
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", lease.owner_id()));
     }
     for (std::size_t index = 1; index < 3; ++index)
     {
@@ -164,8 +164,8 @@ TEST_CASE("a release that masters with too few replicas refuse is reported as un
     CHECK(released.report.masters()[1].reason == master_errc::no_replicas);
     CHECK(released.report.masters()[2].reason == master_errc::no_replicas);
     CHECK_FALSE(lease.valid());
-    CHECK(goes_away(servers[0], "lock:r"));
-    CHECK(servers[1].command({"EXISTS", "lock:r"}) == 1);
+    CHECK(goes_away(servers[0], "lock:stock"));
+    CHECK(servers[1].command({"EXISTS", "lock:stock"}) == 1);
 }
 
 TEST_CASE("a master that can't save its data refuses writes, and this is reported", "[scenario-24]")
@@ -186,7 +186,7 @@ TEST_CASE("a master that can't save its data refuses writes, and this is reporte
             return about.text.find("rdb_last_bgsave_status:err") != std::string::npos;
         }));
 
-    vote_of_last result = win_with_vote_of_last(own, "r");
+    vote_of_last result = win_with_vote_of_last(own, "stock");
     CHECK(result.vote.vote == vote::failed);
     CHECK(result.vote.reason == master_errc::misconfigured);
     CHECK_FALSE(release(result.lease).error);
@@ -218,7 +218,7 @@ TEST_CASE(
     }
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     const finished extended = extend(lease, 2 * long_ttl);
     INFO(extended.report);
     CHECK(extended.error == errc::no_quorum);
@@ -243,7 +243,7 @@ void third_is_unusable(redlock::master third, std::vector<server>& two, master_e
     own.events().wait_for_down(2);
     CHECK(own.events().downs_of(2).front().reason == why);
 
-    acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    acquired won = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(won.report);
     CHECK_FALSE(won.error);
     CHECK(won.report.masters()[2].vote == vote::unsent);
@@ -309,7 +309,7 @@ TEST_CASE("a server that is given under two names has one vote", "[scenario-48][
         },
         "a master that is the same server as another");
     own.events().wait_for_up(1);
-    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired won = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(won.report);
     CHECK_FALSE(won.error);
     CHECK(won.report.count(vote::unsent) == 1);
@@ -328,7 +328,7 @@ TEST_CASE(
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
         expect_ok(each.command({"SCRIPT", "FLUSH"}));
@@ -346,6 +346,6 @@ TEST_CASE(
     CHECK_FALSE(released.report.already_gone());
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }

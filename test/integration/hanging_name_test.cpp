@@ -34,7 +34,8 @@ TEST_CASE(
                       "shut down\n"
                       "run() returned\n"
                       "the io_context is destroyed\n"
-                      "a second one is destroyed\n");
+                      "a second one is destroyed\n"
+                      "10 acquired, 20 shut down\n");
 }
 
 TEST_CASE("a master whose name doesn't exist is reported as such", "[resolver][own-servers]")

@@ -20,7 +20,7 @@ using redlock::vote;
 namespace
 {
 
-constexpr const char* key = "lock:r";
+constexpr const char* key = "lock:stock";
 
 /// Returns how many SETs a server has run.
 long long sets_run_on(server& at)
@@ -48,7 +48,7 @@ TEST_CASE("a minority of masters that hang doesn't delay an acquire", "[scenario
     }
     for (int attempt = 0; attempt < 10; ++attempt)
     {
-        acquired won = own.try_acquire("r", {.ttl = long_ttl});
+        acquired won = own.try_acquire("stock", {.ttl = long_ttl});
         INFO(won.report);
         REQUIRE_FALSE(won.error);
         CHECK(won.report.elapsed < *options.node_timeout);
@@ -82,7 +82,7 @@ TEST_CASE(
     servers[1].stop();
     own.events().wait_for_down(1);
     CHECK(own.events().downs_of(1).front().reason == master_errc::unresponsive);
-    acquired won = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    acquired won = own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     INFO(won.report);
     CHECK_FALSE(won.error);
     CHECK(won.report.masters()[1].vote == vote::unsent);
@@ -112,7 +112,7 @@ TEST_CASE(
         ups.push_back(own.events().times_up(index));
         servers[index].stop();
     }
-    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired lost = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(lost.report);
     CHECK(lost.error == errc::no_quorum);
     CHECK_FALSE(lost.lease);
@@ -141,7 +141,7 @@ TEST_CASE(
         }
     }
     CHECK(is_gone_from(servers));
-    CHECK_FALSE(own.acquire("r", {.ttl = long_ttl}).error);
+    CHECK_FALSE(own.acquire("stock", {.ttl = long_ttl}).error);
 }
 
 TEST_CASE(
@@ -158,7 +158,7 @@ TEST_CASE(
     servers[2].stop();
 
     constexpr std::chrono::milliseconds ttl{3000};
-    acquired won = own.acquire("r", {.ttl = ttl});
+    acquired won = own.acquire("stock", {.ttl = ttl});
     INFO(won.report);
     REQUIRE_FALSE(won.error);
     own.events().wait_for_down(2);
@@ -186,7 +186,7 @@ TEST_CASE("unreachable masters count towards the size of the quorum", "[scenario
         servers[index].kill();
         own.events().wait_for_down(index);
     }
-    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired lost = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(lost.report);
     CHECK(lost.error == errc::no_quorum);
     CHECK(lost.report.count(vote::unsent) == 3);
@@ -195,7 +195,7 @@ TEST_CASE("unreachable masters count towards the size of the quorum", "[scenario
     CHECK(goes_away(servers[4], key));
     servers[1].restart();
     own.events().wait_for_up(1, 2);
-    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired won = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(won.report);
     CHECK_FALSE(won.error);
 }
@@ -209,7 +209,7 @@ TEST_CASE("the first acquire waits for the connections, even if a minority is do
         servers[index].kill();
     }
     client own{unhurried(servers)};
-    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired won = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(won.report);
     CHECK_FALSE(won.error);
 }
@@ -222,7 +222,7 @@ TEST_CASE("a first acquire that finds no quorum in time reports the reason for e
     redlock::config options = unhurried(servers);
     options.connect_timeout = 300ms;
     client own{options};
-    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired lost = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(lost.report);
     CHECK(lost.error == errc::no_quorum);
     CHECK(lost.report.masters()[0].vote == vote::unsent);
@@ -240,7 +240,7 @@ TEST_CASE(
     std::vector<server> servers = start_servers(3, durable);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     REQUIRE(becomes(servers[1], key, lease.owner_id()));
     servers[1].kill();
     own.events().wait_for_down(1);
@@ -256,18 +256,18 @@ TEST_CASE("a lease whose master is restarted empty still excludes others, and an
 {
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
-    client rival{unhurried(servers)};
+    client other{unhurried(servers)};
     own.wait_for_masters();
-    rival.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    other.wait_for_masters();
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
         REQUIRE(becomes(each, key, lease.owner_id()));
     }
     servers[0].restart();
     own.events().wait_for_up(0, 2);
-    rival.events().wait_for_up(0, 2);
-    CHECK(rival.try_acquire("r", {.ttl = long_ttl}).error == errc::held_by_other);
+    other.events().wait_for_up(0, 2);
+    CHECK(other.try_acquire("stock", {.ttl = long_ttl}).error == errc::held_by_other);
     REQUIRE(goes_away(servers[0], key));
     const finished extended = extend(lease, 2 * long_ttl);
     INFO(extended.report);

@@ -35,7 +35,7 @@ TEST_CASE("an inspection of a free resource finds no key on any master", "[threa
     std::vector<server> servers = start_servers(3);
     client one{unhurried(servers)};
     // Also if it is a manager's very first operation: it waits for all masters, not only for a quorum.
-    const inspected got = inspect(one.locks(), "r");
+    const inspected got = inspect(one.locks(), "stock");
     CHECK_FALSE(got.error);
     CHECK(got.found.answered() == 3);
     CHECK(got.found.holder().empty());
@@ -56,17 +56,17 @@ TEST_CASE("an inspection shows the holder of a resource and the remaining time, 
     client holder{unhurried(servers)};
     client watcher{unhurried(servers)};
     holder.wait_for_masters();
-    const lease held = holder.win("r");
+    const lease held = holder.win("stock");
     // On one master the key never expires, on one it belongs to another client, on one it isn't a lock at all.
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", held.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", held.owner_id()));
     }
-    servers[2].command({"PERSIST", "lock:r"});
-    servers[3].command({"SET", "lock:r", "some\nbody", "PX", "600000"});
-    servers[4].command({"DEL", "lock:r"});
-    servers[4].command({"LPUSH", "lock:r", "a list"});
-    const inspected got = inspect(watcher.locks(), "r");
+    servers[2].command({"PERSIST", "lock:stock"});
+    servers[3].command({"SET", "lock:stock", "some\nbody", "PX", "600000"});
+    servers[4].command({"DEL", "lock:stock"});
+    servers[4].command({"LPUSH", "lock:stock", "a list"});
+    const inspected got = inspect(watcher.locks(), "stock");
     CHECK_FALSE(got.error);
     CHECK(got.found.holder() == held.owner_id());
     CHECK(got.found.quorum() == 3);
@@ -84,7 +84,7 @@ TEST_CASE("an inspection shows the holder of a resource and the remaining time, 
     CHECK(masters[4].owner_id.view().empty());
     CHECK(masters[4].detail.view().starts_with("WRONGTYPE"));
     CHECK(got.found.answered() == 5);
-    servers[4].command({"DEL", "lock:r"});
+    servers[4].command({"DEL", "lock:stock"});
 }
 
 TEST_CASE(
@@ -138,13 +138,13 @@ TEST_CASE("an empty value, and a value of any type, count as a key", "[inspect][
     std::vector<server> servers = start_servers(5);
     client one{unhurried(servers)};
     one.wait_for_masters();
-    servers[0].command({"SET", "lock:r", ""});
-    servers[1].command({"HSET", "lock:r", "field", "1"});
-    servers[2].command({"SADD", "lock:r", "member"});
-    servers[3].command({"XADD", "lock:r", "*", "field", "1"});
-    servers[3].command({"PEXPIRE", "lock:r", "600000"});
-    servers[4].command({"ZADD", "lock:r", "1", "member"});
-    const inspected got = inspect(one.locks(), "r");
+    servers[0].command({"SET", "lock:stock", ""});
+    servers[1].command({"HSET", "lock:stock", "field", "1"});
+    servers[2].command({"SADD", "lock:stock", "member"});
+    servers[3].command({"XADD", "lock:stock", "*", "field", "1"});
+    servers[3].command({"PEXPIRE", "lock:stock", "600000"});
+    servers[4].command({"ZADD", "lock:stock", "1", "member"});
+    const inspected got = inspect(one.locks(), "stock");
     CHECK_FALSE(got.error);
     CHECK(got.found.answered() == 5);
     CHECK(got.found.taken() == 5);
@@ -164,7 +164,7 @@ TEST_CASE("an empty value, and a value of any type, count as a key", "[inspect][
     CHECK_FALSE(release(held).error);
     for (server& each : servers)
     {
-        each.command({"DEL", "lock:r"});
+        each.command({"DEL", "lock:stock"});
     }
 }
 
@@ -176,12 +176,12 @@ TEST_CASE(
     options.response_timeout = std::chrono::seconds{1};
     client one{options};
     one.wait_for_masters();
-    const lease held = one.win("r");
-    REQUIRE(becomes(servers[0], "lock:r", held.owner_id()));
+    const lease held = one.win("stock");
+    REQUIRE(becomes(servers[0], "lock:stock", held.owner_id()));
     servers[1].kill();
     servers[2].stop();
     one.events().wait_for_down(1);
-    const inspected got = inspect(one.locks(), "r");
+    const inspected got = inspect(one.locks(), "stock");
     CHECK(got.error == errc::no_quorum);
     CHECK(got.found.answered() == 1);
     CHECK(got.found.masters()[0].owner_id.view() == held.owner_id());
@@ -195,13 +195,13 @@ TEST_CASE("an inspection changes nothing", "[threads]")
 {
     std::vector<server> servers = start_servers(1);
     client one{unhurried(servers)};
-    lease held = one.win("r");
-    servers[0].command({"PEXPIRE", "lock:r", "500000"});
-    REQUIRE_FALSE(inspect(one.locks(), "r").error);
-    CHECK(servers[0].command({"PTTL", "lock:r"}).integer <= 500'000);
-    CHECK(servers[0].command({"GET", "lock:r"}) == held.owner_id());
+    lease held = one.win("stock");
+    servers[0].command({"PEXPIRE", "lock:stock", "500000"});
+    REQUIRE_FALSE(inspect(one.locks(), "stock").error);
+    CHECK(servers[0].command({"PTTL", "lock:stock"}).integer <= 500'000);
+    CHECK(servers[0].command({"GET", "lock:stock"}) == held.owner_id());
     CHECK_FALSE(release(held).error);
-    CHECK(inspect(one.locks(), "r").found.holder().empty());
+    CHECK(inspect(one.locks(), "stock").found.holder().empty());
 }
 
 TEST_CASE("an inspection of an invalid name, and one after the shutdown, are refused", "[threads]")
@@ -211,7 +211,7 @@ TEST_CASE("an inspection of an invalid name, and one after the shutdown, are ref
     CHECK(inspect(one.locks(), "").error == errc::invalid_resource);
     CHECK(inspect(one.locks(), std::string(1025, 'x')).error == errc::invalid_resource);
     REQUIRE_FALSE(shut_down(one.locks()));
-    CHECK(inspect(one.locks(), "r").error == errc::closed);
+    CHECK(inspect(one.locks(), "stock").error == errc::closed);
 }
 
 } // namespace redlock::test

@@ -22,7 +22,7 @@ constexpr const char* documented_release =
 
 reply set_by_another_client(server& at, const std::string& owner)
 {
-    return at.command({"SET", "lock:r", owner, "NX", "PX", "600000"});
+    return at.command({"SET", "lock:stock", owner, "NX", "PX", "600000"});
 }
 
 } // namespace
@@ -36,22 +36,23 @@ TEST_CASE("a key that another client has set on a quorum with plain SET NX PX ex
     {
         REQUIRE(set_by_another_client(servers[index], "another client") == "OK");
     }
-    const acquired refused = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired refused = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
     CHECK(refused.report.count(vote::denied) == 3);
     // Our keys on the other masters are released, and the other client's keys remain.
     for (std::size_t index = 0; index < servers.size(); ++index)
     {
-        const bool as_it_was = index < 3 ? becomes(servers[index], "lock:r", "another client")
-                                         : goes_away(servers[index], "lock:r");
+        const bool as_it_was = index < 3 ? becomes(servers[index], "lock:stock", "another client")
+                                         : goes_away(servers[index], "lock:stock");
         CHECK(as_it_was);
     }
     for (std::size_t index = 0; index < 3; ++index)
     {
-        REQUIRE(servers[index].command({"EVAL", documented_release, "1", "lock:r", "another client"}) == 1);
+        REQUIRE(
+            servers[index].command({"EVAL", documented_release, "1", "lock:stock", "another client"}) == 1);
     }
-    CHECK_FALSE(own.try_acquire("r", {.ttl = long_ttl}).error);
+    CHECK_FALSE(own.try_acquire("stock", {.ttl = long_ttl}).error);
 }
 
 TEST_CASE("a key that another client has set on a minority doesn't exclude ours, and isn't touched")
@@ -61,15 +62,15 @@ TEST_CASE("a key that another client has set on a minority doesn't exclude ours,
     own.wait_for_masters();
     REQUIRE(set_by_another_client(servers[0], "another client") == "OK");
     REQUIRE(set_by_another_client(servers[4], "another client") == "OK");
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     CHECK_FALSE(extend(lease, 2 * long_ttl).error);
     CHECK_FALSE(release(lease).error);
     for (std::size_t index = 1; index < 4; ++index)
     {
-        CHECK(goes_away(servers[index], "lock:r"));
+        CHECK(goes_away(servers[index], "lock:stock"));
     }
-    CHECK(servers[0].command({"GET", "lock:r"}) == "another client");
-    CHECK(servers[4].command({"GET", "lock:r"}) == "another client");
+    CHECK(servers[0].command({"GET", "lock:stock"}) == "another client");
+    CHECK(servers[4].command({"GET", "lock:stock"}) == "another client");
 }
 
 TEST_CASE(
@@ -81,11 +82,11 @@ TEST_CASE(
     client own{unhurried(servers)};
     own.wait_for_masters();
     REQUIRE(set_by_another_client(servers[1], "another client") == "OK");
-    const acquired refused = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired refused = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(refused.report);
     CHECK(refused.error == errc::held_by_other);
-    CHECK(goes_away(servers[0], "lock:r"));
-    CHECK(servers[1].command({"GET", "lock:r"}) == "another client");
+    CHECK(goes_away(servers[0], "lock:stock"));
+    CHECK(servers[1].command({"GET", "lock:stock"}) == "another client");
 }
 
 TEST_CASE("our key excludes another client's plain SET NX PX until it is released")
@@ -93,18 +94,18 @@ TEST_CASE("our key excludes another client's plain SET NX PX until it is release
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", lease.owner_id()));
         CHECK(set_by_another_client(each, "another client").is_null());
         // The other client's release doesn't delete our key.
-        CHECK(each.command({"EVAL", documented_release, "1", "lock:r", "another client"}) == 0);
+        CHECK(each.command({"EVAL", documented_release, "1", "lock:stock", "another client"}) == 0);
     }
     CHECK_FALSE(release(lease).error);
     for (server& each : servers)
     {
-        REQUIRE(goes_away(each, "lock:r"));
+        REQUIRE(goes_away(each, "lock:stock"));
         CHECK(set_by_another_client(each, "another client") == "OK");
     }
 }
@@ -115,12 +116,12 @@ TEST_CASE(
     std::vector<server> servers = start_servers(5);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     const std::string owner{lease.owner_id()};
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", owner));
-        CHECK(each.command({"EVAL", documented_release, "1", "lock:r", owner}) == 1);
+        REQUIRE(becomes(each, "lock:stock", owner));
+        CHECK(each.command({"EVAL", documented_release, "1", "lock:stock", owner}) == 1);
     }
     const finished released = release(lease);
     INFO(released.report);
@@ -135,14 +136,14 @@ TEST_CASE("an extension whose keys another client has deleted loses the lease an
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", lease.owner_id()));
     }
     for (std::size_t index = 0; index < 2; ++index)
     {
-        REQUIRE(servers[index].command({"DEL", "lock:r"}) == 1);
+        REQUIRE(servers[index].command({"DEL", "lock:stock"}) == 1);
         if (set_anew)
         {
             REQUIRE(set_by_another_client(servers[index], "another client") == "OK");
@@ -156,10 +157,10 @@ TEST_CASE("an extension whose keys another client has deleted loses the lease an
     CHECK_FALSE(release(lease).error);
     for (std::size_t index = 0; index < 2; ++index)
     {
-        const reply now = servers[index].command({"GET", "lock:r"});
+        const reply now = servers[index].command({"GET", "lock:stock"});
         CHECK((set_anew ? now == "another client" : now.is_null()));
     }
-    CHECK(goes_away(servers[2], "lock:r"));
+    CHECK(goes_away(servers[2], "lock:stock"));
 }
 
 TEST_CASE("a key that is missing on one master is set again once an extension is confirmed", "[scenario-27]")
@@ -167,21 +168,21 @@ TEST_CASE("a key that is missing on one master is set again once an extension is
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", lease.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", lease.owner_id()));
     }
     REQUIRE(servers[1].command({"FLUSHALL"}) == "OK");
     const finished extended = extend(lease, 2 * long_ttl);
     INFO(extended.report);
     CHECK_FALSE(extended.error);
-    CHECK(becomes(servers[1], "lock:r", lease.owner_id()));
-    const reply left = servers[1].command({"PTTL", "lock:r"});
+    CHECK(becomes(servers[1], "lock:stock", lease.owner_id()));
+    const reply left = servers[1].command({"PTTL", "lock:stock"});
     CHECK(left.integer > long_ttl.count());
     CHECK_FALSE(release(lease).error);
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }

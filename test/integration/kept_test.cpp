@@ -79,7 +79,7 @@ TEST_CASE("a kept lease without a body is extended until it is released", "[thre
     std::vector<server> servers = start_servers(3);
     client one{keeping(servers)};
     one.wait_for_masters();
-    acquired got = acquire_kept(one.locks(), "r", often);
+    acquired got = acquire_kept(one.locks(), "stock", often);
     REQUIRE_FALSE(got.error);
     std::future<loss> lost = start_wait_lost(got.lease);
     const clock::time_point first = got.lease.valid_until();
@@ -98,7 +98,7 @@ TEST_CASE("a kept lease without a body is extended until it is released", "[thre
     CHECK(take(std::move(lost), "the end of the wait").error == errc::not_held);
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -108,12 +108,12 @@ TEST_CASE("a kept lease that is destroyed is released", "[threads]")
     client one{keeping(servers)};
     one.wait_for_masters();
     {
-        const acquired got = acquire_kept(one.locks(), "r", often);
+        const acquired got = acquire_kept(one.locks(), "stock", often);
         REQUIRE_FALSE(got.error);
     }
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -124,7 +124,7 @@ TEST_CASE(
     std::vector<server> servers = start_servers(3);
     client one{keeping(servers)};
     one.wait_for_masters();
-    acquired got = acquire_kept(one.locks(), "r", often);
+    acquired got = acquire_kept(one.locks(), "stock", often);
     REQUIRE_FALSE(got.error);
     std::future<loss> lost = start_wait_lost(got.lease);
     SECTION("a quorum hangs")
@@ -143,14 +143,14 @@ TEST_CASE(
     }
     SECTION("a quorum answers that another client holds it")
     {
-        servers[0].command({"SET", "lock:r", "another client"});
-        servers[1].command({"SET", "lock:r", "another client"});
+        servers[0].command({"SET", "lock:stock", "another client"});
+        servers[1].command({"SET", "lock:stock", "another client"});
         const loss told = take(std::move(lost), "the loss");
         CHECK_FALSE(told.error);
         CHECK(told.why == errc::lease_lost);
         CHECK(got.lease.valid_until() == clock::time_point{});
         REQUIRE_FALSE(release(got.lease).error);
-        CHECK(servers[0].command({"GET", "lock:r"}) == "another client");
+        CHECK(servers[0].command({"GET", "lock:stock"}) == "another client");
     }
     SECTION("the manager is shut down")
     {
@@ -159,7 +159,7 @@ TEST_CASE(
         CHECK_FALSE(told.error);
         CHECK(told.why == errc::closed);
         // Nothing is released while the caller may still work under the lease.
-        CHECK(servers[2].command({"EXISTS", "lock:r"}).integer == 1);
+        CHECK(servers[2].command({"EXISTS", "lock:stock"}).integer == 1);
         REQUIRE_FALSE(release(got.lease).error);
         CHECK_FALSE(take(std::move(ended), "the shutdown"));
     }
@@ -170,7 +170,7 @@ TEST_CASE("work in parallel with a wait for the loss ends with whichever complet
     std::vector<server> servers = start_servers(3);
     client one{keeping(servers)};
     one.wait_for_masters();
-    acquired got = acquire_kept(one.locks(), "r", often);
+    acquired got = acquire_kept(one.locks(), "stock", often);
     REQUIRE_FALSE(got.error);
     auto first = [&got](std::chrono::nanoseconds duration) -> asio::awaitable<std::size_t>
     {
@@ -182,8 +182,8 @@ TEST_CASE("work in parallel with a wait for the loss ends with whichever complet
         co_return ended.index();
     };
     CHECK(one.loop().run(first(1ms)) == 0);
-    servers[0].command({"DEL", "lock:r"});
-    servers[1].command({"DEL", "lock:r"});
+    servers[0].command({"DEL", "lock:stock"});
+    servers[1].command({"DEL", "lock:stock"});
     CHECK(one.loop().run(first(1h)) == 1);
 }
 
@@ -195,7 +195,7 @@ TEST_CASE(
     const temporary_directory directory;
     const std::string output = directory.path() + "/output";
     const config reached = reaching(servers);
-    std::vector<std::string> arguments{LEASE_HOLDER, "r", "3000", reached.tls.ca_file};
+    std::vector<std::string> arguments{LEASE_HOLDER, "stock", "3000", reached.tls.ca_file};
     for (const master& each : reached.masters)
     {
         arguments.insert(arguments.end(), {each.name(), each.username(), each.password().reveal()});
@@ -205,13 +205,13 @@ TEST_CASE(
     holder.stop();
 
     // The other client succeeds when the lease has expired, and not before.
-    client rival{unhurried(servers)};
-    rival.wait_for_masters();
-    const acquired got = rival.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    client other{unhurried(servers)};
+    other.wait_for_masters();
+    const acquired got = other.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     REQUIRE_FALSE(got.error);
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", got.lease.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", got.lease.owner_id()));
     }
     holder.resume();
     REQUIRE(holder.wait_for_end(patience));
@@ -223,7 +223,7 @@ TEST_CASE(
     CHECK(got.lease.valid());
     for (server& each : servers)
     {
-        CHECK(each.command({"GET", "lock:r"}) == got.lease.owner_id());
+        CHECK(each.command({"GET", "lock:stock"}) == got.lease.owner_id());
     }
 }
 

@@ -52,7 +52,7 @@ never_ends(redlock::lock_manager& locks, std::string resource, std::vector<redlo
 /// Never resumed; only the test owns it.
 asio::awaitable<void> not_started(redlock::lock_manager& locks)
 {
-    redlock::lease lease = co_await locks.async_acquire("r", long_ttl);
+    redlock::lease lease = co_await locks.async_acquire("stock", long_ttl);
     co_await lease.async_release();
 }
 
@@ -90,7 +90,7 @@ TEST_CASE("a shutdown in progress when its manager is destroyed ends with operat
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    const redlock::lease lease = own.win("r");
+    const redlock::lease lease = own.win("stock");
     for (server& each : servers)
     {
         each.stop();
@@ -105,14 +105,14 @@ TEST_CASE("a destroyed manager leaves its keys to their ttl, and its connections
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    const redlock::lease lease = own.win("r");
-    REQUIRE(becomes(servers[0], "lock:r", lease.owner_id()));
+    const redlock::lease lease = own.win("stock");
+    REQUIRE(becomes(servers[0], "lock:stock", lease.owner_id()));
     own.destroy_manager();
     for (server& each : servers)
     {
         CHECK(comes_true(each, [&] { return info_number(each, "clients", "connected_clients") == 1; }));
     }
-    CHECK(servers[0].command({"GET", "lock:r"}) == lease.owner_id());
+    CHECK(servers[0].command({"GET", "lock:stock"}) == lease.owner_id());
     CHECK(lease.valid());
 }
 
@@ -122,14 +122,14 @@ TEST_CASE("a manager works after a move, and move assignment destroys the previo
     event_loop loop;
     redlock::lock_manager first{loop.context(), unhurried(servers)};
     redlock::lock_manager second{std::move(first)};
-    redlock::lease lease = acquire(second, "r", {.ttl = long_ttl}).lease;
+    redlock::lease lease = acquire(second, "stock", {.ttl = long_ttl}).lease;
     CHECK(lease.valid());
     redlock::lock_manager third{loop.context(), unhurried(servers)};
     redlock::lease other = acquire(third, "s", {.ttl = long_ttl}).lease;
     third = std::move(second);
     CHECK(release(other).error == errc::closed);
     CHECK_FALSE(release(lease).error);
-    CHECK_FALSE(acquire(third, "r", {.ttl = long_ttl}).error);
+    CHECK_FALSE(acquire(third, "stock", {.ttl = long_ttl}).error);
 }
 
 TEST_CASE("everything may outlive an io_context that was stopped with operations in progress")
@@ -149,7 +149,7 @@ TEST_CASE("everything may outlive an io_context that was stopped with operations
         "mine", long_ttl, [&](redlock::error_code, redlock::lease won) { lease = std::move(won); });
     for (int index = 0; index < 50; ++index)
     {
-        asio::awaitable<void> one = never_ends(*locks, "r" + std::to_string(index % 10), kept);
+        asio::awaitable<void> one = never_ends(*locks, "stock" + std::to_string(index % 10), kept);
         asio::co_spawn(*io, std::move(one), asio::detached);
     }
     // The coroutines stop wherever they are.
@@ -175,7 +175,7 @@ TEST_CASE("everything may outlive an io_context that was stopped with operations
     CHECK(take(extended_late.get_future(), "an extension without an io_context") == errc::closed);
     if (manager_outlives)
     {
-        CHECK(acquire(*locks, "r", {.ttl = long_ttl}).error == errc::closed);
+        CHECK(acquire(*locks, "stock", {.ttl = long_ttl}).error == errc::closed);
         CHECK(shut_down(*locks) == errc::closed);
     }
     CHECK(release(lease).error == errc::closed);
@@ -193,7 +193,8 @@ TEST_CASE("an io_context that never ran may be destroyed")
         asio::io_context io;
         redlock::lock_manager locks{io, unhurried({address_of(at)})};
         locks.async_acquire(
-            "r", long_ttl, report, [&](redlock::error_code, redlock::lease won) { lease = std::move(won); });
+            "stock", long_ttl, report,
+            [&](redlock::error_code, redlock::lease won) { lease = std::move(won); });
         locks.async_shutdown([](redlock::error_code) {});
     }
     CHECK_FALSE(lease);
@@ -234,7 +235,7 @@ TEST_CASE("a shutdown releases every lease before it ends")
     std::vector<redlock::lease> leases;
     for (int index = 0; index < 100; ++index)
     {
-        leases.push_back(own.win("r" + std::to_string(index)));
+        leases.push_back(own.win("stock" + std::to_string(index)));
     }
     CHECK_FALSE(shut_down(own.locks()));
     for (server& each : servers)
@@ -260,10 +261,10 @@ TEST_CASE("after a shutdown every operation returns closed, a second shutdown to
     CHECK_FALSE(take(std::move(first), "the first shutdown"));
     CHECK(take(std::move(second), "the second shutdown") == errc::closed);
     CHECK(shut_down(own.locks()) == errc::closed);
-    const acquired refused = own.acquire("r", {.ttl = long_ttl});
+    const acquired refused = own.acquire("stock", {.ttl = long_ttl});
     CHECK(refused.error == errc::closed);
     CHECK(refused.report.result == errc::closed);
-    CHECK(own.try_acquire("r", {.ttl = long_ttl}).error == errc::closed);
+    CHECK(own.try_acquire("stock", {.ttl = long_ttl}).error == errc::closed);
     CHECK(
         comes_true(servers[0], [&] { return info_number(servers[0], "clients", "connected_clients") == 1; }));
 }
@@ -307,11 +308,11 @@ TEST_CASE("a shutdown ends even if masters are down or hang, and reports an unco
     options.probe_interval = 100ms;
     client own{options};
     own.wait_for_masters();
-    acquired held = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    acquired held = own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     REQUIRE_FALSE(held.error);
     for (server& each : servers)
     {
-        REQUIRE(becomes(each, "lock:r", held.lease.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", held.lease.owner_id()));
     }
     for (std::size_t index = 0; index < missing; ++index)
     {
@@ -326,6 +327,6 @@ TEST_CASE("a shutdown ends even if masters are down or hang, and reports an unco
     }
     const redlock::error_code ended = shut_down(own.locks());
     CHECK(ended == (missing == 1 ? redlock::error_code{} : redlock::error_code{errc::unconfirmed}));
-    CHECK(servers[2].command({"EXISTS", "lock:r"}) == 0);
+    CHECK(servers[2].command({"EXISTS", "lock:stock"}) == 0);
     CHECK_FALSE(held.lease.valid());
 }

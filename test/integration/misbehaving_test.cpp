@@ -128,7 +128,7 @@ redlock::master_report vote_of_first(client& own, const std::vector<redlock::err
     redlock::master_report last;
     for (int attempt = 0; attempt < 500; ++attempt)
     {
-        acquired won = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+        acquired won = own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
         last = won.report.masters()[0];
         const finished released = release(won.lease);
         if (won.error || released.error)
@@ -163,7 +163,7 @@ TEST_CASE(
     if (how.name == "never answers")
     {
         // Its vote is pending in every round that the others decide.
-        redlock::lease lease = own.win("r");
+        redlock::lease lease = own.win("stock");
         CHECK_FALSE(extend(lease, 2 * long_ttl).error);
         CHECK_FALSE(release(lease).error);
     }
@@ -176,7 +176,7 @@ TEST_CASE(
     }
     for (server& each : masters.servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
     CHECK(masters.scripted[0]->complaints().empty());
 }
@@ -194,7 +194,7 @@ TEST_CASE(
     client own{options};
     for (int attempt = 0; attempt < 3; ++attempt)
     {
-        const acquired none = own.try_acquire("r", {.ttl = long_ttl});
+        const acquired none = own.try_acquire("stock", {.ttl = long_ttl});
         INFO(none.report);
         CHECK(none.error == errc::no_quorum);
         CHECK_FALSE(none.lease);
@@ -207,7 +207,7 @@ TEST_CASE(
     }
     for (server& each : masters.servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -233,7 +233,7 @@ TEST_CASE(
     // The client reconnects repeatedly; the server sends until the connection is closed.
     while (!masters.scripted[0]->wait_for_connections(5, 0ms))
     {
-        const redlock::lease held = own.win("r");
+        const redlock::lease held = own.win("stock");
         REQUIRE(held.valid());
     }
     // Half of one of its answers: a sanitizer keeps some of the freed memory.
@@ -250,7 +250,7 @@ TEST_CASE("masters that answer in single bytes, or with a short delay, work", "[
     mixed_masters masters{0, 3, [&] { return how(when); }};
     client own{masters.options()};
     own.wait_for_masters();
-    acquired won = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    acquired won = own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     INFO(won.report);
     REQUIRE_FALSE(won.error);
     CHECK_FALSE(extend(won.lease, 2 * long_ttl).error);
@@ -274,7 +274,7 @@ TEST_CASE(
     options.node_timeout = 500ms;
     client own{options};
     own.wait_for_masters();
-    const acquired none = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired none = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(none.report);
     CHECK(none.error == errc::no_quorum);
     CHECK(none.report.count(vote::timed_out) == 3);
@@ -286,7 +286,7 @@ TEST_CASE(
     CHECK_FALSE(shut_down(own.locks()));
     for (const auto& each : states)
     {
-        CHECK_FALSE(each->value("lock:r"));
+        CHECK_FALSE(each->value("lock:stock"));
     }
 }
 
@@ -300,10 +300,10 @@ TEST_CASE(
     REQUIRE(masters.servers[0].command({"SET", "lock:taken", "another client"}) == "OK");
     client own{masters.options()};
     own.events().wait_for_up(2);
-    const redlock::lease first = own.acquire("r", {.ttl = long_ttl, .wait = 2s}).lease;
+    const redlock::lease first = own.acquire("stock", {.ttl = long_ttl, .wait = 2s}).lease;
     for (int attempt = 0; attempt < 20; ++attempt)
     {
-        const acquired again = own.try_acquire("r", {.ttl = long_ttl});
+        const acquired again = own.try_acquire("stock", {.ttl = long_ttl});
         INFO(again.report);
         // Whether or not the first one was won: no two can hold it.
         CHECK_FALSE((first && again.lease));
@@ -315,11 +315,12 @@ TEST_CASE(
     "[scenario-19][scenario-25][own-servers]")
 {
     const auto state = std::make_shared<fake_redis>();
-    state->set("lock:r", "another client");
+    state->set("lock:stock", "another client");
     fake_server at{honest(state)};
     client own{unhurried({at.url()})};
     own.wait_for_masters();
-    const acquired none = own.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 10});
+    const acquired none =
+        own.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit, .max_rounds = 10});
     CHECK(none.error == errc::held_by_other);
     CHECK(shut_down(own.locks()) == redlock::error_code{}); // Waits for the answers to its releases.
 
@@ -329,12 +330,12 @@ TEST_CASE(
     {
         if (each.front() == "SET")
         {
-            CHECK(each.at(1) == "lock:r");
+            CHECK(each.at(1) == "lock:stock");
             asked.push_back(each.at(2));
         }
         if (each.front() == "EVALSHA" && each.size() == 5)
         {
-            CHECK(each.at(3) == "lock:r");
+            CHECK(each.at(3) == "lock:stock");
             released.push_back(each.at(4));
         }
     }
@@ -360,14 +361,14 @@ TEST_CASE("a server that doesn't know HELLO is used with RESP2", "[own-servers]"
         addresses.emplace_back("redis://:secret@127.0.0.1:" + std::to_string(servers.back()->port()));
     }
     client own{unhurried(addresses)};
-    client rival{unhurried(addresses)};
+    client other{unhurried(addresses)};
     own.wait_for_masters();
-    rival.wait_for_masters();
-    redlock::lease lease = own.win("r");
-    CHECK(rival.try_acquire("r", {.ttl = long_ttl}).error == errc::held_by_other);
+    other.wait_for_masters();
+    redlock::lease lease = own.win("stock");
+    CHECK(other.try_acquire("stock", {.ttl = long_ttl}).error == errc::held_by_other);
     CHECK_FALSE(extend(lease, 2 * long_ttl).error);
     CHECK_FALSE(release(lease).error);
-    CHECK_FALSE(rival.try_acquire("r", {.ttl = long_ttl}).error);
+    CHECK_FALSE(other.try_acquire("stock", {.ttl = long_ttl}).error);
 }
 
 TEST_CASE(

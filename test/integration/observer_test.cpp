@@ -99,9 +99,9 @@ TEST_CASE("an observer is notified of events in their order")
     server at;
     client own{unhurried({address_of(at)})};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     const std::string owner{lease.owner_id()};
-    CHECK(own.try_acquire("r", {.ttl = long_ttl}).error == errc::held_by_other);
+    CHECK(own.try_acquire("stock", {.ttl = long_ttl}).error == errc::held_by_other);
     CHECK_FALSE(extend(lease, 2 * long_ttl).error);
     const redlock::clock::time_point until = lease.valid_until();
     CHECK_FALSE(release(lease).error);
@@ -117,12 +117,13 @@ TEST_CASE("an observer is notified of events in their order")
     // While the master is down, each new reason is reported once; the first is that the connection was lost.
     std::vector<std::string> text = lines(events);
     text.erase(std::unique(text.begin(), text.end()), text.end());
-    const std::string held = "acquire r: " + redlock::error_code{errc::held_by_other}.message();
+    const std::string held = "acquire stock: " + redlock::error_code{errc::held_by_other}.message();
     const std::string disowned = "extend s: " + redlock::error_code{errc::lease_lost}.message();
     CHECK(
         text == std::vector<std::string>{
-                    "up 0", "acquire r: won", held, "extended r", "extend r: won", "release r: won",
-                    "released r", "acquire s: won", disowned, "lost s", "down 0", "up 0"});
+                    "up 0", "acquire stock: won", held, "extended stock", "extend stock: won",
+                    "release stock: won", "released stock", "acquire s: won", disowned, "lost s", "down 0",
+                    "up 0"});
 
     const auto up = std::get<redlock::master_up>(events.front());
     CHECK(up.name == address_of(at).name());
@@ -148,7 +149,7 @@ TEST_CASE("a lease that is destroyed without a release causes an event, too")
     client own{unhurried({address_of(at)})};
     own.wait_for_masters();
     {
-        const redlock::lease lease = own.win("r");
+        const redlock::lease lease = own.win("stock");
     }
     own.events().wait_until(
         [](const auto& events) { return std::holds_alternative<redlock::lease_released>(events.back()); },
@@ -169,7 +170,7 @@ TEST_CASE("an observer is called on its executor and may call the manager", "[th
     {
         called_on.push_back(std::this_thread::get_id());
         const auto* released = std::get_if<redlock::lease_released>(&what);
-        if (released != nullptr && released->resource == "r")
+        if (released != nullptr && released->resource == "stock")
         {
             // An acquire started right after the notification: an internal mutex held during the call would deadlock
             // here.
@@ -184,7 +185,7 @@ TEST_CASE("an observer is called on its executor and may call the manager", "[th
     redlock::config options = unhurried(servers);
     options.observer = {.on_event = on_event, .executor = other.get_executor(), .max_waiting = 1000};
     locks.emplace(loop.context(), options);
-    redlock::lease lease = acquire(*locks, "r", {.ttl = long_ttl}).lease;
+    redlock::lease lease = acquire(*locks, "stock", {.ttl = long_ttl}).lease;
     CHECK_FALSE(release(lease).error);
     other.run_for(patience);
     CHECK_FALSE(take(acquired_inside.get_future(), "an acquire from inside an observer"));
@@ -207,7 +208,7 @@ TEST_CASE("events that an observer is too slow for are dropped and counted", "[t
     redlock::lock_manager locks{loop.context(), options};
     for (int time = 0; time < 10; ++time)
     {
-        redlock::lease lease = acquire(locks, "r", {.ttl = long_ttl, .wait = redlock::no_limit}).lease;
+        redlock::lease lease = acquire(locks, "stock", {.ttl = long_ttl, .wait = redlock::no_limit}).lease;
         CHECK_FALSE(release(lease).error);
     }
     CHECK(seen.empty());
@@ -216,7 +217,8 @@ TEST_CASE("events that an observer is too slow for are dropped and counted", "[t
     // of which 4 had room.
     CHECK(
         lines(seen) ==
-        std::vector<std::string>{"up 0", "acquire r: won", "release r: won", "released r", "dropped 27"});
+        std::vector<std::string>{
+            "up 0", "acquire stock: won", "release stock: won", "released stock", "dropped 27"});
 
     seen.clear();
     redlock::lease lease = acquire(locks, "s", {.ttl = long_ttl}).lease;

@@ -51,7 +51,7 @@ void lock_and_release(client& own)
 {
     for (int count = 0; count < times; ++count)
     {
-        lease held = own.win("r" + std::to_string(count));
+        lease held = own.win("stock" + std::to_string(count));
         REQUIRE_FALSE(release(held).error);
     }
 }
@@ -83,16 +83,16 @@ TEST_CASE("a hash in the place of a lock is another client's key", "[release][sc
     std::vector<server> masters = start_servers(3);
     for (const std::size_t each : {0U, 1U})
     {
-        masters[each].command({"HSET", "lock:r", "uuid", "1"});
+        masters[each].command({"HSET", "lock:stock", "uuid", "1"});
     }
     client own{unhurried(masters)};
     own.wait_for_masters();
     for (int count = 0; count < times; ++count)
     {
-        CHECK(own.try_acquire("r", {.ttl = long_ttl}).error == errc::held_by_other);
+        CHECK(own.try_acquire("stock", {.ttl = long_ttl}).error == errc::held_by_other);
     }
     CHECK_FALSE(shut_down(own.locks()));
-    CHECK(masters[2].command({"EXISTS", "lock:r"}) == 0);
+    CHECK(masters[2].command({"EXISTS", "lock:stock"}) == 0);
     const std::vector<master_warning> told = refusals_in(own.events().events());
     REQUIRE(told.size() == 2);
     CHECK(told[0].detail.starts_with("a key is not a lock: WRONGTYPE"));
@@ -119,7 +119,7 @@ TEST_CASE("a server that sends unsolicited pushes is disconnected", "[connection
     {
         own.events().wait_for_up(0);
     }
-    lease held = own.win("r");
+    lease held = own.win("stock");
     own.events().wait_for_down(0);
     const master_down why = own.events().downs_of(0).front();
     CHECK(why.reason == master_errc::protocol_error);

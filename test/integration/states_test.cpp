@@ -26,7 +26,7 @@ master_report vote_of_third(client& one, std::string_view what)
 {
     for (int attempt = 0; attempt < 10'000; ++attempt)
     {
-        acquired got = one.try_acquire("r", {.ttl = long_ttl});
+        acquired got = one.try_acquire("stock", {.ttl = long_ttl});
         if (got.error)
         {
             throw std::runtime_error{got.report.to_string()};
@@ -49,7 +49,7 @@ void wait_until_it_votes(client& one)
 {
     for (int attempt = 0; attempt < 100'000; ++attempt)
     {
-        acquired got = one.try_acquire("r", {.ttl = long_ttl});
+        acquired got = one.try_acquire("stock", {.ttl = long_ttl});
         REQUIRE_FALSE(got.error);
         const bool granted = got.report.masters()[2].vote == vote::granted;
         REQUIRE_FALSE(release(got.lease).error);
@@ -79,7 +79,7 @@ TEST_CASE("a server that runs a slow script gives no vote until the script ends"
     CHECK(killer.command({"SCRIPT", "KILL"}) == "OK");
     wait_until_it_votes(one);
     // A release that was refused meanwhile is carried out now.
-    CHECK(goes_away(servers[2], "lock:r"));
+    CHECK(goes_away(servers[2], "lock:stock"));
 }
 
 TEST_CASE(

@@ -49,7 +49,7 @@ redlock::master_down failure_of(client& one)
 /// Checks that a lock can be acquired and released.
 void check_locking(client& one)
 {
-    lease held = one.win("r");
+    lease held = one.win("stock");
     CHECK(held.valid());
     CHECK_FALSE(extend(held, long_ttl).error);
     CHECK_FALSE(release(held).error);
@@ -187,7 +187,7 @@ TEST_CASE("an acquire fails at once if certificates prevent a quorum", "[threads
     client one{trusted.trusting(addresses_of(servers))};
     one.events().wait_for_down(1);
     one.events().wait_for_down(2);
-    const acquired got = one.acquire("r", {.ttl = long_ttl, .wait = redlock::no_limit});
+    const acquired got = one.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     CHECK(got.error == errc::no_quorum);
     CHECK_THAT(
         got.report.to_string(),

@@ -61,23 +61,23 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
 {
     findings found;
     // The default token throws.
-    redlock::lease lease = co_await locks.async_acquire("r", long_ttl);
+    redlock::lease lease = co_await locks.async_acquire("stock", long_ttl);
     found.expect(lease.valid(), "deferred");
     redlock::error_code code;
     std::string text;
     try
     {
-        redlock::lease second = co_await locks.async_try_acquire("r", long_ttl);
+        redlock::lease second = co_await locks.async_try_acquire("stock", long_ttl);
         found.expect(false, "a second lease");
     }
     catch (const redlock::lock_error& error)
     {
         code = error.code();
         text = error.what();
-        found.expect(error.resource() == "r", "the resource of an exception");
+        found.expect(error.resource() == "stock", "the resource of an exception");
     }
     found.expect(code == errc::held_by_other, "the error of a deferred operation, thrown");
-    found.expect(text.starts_with("r: acquire: held by another"), "the result in: " + text);
+    found.expect(text.starts_with("stock: acquire: held by another"), "the result in: " + text);
     for (const std::string_view part : {"denied of 3; 2 needed; node timeout ", "denied after "})
     {
         found.expect(text.find(part) != std::string::npos, std::string{part} + " in: " + text);
@@ -85,13 +85,13 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
 
     // Errors as values.
     std::tuple<redlock::error_code, redlock::lease> refused =
-        co_await locks.async_try_acquire("r", long_ttl, asio::as_tuple(asio::use_awaitable));
+        co_await locks.async_try_acquire("stock", long_ttl, asio::as_tuple(asio::use_awaitable));
     found.expect(std::get<0>(refused) == errc::held_by_other, "as_tuple(use_awaitable)");
-    refused = co_await locks.async_try_acquire("r", long_ttl, asio::as_tuple(asio::deferred));
+    refused = co_await locks.async_try_acquire("stock", long_ttl, asio::as_tuple(asio::deferred));
     found.expect(std::get<0>(refused) == errc::held_by_other, "as_tuple(deferred)");
     redlock::error_code redirected;
     redlock::lease none = co_await locks.async_try_acquire(
-        "r", long_ttl, asio::redirect_error(asio::use_awaitable, redirected));
+        "stock", long_ttl, asio::redirect_error(asio::use_awaitable, redirected));
     found.expect(redirected == errc::held_by_other && !none, "redirect_error");
 
     // A report in addition to a token.
@@ -103,7 +103,7 @@ asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& 
     found.expect(report.operation == redlock::operation::release && !report.result, "a report of a release");
 
     // Created now and started later.
-    auto later = locks.async_acquire("r", redlock::acquire_options{.ttl = long_ttl});
+    auto later = locks.async_acquire("stock", redlock::acquire_options{.ttl = long_ttl});
     lease = co_await std::move(later);
     found.expect(lease.valid(), "a deferred operation with a name");
     co_await lease.async_release();
@@ -122,7 +122,7 @@ TEST_CASE("coroutines can use every Asio token")
     CHECK(found.wrong == std::vector<std::string>{});
     for (server& each : servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -131,7 +131,7 @@ TEST_CASE("futures work on a thread other than the manager's", "[threads]")
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = take(own.locks().async_acquire("r", long_ttl, asio::use_future), "an acquire");
+    redlock::lease lease = take(own.locks().async_acquire("stock", long_ttl, asio::use_future), "an acquire");
     CHECK(lease.valid());
     take(lease.async_extend(2 * long_ttl, asio::use_future), "an extend");
     take(lease.async_release(asio::use_future), "a release");
@@ -146,8 +146,8 @@ TEST_CASE("a future throws the error of its operation")
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    const redlock::lease lease = own.win("r");
-    std::future<redlock::lease> refused = own.locks().async_try_acquire("r", long_ttl, asio::use_future);
+    const redlock::lease lease = own.win("stock");
+    std::future<redlock::lease> refused = own.locks().async_try_acquire("stock", long_ttl, asio::use_future);
     redlock::error_code code;
     try
     {
@@ -166,11 +166,11 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    const redlock::lease lease = own.win("r");
+    const redlock::lease lease = own.win("stock");
     redlock::report report;
     // Of the caller's own, filled as well.
     std::future<redlock::lease> refused =
-        own.locks().async_try_acquire("r", long_ttl, report, redlock::with_report(asio::use_future));
+        own.locks().async_try_acquire("stock", long_ttl, report, redlock::with_report(asio::use_future));
     std::string text;
     try
     {
@@ -181,11 +181,11 @@ TEST_CASE("with_report makes every token complete with an exception that has the
         text = error.what();
         CHECK(error.code() == errc::held_by_other);
     }
-    CHECK(text == "r: " + report.to_string());
+    CHECK(text == "stock: " + report.to_string());
 
     const auto invalid = std::make_shared<std::promise<std::exception_ptr>>();
     own.locks().async_acquire(
-        "r", redlock::acquire_options{.ttl = std::chrono::milliseconds{3}},
+        "stock", redlock::acquire_options{.ttl = std::chrono::milliseconds{3}},
         redlock::with_report([invalid](std::exception_ptr thrown, const redlock::lease&)
                              { invalid->set_value(std::move(thrown)); }));
     const std::exception_ptr thrown = take(invalid->get_future(), "an acquire with an invalid ttl");
@@ -197,7 +197,8 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     for (int time = 0; time < 2; ++time)
     {
         CHECK_THROWS_AS(
-            take(own.locks().async_try_acquire("r", long_ttl, named), "a named token"), redlock::lock_error);
+            take(own.locks().async_try_acquire("stock", long_ttl, named), "a named token"),
+            redlock::lock_error);
     }
     auto calls = std::make_shared<std::promise<void>>();
     auto counted = redlock::with_report(
@@ -208,13 +209,13 @@ TEST_CASE("with_report makes every token complete with an exception that has the
                 calls->set_value();
             }
         });
-    own.locks().async_try_acquire("r", long_ttl, counted);
-    own.locks().async_try_acquire("r", long_ttl, counted);
+    own.locks().async_try_acquire("stock", long_ttl, counted);
+    own.locks().async_try_acquire("stock", long_ttl, counted);
     take(calls->get_future(), "two calls of a handler with a name");
     auto moved = std::make_unique<std::promise<void>>();
     std::future<void> done = moved->get_future();
     own.locks().async_try_acquire(
-        "r", long_ttl,
+        "stock", long_ttl,
         redlock::with_report([moved = std::move(moved)](std::exception_ptr, const redlock::lease&)
                              { moved->set_value(); }));
     take(std::move(done), "a move-only handler");
@@ -222,7 +223,7 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     // Around another adapter: the cancellation reaches the acquire.
     asio::cancellation_signal stop;
     std::future<redlock::lease> waiting = own.locks().async_acquire(
-        "r", redlock::acquire_options{.ttl = long_ttl, .wait = redlock::no_limit},
+        "stock", redlock::acquire_options{.ttl = long_ttl, .wait = redlock::no_limit},
         redlock::with_report(asio::bind_cancellation_slot(stop.slot(), asio::use_future)));
     asio::post(own.loop().context(), [&stop] { stop.emit(asio::cancellation_type::terminal); });
     try
@@ -259,9 +260,9 @@ TEST_CASE("a detached operation is carried out")
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     lease.async_release(asio::detached);
-    CHECK(goes_away(servers[0], "lock:r"));
+    CHECK(goes_away(servers[0], "lock:stock"));
     // The lease is destroyed with the handler's arguments, and released at once.
     own.locks().async_acquire("s", long_ttl, asio::detached);
     CHECK(comes_true(
@@ -300,7 +301,7 @@ TEST_CASE(
     std::vector<std::future<void>> rounds;
     for (int index = 0; index < 300; ++index)
     {
-        asio::awaitable<void> one = go_round(own.locks(), "r" + std::to_string(index), 6, done);
+        asio::awaitable<void> one = go_round(own.locks(), "stock" + std::to_string(index), 6, done);
         rounds.push_back(asio::co_spawn(own.loop().context(), std::move(one), asio::use_future));
     }
     for (std::future<void>& each : rounds)
@@ -329,7 +330,7 @@ TEST_CASE("operations are started, and leases destroyed, on many threads at once
             {
                 for (int time = 0; time < 50; ++time)
                 {
-                    const std::string resource = "r" + std::to_string(index) + "/" + std::to_string(time);
+                    const std::string resource = "stock" + std::to_string(index) + "/" + std::to_string(time);
                     const acquired result = own.try_acquire(resource, {.ttl = long_ttl});
                     won.fetch_add(result.lease.valid() && result.lease.remaining().count() > 0 ? 1 : 0);
                 }
@@ -351,14 +352,14 @@ TEST_CASE("the observers of a lease can be called on other threads while it is e
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     std::atomic<bool> stop{false};
     std::atomic<int> invalid{0};
     std::thread watcher{[&, &seen = std::as_const(lease)]
                         {
                             while (!stop)
                             {
-                                invalid.fetch_add(seen.valid() && seen.resource() == "r" ? 0 : 1);
+                                invalid.fetch_add(seen.valid() && seen.resource() == "stock" ? 0 : 1);
                             }
                         }};
     for (int time = 0; time < 100; ++time)
@@ -392,7 +393,7 @@ TEST_CASE("handlers run on the executor they are bound to", "[threads]")
         *lease = std::move(won);
         lease->async_extend(2 * long_ttl, asio::bind_executor(strand, on_extend));
     };
-    own.locks().async_acquire("r", long_ttl, asio::bind_executor(strand, on_acquire));
+    own.locks().async_acquire("stock", long_ttl, asio::bind_executor(strand, on_acquire));
     CHECK(take(promise.get_future(), "four operations in a row") == std::vector<bool>(4, true));
 }
 
@@ -409,11 +410,11 @@ TEST_CASE("a handler never runs inside the call that starts its operation, whate
     using on_lease = std::function<void(redlock::error_code, redlock::lease)>;
     using on_status = std::function<void(redlock::error_code)>;
     const std::vector<std::function<void(on_lease, on_status)>> starts{
-        [&](on_lease then, on_status) { locks.async_acquire("r", long_ttl, std::move(then)); },
+        [&](on_lease then, on_status) { locks.async_acquire("stock", long_ttl, std::move(then)); },
         [&](on_lease then, on_status) { locks.async_acquire("", long_ttl, std::move(then)); },
         [&](on_lease then, on_status)
-        { locks.async_try_acquire("r", std::chrono::milliseconds{0}, std::move(then)); },
-        [&](on_lease then, on_status) { closed.async_acquire("r", long_ttl, std::move(then)); },
+        { locks.async_try_acquire("stock", std::chrono::milliseconds{0}, std::move(then)); },
+        [&](on_lease then, on_status) { closed.async_acquire("stock", long_ttl, std::move(then)); },
         [&](on_lease, on_status then) { closed.async_shutdown(std::move(then)); },
         [&](on_lease, on_status then) { lease.async_extend(std::chrono::milliseconds{0}, std::move(then)); },
         [&](on_lease, on_status then) { lease.async_extend(2 * long_ttl, std::move(then)); },
@@ -461,7 +462,7 @@ TEST_CASE(
         lease = std::move(won);
         lease.async_release(asio::bind_executor(other, on_release));
     };
-    own.locks().async_acquire("r", long_ttl, asio::bind_executor(other, on_acquire));
+    own.locks().async_acquire("stock", long_ttl, asio::bind_executor(other, on_acquire));
     // There is no other work that keeps it running.
     other.run_for(patience);
     CHECK(ran_on == std::vector<std::thread::id>(2, std::this_thread::get_id()));

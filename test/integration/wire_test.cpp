@@ -88,7 +88,7 @@ TEST_CASE("a SET that is delayed in the network and arrives after its release le
     own.wait_for_masters();
     for (std::size_t time = 1; time <= 20; ++time)
     {
-        const std::string resource = "r" + std::to_string(time);
+        const std::string resource = "stock" + std::to_string(time);
         const std::size_t so_far = between.bytes_to_server();
         const long long releases = calls_of(at, "evalsha");
         between.hold_to_server();
@@ -112,10 +112,10 @@ TEST_CASE("a late release doesn't delete the key of the next owner", "[scenario-
     client next{unhurried(distant.servers)};
     late.wait_for_masters();
     next.wait_for_masters();
-    redlock::lease first = late.win("r");
+    redlock::lease first = late.win("stock");
     for (server& each : distant.servers)
     {
-        REQUIRE(becomes(each, "lock:r", first.owner_id()));
+        REQUIRE(becomes(each, "lock:stock", first.owner_id()));
     }
     std::vector<std::size_t> so_far;
     for (const auto& each : distant.proxies)
@@ -128,9 +128,9 @@ TEST_CASE("a late release doesn't delete the key of the next owner", "[scenario-
     {
         REQUIRE(distant.proxies[index]->wait_for_bytes_to_server(so_far[index] + 1, patience));
         // Deleted, as if the ttl had ended.
-        REQUIRE(distant.servers[index].command({"DEL", "lock:r"}) == 1);
+        REQUIRE(distant.servers[index].command({"DEL", "lock:stock"}) == 1);
     }
-    const redlock::lease second = next.win("r");
+    const redlock::lease second = next.win("stock");
     for (const auto& each : distant.proxies)
     {
         each->release_held();
@@ -139,7 +139,7 @@ TEST_CASE("a late release doesn't delete the key of the next owner", "[scenario-
     for (server& each : distant.servers)
     {
         REQUIRE(comes_true(each, [&] { return calls_of(each, "evalsha") == 1; }));
-        CHECK(each.command({"GET", "lock:r"}) == second.owner_id());
+        CHECK(each.command({"GET", "lock:stock"}) == second.owner_id());
     }
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("a short extension that arrives late doesn't reduce a newer, longer on
     proxy& between = *distant.proxies[0];
     client own{distant.options()};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r", 200s);
+    redlock::lease lease = own.win("stock", 200s);
     const std::size_t so_far = between.bytes_to_server();
     between.hold_to_server();
     std::future<finished> held_up = start_extend(lease, 300s);
@@ -165,7 +165,7 @@ TEST_CASE("a short extension that arrives late doesn't reduce a newer, longer on
     REQUIRE_FALSE(extended.error);
     between.release_held();
     REQUIRE(comes_true(at, [&] { return calls_of(at, "evalsha") == 2; }));
-    const reply left = at.command({"PTTL", "lock:r"});
+    const reply left = at.command({"PTTL", "lock:stock"});
     CHECK(left.integer > (long_ttl - 2 * patience).count());
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("connections that broke while idle are detected, and the next acquire 
     {
         own.events().wait_for_up(index, 2);
     }
-    const acquired won = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired won = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(won.report);
     CHECK_FALSE(won.error);
 }
@@ -225,7 +225,7 @@ TEST_CASE(
     // A SET that may still run is the reason to kill a connection.
     const std::size_t so_far = between.bytes_to_server();
     between.hold_to_server();
-    std::future<acquired> acquire = start_try_acquire(own.locks(), "r", {.ttl = long_ttl});
+    std::future<acquired> acquire = start_try_acquire(own.locks(), "stock", {.ttl = long_ttl});
     REQUIRE(between.wait_for_bytes_to_server(so_far + 1, patience));
     between.refuse(true);
     between.reset_connections();
@@ -262,7 +262,7 @@ TEST_CASE("a late reply belongs to its own command, and the next command gets it
     own.wait_for_masters();
     REQUIRE(at.command({"SET", "lock:taken", "another client"}) == "OK");
     between.hold_to_client();
-    const acquired lost = own.try_acquire("r", {.ttl = long_ttl});
+    const acquired lost = own.try_acquire("stock", {.ttl = long_ttl});
     INFO(lost.report);
     CHECK(lost.error == errc::no_quorum);
     CHECK(lost.report.masters()[0].reason == master_errc::timed_out);
@@ -273,7 +273,7 @@ TEST_CASE("a late reply belongs to its own command, and the next command gets it
     between.release_held();
     CHECK(take(std::move(refused), "the refused acquire").error == errc::held_by_other);
     CHECK_FALSE(take(std::move(granted), "the granted acquire").error);
-    CHECK(goes_away(at, "lock:r"));
+    CHECK(goes_away(at, "lock:stock"));
     CHECK(at.command({"GET", "lock:taken"}) == "another client");
     CHECK(own.events().times_up(0) == 1);
 }
@@ -287,12 +287,12 @@ TEST_CASE("requests and replies may arrive in single bytes", "[scenario-45]")
     }
     client own{distant.options()};
     own.wait_for_masters();
-    redlock::lease lease = own.win("r");
+    redlock::lease lease = own.win("stock");
     CHECK_FALSE(extend(lease, 2 * long_ttl).error);
     CHECK_FALSE(release(lease).error);
     for (server& each : distant.servers)
     {
-        CHECK(goes_away(each, "lock:r"));
+        CHECK(goes_away(each, "lock:stock"));
     }
 }
 
@@ -309,7 +309,7 @@ TEST_CASE(
         proxy& between = *distant.proxies[time % 3];
         const std::size_t so_far = between.bytes_to_server();
         std::future<acquired> acquire = start_acquire(
-            own.locks(), "r" + std::to_string(time), {.ttl = long_ttl, .wait = redlock::no_limit});
+            own.locks(), "stock" + std::to_string(time), {.ttl = long_ttl, .wait = redlock::no_limit});
         REQUIRE(between.wait_for_bytes_to_server(so_far + 1, patience));
         if (time % 2 == 0)
         {

@@ -89,7 +89,7 @@ TEST_CASE(
     std::vector<server> servers = start_servers(5);
     event_loop loop;
     lock_manager locks{loop.context(), five(servers)};
-    lock_manager rival{loop.context(), five(servers)};
+    lock_manager other{loop.context(), five(servers)};
 
     std::promise<std::string> started;
     std::promise<void> finish;
@@ -119,7 +119,7 @@ TEST_CASE(
         while (!(on.command({"GET", "lock:job"}) == owner))
         {
             REQUIRE(std::chrono::steady_clock::now() < give_up);
-            const acquired tried = try_acquire(rival, "job", {.ttl = 3s});
+            const acquired tried = try_acquire(other, "job", {.ttl = 3s});
             rival_came_in = rival_came_in || !tried.error;
         }
     };
@@ -138,7 +138,7 @@ TEST_CASE(
     CHECK(stayed_valid);
     CHECK_FALSE(rival_came_in);
 
-    const acquired after = acquire(rival, "job", {.ttl = 3s, .wait = 30s});
+    const acquired after = acquire(other, "job", {.ttl = 3s, .wait = 30s});
     CHECK(after.error == error_code{});
 }
 

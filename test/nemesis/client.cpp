@@ -74,7 +74,7 @@ class client
         while (!stopping_)
         {
             const bool keeps = below(3) == 0;
-            const std::string resource = "r" + std::to_string(below(resources_));
+            const std::string resource = "stock" + std::to_string(below(resources_));
             try
             {
                 if (keeps)

@@ -10,5 +10,5 @@ using namespace std::chrono_literals;
 asio::awaitable<void> run(redlock::lock_manager& locks)
 {
     auto body = [owned = std::make_unique<int>(1)]() -> asio::awaitable<void> { co_return; };
-    co_await locks.async_with_lock("r", {.ttl = 10s, .max_hold = 1h}, body);
+    co_await locks.async_with_lock("stock", {.ttl = 10s, .max_hold = 1h}, body);
 }

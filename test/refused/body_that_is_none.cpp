@@ -9,5 +9,5 @@ using namespace std::chrono_literals;
 
 asio::awaitable<void> run(redlock::lock_manager& locks)
 {
-    co_await locks.async_with_lock("r", {.ttl = 10s, .max_hold = 1h}, 42);
+    co_await locks.async_with_lock("stock", {.ttl = 10s, .max_hold = 1h}, 42);
 }

@@ -12,5 +12,5 @@ asio::awaitable<void> run(redlock::lock_manager& locks)
 {
     auto owned = std::make_shared<int>(1);
     co_await locks.async_with_lock(
-        "r", {.ttl = 10s, .max_hold = 1h}, [owned]() -> asio::awaitable<void> { co_return; });
+        "stock", {.ttl = 10s, .max_hold = 1h}, [owned]() -> asio::awaitable<void> { co_return; });
 }

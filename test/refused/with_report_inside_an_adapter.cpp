@@ -11,5 +11,5 @@ using namespace std::chrono_literals;
 void run(redlock::lock_manager& locks, asio::cancellation_signal& stop)
 {
     locks.async_acquire(
-        "r", 10s, asio::bind_cancellation_slot(stop.slot(), redlock::with_report(asio::use_future)));
+        "stock", 10s, asio::bind_cancellation_slot(stop.slot(), redlock::with_report(asio::use_future)));
 }

@@ -12,9 +12,6 @@
 #include <system_error>
 #include <utility>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -24,27 +21,11 @@ namespace redlock::test
 namespace
 {
 
-constexpr int limit_milliseconds = 10'000; // For one answer of a real server on a machine that is busy.
+constexpr std::chrono::seconds answer_limit{10}; // For one answer of a real server on a machine that is busy.
 
 [[noreturn]] void fail(const char* what)
 {
     throw std::system_error{errno, std::generic_category(), what};
-}
-
-unique_fd connect_to(int port)
-{
-    unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    const int on = 1;
-    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
-    {
-        fail("connect");
-    }
-    return socket;
 }
 
 std::string info_field(server& of, std::string_view section, const std::string& name)
@@ -92,7 +73,7 @@ void reply_cutter::feed(std::string_view bytes)
 }
 
 both_connection::both_connection(int port, virtual_world& world, sim_master& simulated)
-    : socket_{connect_to(port)},
+    : socket_{connect_to_loopback(port)},
       link_{std::make_shared<virtual_link>(world, simulated, static_cast<client_end&>(*this), 0)}
 {
     link_->connect();
@@ -143,8 +124,7 @@ void both_connection::close(bool orderly)
 
 void both_connection::read_real()
 {
-    pollfd readiness{socket_.get(), POLLIN, 0};
-    if (::poll(&readiness, 1, limit_milliseconds) <= 0)
+    if (!wait_for(socket_.get(), POLLIN, std::chrono::steady_clock::now() + answer_limit))
     {
         socket_.reset();
         silent_ = fmt::format(

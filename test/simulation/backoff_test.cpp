@@ -32,7 +32,7 @@ void take_everywhere(simulation& sim)
 {
     for (const auto& each : sim.masters())
     {
-        each->set("lock:r", "another");
+        each->set("lock:stock", "another");
     }
 }
 
@@ -52,7 +52,7 @@ TEST_CASE("a pause between rounds is at least a millisecond and within its bound
     {
         sim.forbid_lines();
     }
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 2s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     const std::vector<clock::time_point> starts = round_starts(sim);
@@ -82,7 +82,7 @@ TEST_CASE("no round starts after the wait, and none is squeezed in before its en
         sim.forbid_lines();
     }
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 20ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 20ms});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     CHECK(got->at - began <= 20ms + trip);
@@ -103,7 +103,7 @@ TEST_CASE("no round starts after the wait when the process slept through its end
     lock_manager locks = sim.make_connected_manager(options);
     take_everywhere(sim);
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 1s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 1s});
     sim.run_until_idle();
     REQUIRE_FALSE(got->done);
     sim.world().jump(1h);
@@ -120,11 +120,11 @@ TEST_CASE("an acquire without a wait has one round, and max_rounds limits those 
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     take_everywhere(sim);
-    const outcome_ptr once = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr once = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 0ms});
     REQUIRE(sim.finish(once));
     CHECK(once->error == errc::held_by_other);
     CHECK(once->report.rounds == 1);
-    const outcome_ptr thrice = sim.acquire(locks, "r", {.ttl = 10s, .wait = no_limit, .max_rounds = 3U});
+    const outcome_ptr thrice = sim.acquire(locks, "stock", {.ttl = 10s, .wait = no_limit, .max_rounds = 3U});
     REQUIRE(sim.finish(thrice));
     CHECK(thrice->error == errc::held_by_other);
     CHECK(thrice->report.rounds == 3);
@@ -137,10 +137,10 @@ TEST_CASE("an acquire without limits continues until it succeeds")
     lock_manager locks = sim.make_connected_manager();
     for (const auto& each : sim.masters())
     {
-        each->set("lock:r", "another", 1min);
+        each->set("lock:stock", "another", 1min);
     }
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = no_limit});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = no_limit});
     REQUIRE(sim.finish(got, 2min));
     CHECK(!got->error);
     CHECK(got->at - began >= 1min);

@@ -84,7 +84,7 @@ TEST_CASE("the extensions that fall on one beat are one write for each master")
     for (std::size_t index = 0; index < leases; ++index)
     {
         held.push_back(
-            sim.acquire_kept(locks, "r" + std::to_string(index), {.ttl = 10s, .max_hold = no_limit}));
+            sim.acquire_kept(locks, "stock" + std::to_string(index), {.ttl = 10s, .max_hold = no_limit}));
     }
     sim.run_until_idle();
     for (const auto& each : sim.masters())

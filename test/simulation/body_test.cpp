@@ -36,7 +36,7 @@ config patient(const simulation& sim)
 
 outcome_ptr begun(simulation& sim, lock_manager& locks, job& body, keep_options with)
 {
-    const outcome_ptr work = sim.with_lock(locks, "r", with, body);
+    const outcome_ptr work = sim.with_lock(locks, "stock", with, body);
     REQUIRE(sim.run_until([&] { return body.held != nullptr; }, 1s));
     sim.run_until_idle();
     return work;
@@ -167,7 +167,7 @@ TEST_CASE("the result of a body is passed on, even if the release can't be confi
         thrown = what;
         result = std::move(returned);
     };
-    locks.async_with_lock("r", {.ttl = 10s, .max_hold = 5s}, body, done);
+    locks.async_with_lock("stock", {.ttl = 10s, .max_hold = 5s}, body, done);
     sim.run_for(900ms);
     if (!confirmed)
     {
@@ -186,8 +186,8 @@ TEST_CASE("a body may return a type without copy and default constructor, and ta
     lock_manager locks = sim.make_connected_manager();
     if (held_by_other)
     {
-        sim.master(0).set("lock:r", "another", 1h);
-        sim.master(1).set("lock:r", "another", 1h);
+        sim.master(0).set("lock:stock", "another", 1h);
+        sim.master(1).set("lock:stock", "another", 1h);
     }
     const auto body = []() -> asio::awaitable<ticket>
     {
@@ -201,7 +201,7 @@ TEST_CASE("a body may return a type without copy and default constructor, and ta
         thrown = what;
         result = std::move(returned);
     };
-    locks.async_with_lock("r", {.ttl = 10s, .max_hold = 5s, .max_rounds = 1}, body, done);
+    locks.async_with_lock("stock", {.ttl = 10s, .max_hold = 5s, .max_rounds = 1}, body, done);
     sim.run_for(1s);
     CHECK(!thrown == !held_by_other);
     REQUIRE(result.has_value() == !held_by_other);
@@ -226,7 +226,7 @@ TEST_CASE("a body without a token gives its result to the coroutine that awaits 
     std::optional<ticket> number;
     const auto run = [&]() -> asio::awaitable<void>
     {
-        resource = co_await locks.async_with_lock("r", {.ttl = 10s, .max_hold = 5s}, body);
+        resource = co_await locks.async_with_lock("stock", {.ttl = 10s, .max_hold = 5s}, body);
         number = co_await locks.async_with_lock("s", {.ttl = 10s, .max_hold = 5s}, ticket_body);
     };
     bool done = false;
@@ -234,7 +234,7 @@ TEST_CASE("a body without a token gives its result to the coroutine that awaits 
     asio::awaitable<void> running = run();
     asio::co_spawn(locks.get_executor(), std::move(running), ended);
     REQUIRE(sim.run_until([&] { return done; }, 1s));
-    CHECK(resource == "r");
+    CHECK(resource == "stock");
     CHECK(*number.value().number == 42);
 }
 
@@ -246,8 +246,8 @@ TEST_CASE("an operation with a body has its memory from its handler's allocator,
     lock_manager locks = sim.make_connected_manager();
     if (held_by_other)
     {
-        sim.master(0).set("lock:r", "another", 1h);
-        sim.master(1).set("lock:r", "another", 1h);
+        sim.master(0).set("lock:stock", "another", 1h);
+        sim.master(1).set("lock:stock", "another", 1h);
     }
     allocations counted;
     bool done = false;
@@ -263,7 +263,8 @@ TEST_CASE("an operation with a body has its memory from its handler's allocator,
     const keep_options with{.ttl = 10s, .max_hold = 5s, .max_rounds = 1};
     auto cancellable = asio::bind_cancellation_slot(cancel.slot(), std::move(handler));
     locks.async_with_lock(
-        "r", with, body, asio::bind_allocator(counting_allocator<void*>{counted}, std::move(cancellable)));
+        "stock", with, body,
+        asio::bind_allocator(counting_allocator<void*>{counted}, std::move(cancellable)));
     REQUIRE(sim.run_until([&] { return done; }, 2s));
     // For the operation itself and the acquire; then for the loss and the release.
     CHECK(counted.made >= (held_by_other ? 2U : 4U));
@@ -293,7 +294,7 @@ TEST_CASE("a lease that is lost before its body could begin ends with the reason
     std::optional<error_code> error;
     auto done = [&](std::exception_ptr thrown) { error = error_in(thrown); };
     const auto limit = why == errc::hold_limit_reached ? time_limit{2s} : time_limit{no_limit};
-    locks.async_with_lock("r", {.ttl = 10s, .max_hold = limit}, body, asio::bind_executor(busy, done));
+    locks.async_with_lock("stock", {.ttl = 10s, .max_hold = limit}, body, asio::bind_executor(busy, done));
     REQUIRE(sim.run_until([&] { return sim.keys() == 3; }, 1s));
     sim.run_for(1s);
     if (why == errc::lease_lost)
@@ -332,7 +333,7 @@ TEST_CASE("a body that notices the end of its lease before its cancellation ends
     };
     std::optional<error_code> error;
     locks.async_with_lock(
-        "r", {.ttl = 10s, .max_hold = 5s}, body,
+        "stock", {.ttl = 10s, .max_hold = 5s}, body,
         [&](std::exception_ptr thrown) { error = error_in(thrown); });
     sim.run_for(7s);
     CHECK(error == errc::hold_limit_reached);
@@ -353,7 +354,7 @@ TEST_CASE("a body that releases its lease is not cancelled")
     std::exception_ptr thrown;
     bool done = false;
     locks.async_with_lock(
-        "r", {.ttl = 10s, .max_hold = 5s}, body,
+        "stock", {.ttl = 10s, .max_hold = 5s}, body,
         [&](std::exception_ptr what)
         {
             done = true;
@@ -385,7 +386,7 @@ TEST_CASE("a body may move its lease away, which ends the operation and not the 
     };
     SECTION("into an object of the caller")
     {
-        locks.async_with_lock("r", with, storing, ended);
+        locks.async_with_lock("stock", with, storing, ended);
     }
     SECTION("as the result")
     {
@@ -399,7 +400,7 @@ TEST_CASE("a body may move its lease away, which ends the operation and not the 
             stored = std::move(result);
             ended(std::move(thrown));
         };
-        locks.async_with_lock("r", with, returning, std::move(ended_with));
+        locks.async_with_lock("stock", with, returning, std::move(ended_with));
     }
     REQUIRE(sim.run_until([&] { return done; }, 1s));
     CHECK(!problem);
@@ -432,7 +433,7 @@ TEST_CASE("a body that throws before its first suspension releases its lease")
     };
     std::exception_ptr thrown;
     locks.async_with_lock(
-        "r", {.ttl = 10s, .max_hold = 5s}, body, [&](std::exception_ptr what) { thrown = what; });
+        "stock", {.ttl = 10s, .max_hold = 5s}, body, [&](std::exception_ptr what) { thrown = what; });
     CHECK_NOTHROW(sim.run_for(1s));
     CHECK(sim.keys() == 0);
     REQUIRE(thrown);
@@ -443,7 +444,7 @@ TEST_CASE("an operation whose body can't be cancelled reports the loss when the 
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    job body{.works = 30s, .deaf = true};
+    job body{.works = 30s, .ignores_cancellation = true};
     const clock::time_point began = sim.now();
     const outcome_ptr work = begun(sim, locks, body, {.ttl = 10s, .max_hold = 5s});
     REQUIRE(sim.finish(work));
@@ -482,7 +483,7 @@ TEST_CASE("a body isn't started under a lease that expired before it could begin
         simulation sim{3};
         lock_manager locks = sim.make_connected_manager();
         job body{.called_later = later};
-        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 10s, .max_hold = no_limit}, body);
+        const outcome_ptr work = sim.with_lock(locks, "stock", {.ttl = 10s, .max_hold = no_limit}, body);
         for (std::size_t steps = 0; steps < at; ++steps)
         {
             REQUIRE(sim.step());
@@ -508,11 +509,11 @@ TEST_CASE(
         lock_manager locks = sim.make_manager();
         if (taken)
         {
-            sim.master(0).set("lock:r", "another", 1ms);
-            sim.master(1).set("lock:r", "another", 1ms);
+            sim.master(0).set("lock:stock", "another", 1ms);
+            sim.master(1).set("lock:stock", "another", 1ms);
         }
         job body{};
-        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 60s, .max_hold = no_limit}, body);
+        const outcome_ptr work = sim.with_lock(locks, "stock", {.ttl = 60s, .max_hold = no_limit}, body);
         for (std::size_t steps = 0; steps < at; ++steps)
         {
             REQUIRE(sim.step());

@@ -69,12 +69,12 @@ struct two_rivals
         sim.master(2).door = entrance::refuses;
         first.emplace(sim.make_connected_manager(told.options(sim)));
         second.emplace(sim.make_connected_manager());
-        held_by_first = sim.acquire(*first, "r", half_a_minute);
+        held_by_first = sim.acquire(*first, "stock", half_a_minute);
         REQUIRE(sim.finish(held_by_first));
         REQUIRE(!held_by_first->error);
         sim.run_until_idle();
-        REQUIRE(sim.master(0).value("lock:r") == held_by_first->lease.owner_id());
-        REQUIRE(sim.master(1).value("lock:r") == held_by_first->lease.owner_id());
+        REQUIRE(sim.master(0).value("lock:stock") == held_by_first->lease.owner_id());
+        REQUIRE(sim.master(1).value("lock:stock") == held_by_first->lease.owner_id());
     }
 
     /// Brings master 2 back, and waits until all clients are connected to all masters.
@@ -93,13 +93,13 @@ struct two_rivals
 
     void second_acquires()
     {
-        held_by_second = sim.try_acquire(*second, "r", {.ttl = 30s});
+        held_by_second = sim.try_acquire(*second, "stock", {.ttl = 30s});
         REQUIRE(sim.finish(held_by_second));
         REQUIRE(!held_by_second->error);
         sim.run_until_idle();
-        CHECK(sim.master(0).value("lock:r") == held_by_first->lease.owner_id());
-        CHECK(sim.master(1).value("lock:r") == held_by_second->lease.owner_id());
-        CHECK(sim.master(2).value("lock:r") == held_by_second->lease.owner_id());
+        CHECK(sim.master(0).value("lock:stock") == held_by_first->lease.owner_id());
+        CHECK(sim.master(1).value("lock:stock") == held_by_second->lease.owner_id());
+        CHECK(sim.master(2).value("lock:stock") == held_by_second->lease.owner_id());
     }
 
     bool both_hold() const { return held_by_first->lease.valid() && held_by_second->lease.valid(); }
@@ -119,7 +119,7 @@ struct two_rivals
 /// The same sequence if no master loses a key.
 void check_that_the_second_is_kept_out(two_rivals& of)
 {
-    const outcome_ptr refused = of.sim.try_acquire(*of.second, "r", {.ttl = 30s});
+    const outcome_ptr refused = of.sim.try_acquire(*of.second, "stock", {.ttl = 30s});
     REQUIRE(of.sim.finish(refused));
     CHECK(refused->error == errc::held_by_other);
     REQUIRE(of.sim.run_until([&] { return of.sim.keys() == 2; }, 10s));
@@ -134,7 +134,7 @@ TEST_CASE("a master's clock that jumps ahead lets a second holder in, and is rep
     both.all_masters_are_back();
     check_that_the_second_is_kept_out(both);
     both.forgetful().clock_of_its_own().jump(both.sim.now(), 31s);
-    CHECK(both.forgetful().value("lock:r") == std::nullopt);
+    CHECK(both.forgetful().value("lock:stock") == std::nullopt);
     both.second_acquires();
     CHECK(both.both_hold());
     CHECK(both.told.count<master_warning>() == 0);
@@ -173,7 +173,7 @@ TEST_CASE(
     both.sim.run_for(1s);
     both.forgetful().restart("run after the power cut");
     CHECK(both.forgetful().value("written before") == "is on disk");
-    CHECK(both.forgetful().value("lock:r") == std::nullopt);
+    CHECK(both.forgetful().value("lock:stock") == std::nullopt);
     both.all_masters_are_back();
     both.second_acquires();
     CHECK(both.both_hold());
@@ -252,13 +252,13 @@ TEST_CASE("SWAPDB lets a second holder in unnoticed, and a second SWAPDB hides i
     check_that_the_second_is_kept_out(both);
     const std::size_t told_before = both.told.all.size();
     // The lock is in the other database now, and ours is empty.
-    const std::optional<std::string> in_the_other = both.forgetful().value("lock:r");
-    both.forgetful().remove("lock:r");
+    const std::optional<std::string> in_the_other = both.forgetful().value("lock:stock");
+    both.forgetful().remove("lock:stock");
     both.second_acquires();
     CHECK(both.both_hold());
     // Swapped back: the key exists as before.
     REQUIRE(in_the_other);
-    both.forgetful().set("lock:r", *in_the_other, 25s);
+    both.forgetful().set("lock:stock", *in_the_other, 25s);
     const outcome_ptr extended = both.sim.extend(both.held_by_first->lease, 30s);
     REQUIRE(both.sim.finish(extended));
     CHECK(!extended->error);
@@ -314,14 +314,14 @@ TEST_CASE("one master of five that lies lets a second holder in unnoticed", "[sc
     sim.master(4).door = entrance::refuses;
     lock_manager of_first{sim.make_connected_manager(told.options(sim))};
     lock_manager of_second{sim.make_connected_manager(told.options(sim))};
-    const outcome_ptr held_by_first = sim.acquire(of_first, "r", half_a_minute);
+    const outcome_ptr held_by_first = sim.acquire(of_first, "stock", half_a_minute);
     REQUIRE(sim.finish(held_by_first));
     REQUIRE(!held_by_first->error);
     sim.master(3).door = entrance::open;
     sim.master(4).door = entrance::open;
     REQUIRE(sim.run_until([&] { return sim.master(3).clients() == 2 && sim.master(4).clients() == 2; }, 10s));
     sim.run_until_idle();
-    const outcome_ptr refused = sim.try_acquire(of_second, "r", {.ttl = 30s});
+    const outcome_ptr refused = sim.try_acquire(of_second, "stock", {.ttl = 30s});
     REQUIRE(sim.finish(refused));
     REQUIRE(refused->error == errc::held_by_other);
     sim.run_until_idle();
@@ -329,11 +329,11 @@ TEST_CASE("one master of five that lies lets a second holder in unnoticed", "[sc
     // Master 2 still has the first one's key, and claims that it has set the second one's.
     const std::size_t told_before = told.count<master_warning>() + told.count<master_down>();
     sim.master(2).answer("SET", {.bytes = "+OK\r\n"});
-    const outcome_ptr held_by_second = sim.try_acquire(of_second, "r", {.ttl = 30s});
+    const outcome_ptr held_by_second = sim.try_acquire(of_second, "stock", {.ttl = 30s});
     REQUIRE(sim.finish(held_by_second));
     REQUIRE(!held_by_second->error);
     sim.run_for(5s);
-    CHECK(sim.master(2).value("lock:r") == held_by_first->lease.owner_id());
+    CHECK(sim.master(2).value("lock:stock") == held_by_first->lease.owner_id());
     CHECK(held_by_first->lease.valid());
     CHECK(held_by_second->lease.valid());
     CHECK(told.count<master_warning>() + told.count<master_down>() == told_before);

@@ -2,10 +2,13 @@
 // The order of the checks, and their words, are those of redis-server 7.0.
 #include "command_arguments.hpp"
 
+#include "support/fake_replies.hpp"
+
+#include <boost/algorithm/string/case_conv.hpp>
+#include <boost/algorithm/string/replace.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -32,18 +35,6 @@ const std::map<std::string, word_count> known_commands{
     {"INFO", {1, any}},        {"SCRIPT", {2, any}}, {"SCRIPT LOAD", {3, 3}}, {"SCRIPT FLUSH", {2, any}},
     {"SELECT", {2, 2}},        {"SET", {3, any}},    {"TIME", {1, 1}}};
 
-std::string lower(std::string text)
-{
-    for (char& character : text)
-    {
-        if (character >= 'A' && character <= 'Z')
-        {
-            character = static_cast<char>(character - 'A' + 'a');
-        }
-    }
-    return text;
-}
-
 /// As much of a word as an error repeats: up to a zero byte, as C has it.
 std::string_view shown(std::string_view word, std::size_t most = max_shown_size)
 {
@@ -66,19 +57,11 @@ std::optional<std::string> wrong_number(const std::string& name, std::size_t wor
     {
         return std::nullopt;
     }
-    std::string whole = lower(name);
-    std::replace(whole.begin(), whole.end(), ' ', '|');
+    const std::string whole = boost::replace_all_copy(boost::to_lower_copy(name), " ", "|");
     return error_line(fmt::format("wrong number of arguments for '{}' command", whole));
 }
 
 } // namespace
-
-std::optional<std::int64_t> integer_in(std::string_view word)
-{
-    std::int64_t value = 0;
-    const auto [last, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    return error == std::errc{} && last == word.data() + word.size() ? std::optional{value} : std::nullopt;
-}
 
 std::string unknown_command(const command& words)
 {
@@ -103,7 +86,7 @@ std::optional<std::string> refusal_of(const command& words)
     {
         return wrong_number(name, words.size());
     }
-    const std::string whole = name + " " + name_of({words[1]});
+    const std::string whole = name + " " + in_capitals(words[1]);
     if (!known_commands.contains(whole))
     {
         return error_line(fmt::format("unknown subcommand '{}'. Try {} HELP.", shown(words[1]), name));
@@ -135,7 +118,7 @@ hello_arguments::hello_arguments(const command& words)
     }
     for (std::size_t at = 2; at < words.size(); ++at)
     {
-        const std::string option = name_of({words[at]});
+        const std::string option = in_capitals(words[at]);
         const std::size_t left = words.size() - 1 - at;
         if (option == "AUTH" && left >= 2)
         {
@@ -163,7 +146,7 @@ set_arguments::set_arguments(const command& words)
     std::optional<std::string> expiry;
     for (std::size_t at = 3; at < words.size(); ++at)
     {
-        const std::string option = name_of({words[at]});
+        const std::string option = in_capitals(words[at]);
         if (option == "NX" && !only_existing)
         {
             only_new = true;
@@ -179,7 +162,7 @@ set_arguments::set_arguments(const command& words)
         }
         else
         {
-            error = wrong_syntax;
+            error = syntax_error_reply;
             return;
         }
     }
@@ -232,9 +215,9 @@ kill_arguments::kill_arguments(const command& words)
     }
     for (std::size_t at = 2; at < words.size(); at += 2)
     {
-        if (name_of({words[at]}) != "ID" || at + 1 == words.size())
+        if (in_capitals(words[at]) != "ID" || at + 1 == words.size())
         {
-            error = wrong_syntax;
+            error = syntax_error_reply;
             return;
         }
         id = integer_in(words[at + 1]).value_or(0);

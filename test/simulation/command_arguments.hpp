@@ -14,11 +14,7 @@
 namespace redlock::test
 {
 
-inline constexpr const char* wrong_syntax = "-ERR syntax error\r\n";
 inline constexpr const char* no_integer = "-ERR value is not an integer or out of range\r\n";
-
-/// Parses a word as an integer; empty if it isn't one.
-std::optional<std::int64_t> integer_in(std::string_view word);
 
 /// Returns a server's error for an unknown command.
 std::string unknown_command(const command& words);

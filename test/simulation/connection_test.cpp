@@ -22,7 +22,7 @@ outcome_ptr acquired(simulation& sim, lock_manager& locks, const std::string& re
 
 } // namespace
 
-TEST_CASE("a first acquire waits for a quorum of masters before its round starts", "[scenario-56]")
+TEST_CASE("a first acquire waits for a quorum of masters, and a node timeout for the others", "[scenario-56]")
 {
     simulation sim{5};
     for (const std::size_t silent : {0U, 1U})
@@ -32,12 +32,27 @@ TEST_CASE("a first acquire waits for a quorum of masters before its round starts
     sim.master(4).network = {.there = 10ms, .back = 10ms};
     const clock::time_point began = sim.now();
     lock_manager locks = sim.make_manager();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->report.rounds == 1);
-    CHECK(got->at - began == 3 * 20ms + 20ms);
-    CHECK(got->lease.valid_until() == began + 3 * 20ms + 10s - 102ms);
+    CHECK(got->at - began == 3 * 20ms + 50ms + 20ms);
+    CHECK(got->lease.valid_until() == began + 3 * 20ms + 50ms + 10s - 102ms);
+}
+
+TEST_CASE(
+    "a first round is not lost because a master that refuses is connected before others", "[scenario-56]")
+{
+    simulation sim{3};
+    sim.master(0).refuse("SET", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+    sim.master(2).network = {.there = 5ms, .back = 5ms};
+    const clock::time_point began = sim.now();
+    lock_manager locks = sim.make_manager();
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    CHECK(!got->error);
+    // As soon as the last one is connected.
+    CHECK(got->at - began == 3 * 10ms + 10ms);
 }
 
 TEST_CASE("a first acquire waits for its masters until the connect timeout at most", "[scenario-56]")
@@ -51,14 +66,14 @@ TEST_CASE("a first acquire waits for its masters until the connect timeout at mo
     options.connect_timeout = 700ms;
     const clock::time_point began = sim.now();
     lock_manager locks = sim.make_manager(options);
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began == 700ms);
     CHECK(got->report.count(vote::unsent) == 3);
     // Only the first acquire waits.
     const clock::time_point second = sim.now();
-    const outcome_ptr next = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr next = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(next));
     CHECK(next->error == errc::no_quorum);
     CHECK(next->at == second);
@@ -85,7 +100,7 @@ TEST_CASE("an idle connection is probed after a second, and closed if there is n
     CHECK(master.count("HELLO") == 2);
     CHECK(sim.master(1).count("HELLO") == 1);
     // So that the next acquire finds all of them.
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     sim.run_until_idle();
     CHECK(!got->error);
     CHECK(sim.keys() == 3);
@@ -100,7 +115,7 @@ TEST_CASE("a connection without any reply is closed after response_timeout", "[s
     sim_master& master = sim.master(0);
     sim.run_for(170ms);
     master.hang();
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     REQUIRE(!got->error);
     const clock::time_point sent = sim.now() - 200us;
     sim.run_until(sent + 300ms - 201us);
@@ -133,7 +148,7 @@ TEST_CASE("a process that was stopped keeps the connections whose replies are wa
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 60s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
     REQUIRE(sim.run_until([&] { return sim.keys() == 3; }, 1s));
     // The timers are handled first, and all of them have expired.
     sim.world().jump_with_timers_first(5s);
@@ -152,7 +167,7 @@ TEST_CASE("the output of a write in flight isn't changed when the connection bre
     lock_manager locks = sim.make_connected_manager();
     sim_master& master = sim.master(0);
     master.takes_bytes = false;
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     CHECK(!got->error);
     SECTION("by the server")
     {
@@ -200,11 +215,11 @@ TEST_CASE("an unsolicited reply ends the connection", "[scenario-43]")
     lock_manager locks = sim.make_connected_manager();
     sim_master& master = sim.master(0);
     master.answer("SET", {.bytes = "+OK\r\n+OK\r\n", .runs = true});
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     CHECK(!got->error);
     sim.run_for(1s);
     CHECK(master.count("HELLO") == 2);
-    const outcome_ptr next = acquired(sim, locks, "r");
+    const outcome_ptr next = acquired(sim, locks, "stock");
     CHECK(next->error == errc::held_by_other);
 }
 
@@ -212,7 +227,7 @@ TEST_CASE("a script that the server doesn't know is sent in full, once", "[scena
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     sim.run_until_idle();
     sim_master& master = sim.master(0);
     SECTION("to release")
@@ -261,7 +276,7 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     sim.run_until_idle();
     sim_master& master = sim.master(0);
     master.flush_scripts();

@@ -48,7 +48,7 @@ class client
         }
         if (!held_)
         {
-            waits_for_ = sim_.acquire(locks_, "r", {.ttl = ttl_, .wait = 30ms});
+            waits_for_ = sim_.acquire(locks_, "stock", {.ttl = ttl_, .wait = 30ms});
             return;
         }
         give_back_or_go_on();
@@ -240,7 +240,7 @@ TEST_CASE(
         luck.mend_everything();
         sim.run_for(70ms); // Abandoned acquires end, and their leases expire.
         CHECK(sim.run_until_no_keys(3s));
-        const outcome_ptr got = sim.acquire(one, "r", {.ttl = ttl});
+        const outcome_ptr got = sim.acquire(one, "stock", {.ttl = ttl});
         REQUIRE(sim.finish(got));
         CHECK(!got->error);
     }

@@ -15,7 +15,7 @@ constexpr clock::duration drift_of_10s = 102ms;
 
 outcome_ptr acquired(simulation& sim, lock_manager& locks, std::chrono::milliseconds ttl = 10s)
 {
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = ttl});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = ttl});
     REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     sim.run_until_idle();
@@ -47,7 +47,7 @@ TEST_CASE("an extension is valid from its own sending", "[scenario-31]")
     CHECK(!extended->error);
     CHECK(got->lease.valid_until() == sent + 10s - drift_of_10s);
     CHECK(extended->report.validity == 10s - drift_of_10s - 200us);
-    CHECK(sim.master(0).expiry("lock:r") == whole_milliseconds(sent + 100us) + 10s);
+    CHECK(sim.master(0).expiry("lock:stock") == whole_milliseconds(sent + 100us) + 10s);
     // The second waited for the first, and is counted from when it was sent.
     REQUIRE(sim.finish(behind));
     CHECK(!behind->error);
@@ -60,12 +60,12 @@ TEST_CASE("an extension never shortens", "[scenario-29]")
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = acquired(sim, locks, 30s);
     const clock::time_point until = got->lease.valid_until();
-    const auto expiry = sim.master(0).expiry("lock:r");
+    const auto expiry = sim.master(0).expiry("lock:stock");
     const outcome_ptr extended = sim.extend(got->lease, 5s);
     REQUIRE(sim.finish(extended));
     CHECK(!extended->error);
     CHECK(got->lease.valid_until() == until);
-    CHECK(sim.master(0).expiry("lock:r") == expiry);
+    CHECK(sim.master(0).expiry("lock:stock") == expiry);
 }
 
 TEST_CASE("a late confirmation of an older extension changes nothing", "[scenario-29]")
@@ -99,7 +99,7 @@ TEST_CASE("a late confirmation of an older extension changes nothing", "[scenari
     sim.run_until_idle();
     CHECK(sim.master(0).count("extend") == 2);
     CHECK(sim.master(0).last("extend").words.back() == "5000");
-    CHECK(sim.master(0).expiry("lock:r") == whole_milliseconds(sent + 100us) + 30s);
+    CHECK(sim.master(0).expiry("lock:stock") == whole_milliseconds(sent + 100us) + 30s);
     CHECK(got->lease.valid_until() == sent + 30s - 302ms);
 }
 
@@ -110,8 +110,8 @@ TEST_CASE(
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = acquired(sim, locks);
     const clock::time_point until = got->lease.valid_until();
-    sim.master(0).remove("lock:r");
-    sim.master(1).set("lock:r", "another");
+    sim.master(0).remove("lock:stock");
+    sim.master(1).set("lock:stock", "another");
     SECTION("three of five match")
     {
         const outcome_ptr extended = sim.extend(got->lease, 20s);
@@ -133,7 +133,7 @@ TEST_CASE(
     }
     SECTION("two match and three deny: lost at once")
     {
-        sim.master(2).remove("lock:r");
+        sim.master(2).remove("lock:stock");
         const clock::time_point began = sim.now();
         const outcome_ptr extended = sim.extend(got->lease, 20s);
         REQUIRE(sim.finish(extended));
@@ -207,8 +207,8 @@ TEST_CASE("a late denial ends a lease too")
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = acquired(sim, locks);
-    sim.master(1).remove("lock:r");
-    sim.master(2).remove("lock:r");
+    sim.master(1).remove("lock:stock");
+    sim.master(2).remove("lock:stock");
     sim.master(2).link().hold_replies();
     sim.master(0).hang();
     const outcome_ptr extended = sim.extend(got->lease, 20s);
@@ -246,7 +246,7 @@ TEST_CASE("a master that lost the key gets it again after a quorum has confirmed
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = acquired(sim, locks);
-    sim.master(2).remove("lock:r");
+    sim.master(2).remove("lock:stock");
     sim.master(0).network = {.there = 2ms, .back = 0ms};
     sim.master(1).network = {.there = 3ms, .back = 0ms};
     sim.run_for(100ms);
@@ -260,7 +260,8 @@ TEST_CASE("a master that lost the key gets it again after a quorum has confirmed
     REQUIRE(sim.master(2).count("SET") == 2);
     const received& again = sim.master(2).last("SET");
     CHECK(again.at == sent + 3ms + 100us);
-    CHECK(again.words == command{"SET", "lock:r", std::string{got->lease.owner_id()}, "NX", "PX", "20000"});
+    CHECK(
+        again.words == command{"SET", "lock:stock", std::string{got->lease.owner_id()}, "NX", "PX", "20000"});
     CHECK(sim.keys() == 3);
     // Its validity is that of the extension, not of the later SET.
     CHECK(got->lease.valid_until() == sent + 20s - 202ms);
@@ -284,7 +285,7 @@ TEST_CASE("a master that was away when a lease was acquired gets its key with th
     const outcome_ptr extended = sim.extend(got->lease, 10s);
     REQUIRE(sim.finish(extended));
     sim.run_until_idle();
-    CHECK(sim.master(2).value("lock:r") == got->lease.owner_id());
+    CHECK(sim.master(2).value("lock:stock") == got->lease.owner_id());
     got->lease = {};
     CHECK(sim.run_until_no_keys());
 }
@@ -294,7 +295,7 @@ TEST_CASE("a master that reports its loss of the key late gets it too", "[scenar
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = acquired(sim, locks);
-    sim.master(2).remove("lock:r");
+    sim.master(2).remove("lock:stock");
     sim.master(2).link().hold_replies();
     const outcome_ptr extended = sim.extend(got->lease, 20s);
     REQUIRE(sim.finish(extended));
@@ -317,7 +318,7 @@ TEST_CASE("no SET is sent after a release has begun or the lease has expired", "
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = acquired(sim, locks);
-    sim.master(2).remove("lock:r");
+    sim.master(2).remove("lock:stock");
     const outcome_ptr extended = sim.extend(got->lease, 20s);
     const clock::time_point answered = sim.now() + 200us;
     REQUIRE(sim.run_until([&] { return sim.now() == answered; }, 1s));
@@ -347,7 +348,7 @@ TEST_CASE(
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = acquired(sim, locks);
-    sim.master(2).remove("lock:r");
+    sim.master(2).remove("lock:stock");
     const std::shared_ptr<virtual_link> first = sim.master(2).link().shared_from_this();
     const outcome_ptr extended = sim.extend(got->lease, 20s);
     REQUIRE(sim.finish(extended));

@@ -17,7 +17,7 @@ namespace
 master_report refused(simulation& sim, const config& options)
 {
     lock_manager locks = sim.make_manager(options);
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     REQUIRE(got->report.masters().size() == 1);
@@ -53,10 +53,10 @@ TEST_CASE("a connection introduces itself and loads the scripts")
     CHECK(sim.master(0).count("SCRIPT LOAD") == 3);
     CHECK(said.contains("AUTH") != sim.master(0).knows_hello);
     CHECK(said.contains("CLIENT ID") != sim.master(0).knows_hello);
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
-    const outcome_ptr other = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr other = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(other));
     CHECK(other->error == errc::held_by_other);
 }
@@ -71,7 +71,7 @@ TEST_CASE("a server that answers NOAUTH to a HELLO that it doesn't know is logge
     sim.master(0).refuse("HELLO", "-NOAUTH Authentication required.\r\n");
     lock_manager locks = sim.make_connected_manager(with_password(sim));
     CHECK(sim.master(0).count("AUTH") == 1);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
 }
@@ -88,13 +88,13 @@ TEST_CASE("replies may arrive in pieces")
         each->network.jitter = 10us;
     }
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     const outcome_ptr extended = sim.extend(got->lease, 10s);
     REQUIRE(sim.finish(extended));
     CHECK(!extended->error);
-    const outcome_ptr other = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr other = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(other));
     CHECK(other->error == errc::held_by_other);
     const outcome_ptr released = sim.release(got->lease);
@@ -109,7 +109,7 @@ TEST_CASE("a stale connection is killed on a server without HELLO too", "[scenar
     sim.master(0).knows_hello = false;
     lock_manager locks = sim.make_connected_manager();
     sim.master(0).link().hold();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     sim.master(0).break_connections();
     sim.run_for(1s);
@@ -192,6 +192,17 @@ TEST_CASE("an unusable master yields an unsent vote with the reason")
         master.refuse("HELLO", "HTTP/1.1 400 Bad Request\r\n\r\n");
         expected = master_errc::protocol_error;
     }
+    SECTION("its first reply isn't that to HELLO")
+    {
+        master.refuse("HELLO", "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
+        expected = master_errc::protocol_error;
+    }
+    SECTION("it doesn't confirm the database")
+    {
+        options.masters = {redlock::master{std::string{options.masters.front().name()} + "/3"}};
+        master.refuse("SELECT", ":1\r\n");
+        expected = master_errc::protocol_error;
+    }
     SECTION("it replies before the first command")
     {
         master.refuse("HELLO", "%1\r\n+proto\r\n:3\r\n+OK\r\n");
@@ -215,7 +226,7 @@ TEST_CASE("a server that is configured twice has one vote", "[scenario-48]")
     simulation sim{3};
     sim.put(1, 0);
     lock_manager locks = sim.make_manager();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     std::size_t twice = 0;
@@ -239,7 +250,7 @@ TEST_CASE("a handshake that hangs is aborted at the connect timeout and retried"
     // What it sends now must not be read by the new connection.
     sim.run_for(5s);
     CHECK(sim.master(0).clients() == 1);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     sim.run_until_idle();
     CHECK(sim.keys() == 3);

@@ -24,7 +24,7 @@ constexpr clock::duration round_trip = 200us;
 
 outcome_ptr kept(simulation& sim, lock_manager& locks, keep_options with = {.ttl = 10s, .max_hold = no_limit})
 {
-    const outcome_ptr got = sim.acquire_kept(locks, "r", with);
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", with);
     REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     sim.run_until_idle();
@@ -88,7 +88,7 @@ TEST_CASE("a lease is extended every third of its ttl, off by a tenth at most, f
     CHECK(most > extend_every * 108 / 100);
     for (const auto& each : sim.masters())
     {
-        CHECK(each->value("lock:r") == got->lease.owner_id());
+        CHECK(each->value("lock:stock") == got->lease.owner_id());
         CHECK(each->last("extend").words.back() == "10000");
     }
 }
@@ -199,7 +199,7 @@ TEST_CASE("a lease is kept for exactly max_hold", "[scenario-39]")
     const std::chrono::milliseconds limit = GENERATE(1ms, 1000ms, 3333ms, 7min);
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = limit});
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", {.ttl = 10s, .max_hold = limit});
     REQUIRE(sim.finish(got));
     const outcome_ptr watch = sim.wait_lost(got->lease);
     REQUIRE(sim.finish(watch, 10min));
@@ -220,7 +220,7 @@ TEST_CASE("an impossible schedule and a max_hold of zero are refused, and nothin
     lock_manager locks = sim.make_connected_manager();
     const auto refused_with = [&](keep_options with)
     {
-        const outcome_ptr got = sim.acquire_kept(locks, "r", with);
+        const outcome_ptr got = sim.acquire_kept(locks, "stock", with);
         REQUIRE(sim.finish(got, 0ms));
         CHECK(!got->lease);
         CHECK(!got->report.argument_error.empty());
@@ -233,7 +233,7 @@ TEST_CASE("an impossible schedule and a max_hold of zero are refused, and nothin
     CHECK(refused_with({.ttl = 10s, .max_hold = no_limit, .stop_margin = 6131ms}) == errc::invalid_schedule);
     CHECK(sim.master(0).count("SET") == 0);
     const outcome_ptr got =
-        sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = no_limit, .stop_margin = 6130ms});
+        sim.acquire_kept(locks, "stock", {.ttl = 10s, .max_hold = no_limit, .stop_margin = 6130ms});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(stays_valid(sim, got->lease, 1min));
@@ -292,7 +292,7 @@ TEST_CASE(
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
     job body{};
-    const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 10s, .max_hold = 1min}, body);
+    const outcome_ptr work = sim.with_lock(locks, "stock", {.ttl = 10s, .max_hold = 1min}, body);
     REQUIRE(sim.run_until([&] { return body.held != nullptr; }, 1s));
     const outcome_ptr watch = sim.wait_lost(*body.held);
     // The answers to an extension have arrived, and haven't been read.
@@ -306,8 +306,8 @@ TEST_CASE(
     const clock::time_point resumed = sim.now();
     for (const auto& each : sim.masters())
     {
-        REQUIRE(each->value("lock:r").has_value() == !beyond_the_end);
-        each->set("lock:r", "a rival", 1h);
+        REQUIRE(each->value("lock:stock").has_value() == !beyond_the_end);
+        each->set("lock:stock", "a rival", 1h);
     }
     REQUIRE(sim.finish(work));
     CHECK(work->error == errc::lease_lost);
@@ -321,7 +321,7 @@ TEST_CASE(
         CHECK(each->count("extend") == 1);
         CHECK(each->count("SET") == 1);
         CHECK(each->count("release") == 1);
-        CHECK(each->value("lock:r") == "a rival");
+        CHECK(each->value("lock:stock") == "a rival");
     }
 }
 

@@ -44,7 +44,7 @@ class worker
         job_.works = std::chrono::microseconds{sim_.world().random_below(100'000)};
         keep_options with{.ttl = ttl_, .max_hold = no_limit, .wait = 30ms};
         with.extend_every = 15ms;
-        work_ = sim_.with_lock(locks_, "r", with, job_);
+        work_ = sim_.with_lock(locks_, "stock", with, job_);
     }
     void cancel()
     {

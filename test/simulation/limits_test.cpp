@@ -20,7 +20,7 @@ TEST_CASE("an operation more than max_operations is refused, and a release never
     config options = sim.options();
     options.max_operations = 2;
     lock_manager locks = sim.make_connected_manager(options);
-    const outcome_ptr held = sim.acquire(locks, "r", {.ttl = 600s});
+    const outcome_ptr held = sim.acquire(locks, "stock", {.ttl = 600s});
     REQUIRE(sim.finish(held));
     REQUIRE(!held->error);
     const outcome_ptr first = sim.acquire(locks, "a", {.ttl = 600s});
@@ -54,11 +54,11 @@ TEST_CASE("an acquire that would exceed max_waiting_acquires ends instead")
     lock_manager locks = sim.make_connected_manager(options);
     for (std::size_t master = 0; master < 3; ++master)
     {
-        sim.master(master).set("lock:r", "another");
+        sim.master(master).set("lock:stock", "another");
     }
-    const outcome_ptr waits = sim.acquire(locks, "r", {.ttl = 10s, .wait = 30s});
+    const outcome_ptr waits = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 30s});
     sim.run_for(1ms);
-    const outcome_ptr refused = sim.acquire(locks, "r", {.ttl = 10s, .wait = 30s});
+    const outcome_ptr refused = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 30s});
     REQUIRE(sim.finish(refused));
     CHECK(refused->error == errc::too_many_operations);
     CHECK(refused->report.count(vote::denied) >= 2);
@@ -68,7 +68,7 @@ TEST_CASE("an acquire that would exceed max_waiting_acquires ends instead")
     CHECK(!other->error);
     for (std::size_t master = 0; master < 3; ++master)
     {
-        sim.master(master).remove("lock:r");
+        sim.master(master).remove("lock:stock");
     }
     REQUIRE(sim.finish(waits));
     CHECK(!waits->error);
@@ -91,16 +91,17 @@ TEST_CASE(
     for (const milliseconds end : {milliseconds::min(), milliseconds::max()})
     {
         CAPTURE(end.count());
-        ends_with(sim.acquire(locks, "r", {.ttl = end}), errc::invalid_ttl);
-        ends_with(sim.try_acquire(locks, "r", {.ttl = end}), errc::invalid_ttl);
-        ends_with(sim.acquire_kept(locks, "r", {.ttl = end, .max_hold = 1s}), errc::invalid_ttl);
+        ends_with(sim.acquire(locks, "stock", {.ttl = end}), errc::invalid_ttl);
+        ends_with(sim.try_acquire(locks, "stock", {.ttl = end}), errc::invalid_ttl);
+        ends_with(sim.acquire_kept(locks, "stock", {.ttl = end, .max_hold = 1s}), errc::invalid_ttl);
         ends_with(sim.extend(held->lease, end), errc::invalid_ttl);
-        ends_with(sim.acquire(locks, "r", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
-        ends_with(sim.try_acquire(locks, "r", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
+        ends_with(sim.acquire(locks, "stock", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
+        ends_with(
+            sim.try_acquire(locks, "stock", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
         const keep_options rarely{.ttl = 10s, .max_hold = 1s, .extend_every = end};
-        ends_with(sim.acquire_kept(locks, "r", rarely), errc::invalid_schedule);
+        ends_with(sim.acquire_kept(locks, "stock", rarely), errc::invalid_schedule);
         const keep_options stopping{.ttl = 10s, .max_hold = 1s, .stop_margin = end};
-        ends_with(sim.acquire_kept(locks, "r", stopping), errc::invalid_schedule);
+        ends_with(sim.acquire_kept(locks, "stock", stopping), errc::invalid_schedule);
 
         config with = sim.options();
         for (auto option :
@@ -114,13 +115,14 @@ TEST_CASE(
         with.node_timeout = end;
         CHECK_THROWS_AS(sim.make_manager(with), system_error);
     }
-    ends_with(sim.acquire(locks, "r", {.ttl = 10s, .wait = milliseconds::min()}), errc::invalid_wait);
+    ends_with(sim.acquire(locks, "stock", {.ttl = 10s, .wait = milliseconds::min()}), errc::invalid_wait);
     ends_with(
-        sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = std::chrono::hours::min()}),
+        sim.acquire_kept(locks, "stock", {.ttl = 10s, .max_hold = std::chrono::hours::min()}),
         errc::invalid_max_hold);
     // The longest of all are no limits.
     const outcome_ptr longest = sim.acquire_kept(
-        locks, "r", {.ttl = 10s, .max_hold = std::chrono::hours::max(), .wait = std::chrono::hours::max()});
+        locks, "stock",
+        {.ttl = 10s, .max_hold = std::chrono::hours::max(), .wait = std::chrono::hours::max()});
     CHECK(sim.finish(longest));
     CHECK(!longest->error);
     CHECK(longest->lease.valid());

@@ -48,7 +48,7 @@ class taker
         if (!waits_for_ && !held_)
         {
             asked_ = sim_.now();
-            waits_for_ = sim_.acquire(locks_, "r", {.ttl = 10s, .wait = no_limit});
+            waits_for_ = sim_.acquire(locks_, "stock", {.ttl = 10s, .wait = no_limit});
         }
         else if (!waits_for_)
         {
@@ -119,13 +119,13 @@ struct rivals
     rivals(simulation& on, const config& of_the_second)
         : sim{on}, one{on.make_connected_manager()}, two{on.make_connected_manager(of_the_second)}
     {
-        first = sim.acquire(one, "r", {.ttl = 60s});
+        first = sim.acquire(one, "stock", {.ttl = 60s});
         REQUIRE(sim.finish(first));
     }
 
     void wait(time_limit at_most = no_limit)
     {
-        second = sim.acquire(two, "r", {.ttl = 60s, .wait = at_most});
+        second = sim.acquire(two, "stock", {.ttl = 60s, .wait = at_most});
     }
     /// The first client releases the resource, and the second one acquires it.
     void hand_over()
@@ -204,16 +204,16 @@ TEST_CASE("a queued client acquires the resource as soon as it is free, and asks
     {
         CHECK(each->count("SET") == 2);
         CHECK(each->count("release") == 1); // Of its only round. A refused slot request sets no key.
-        CHECK((each->count("turn") > 0) == (each.get() == &leader_of(sim, "r")));
+        CHECK((each->count("turn") > 0) == (each.get() == &leader_of(sim, "stock")));
     }
     of.hand_over();
     CHECK(of.second->report.rounds == 2);
     CHECK(of.second->at - of.freed < 300ms); // A quarter of the second for which it was held.
-    CHECK(leader_of(sim, "r").count("SET") == 2);
+    CHECK(leader_of(sim, "stock").count("SET") == 2);
     sim.run_until_idle();
     for (const auto& each : sim.masters())
     {
-        CHECK(each->value("lock:r") == of.second->lease.owner_id());
+        CHECK(each->value("lock:stock") == of.second->lease.owner_id());
     }
 }
 
@@ -223,7 +223,7 @@ TEST_CASE("a resource without a queue costs no slot")
     lock_manager locks = sim.make_connected_manager();
     for (int times = 0; times < 3; ++times)
     {
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
         REQUIRE(sim.finish(got));
         REQUIRE(sim.finish(sim.release(got->lease)));
     }
@@ -234,7 +234,7 @@ TEST_CASE("only the release at the queue master asks for queued clients")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s});
     REQUIRE(sim.finish(got));
     REQUIRE(sim.finish(sim.release(got->lease)));
     sim.run_until_idle();
@@ -242,7 +242,7 @@ TEST_CASE("only the release at the queue master asks for queued clients")
     {
         REQUIRE(each->count("release") == 1);
         const bool asked = each->last("release").words.back() == "line";
-        CHECK(asked == (each.get() == &leader_of(sim, "r")));
+        CHECK(asked == (each.get() == &leader_of(sim, "stock")));
     }
 }
 
@@ -255,7 +255,7 @@ TEST_CASE("a try has its one round even if other clients are queued")
     of.hand_over();
     REQUIRE(sim.finish(sim.release(of.second->lease)));
     const std::size_t turns = sim.count("turn");
-    const outcome_ptr tried = sim.try_acquire(of.one, "r", {.ttl = 10s});
+    const outcome_ptr tried = sim.try_acquire(of.one, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(tried));
     CHECK(!tried->error);
     CHECK(tried->report.rounds == 1);
@@ -268,12 +268,12 @@ TEST_CASE("a queue master that doesn't answer is not asked for a slot", "[scenar
     rivals of{sim, sim.options()};
     of.wait();
     sim.run_for(100ms);
-    leader_of(sim, "r").hang();
+    leader_of(sim, "stock").hang();
     of.hand_over();
     CHECK(
         of.second->at - of.freed <=
         600ms); // retry_delay_max, and one or two slot requests without an answer.
-    leader_of(sim, "r").resume();
+    leader_of(sim, "stock").resume();
     REQUIRE(sim.finish(sim.release(of.second->lease)));
     CHECK(sim.run_until_no_keys());
 }
@@ -282,7 +282,7 @@ TEST_CASE("a queue master that lost the key doesn't make clients ask the other m
 {
     simulation sim{5};
     rivals of{sim, sim.options()};
-    leader_of(sim, "r").flush_all();
+    leader_of(sim, "stock").flush_all();
     of.wait(10s);
     REQUIRE(sim.finish(of.second));
     CHECK(of.second->error == errc::held_by_other);
@@ -297,7 +297,7 @@ TEST_CASE("a queue master that forgot the script is sent it in full, but not aft
 {
     simulation sim{3};
     rivals of{sim, with_long_pauses(sim)};
-    sim_master& leader = leader_of(sim, "r");
+    sim_master& leader = leader_of(sim, "stock");
     leader.flush_scripts();
     of.wait();
     REQUIRE(sim.run_until([&] { return leader.count("turn") == 1; }, 1s));
@@ -322,17 +322,17 @@ TEST_CASE("a foreign key under the name of the queue is not changed", "[scenario
 {
     simulation sim{3};
     rivals of{sim, sim.options()};
-    const outcome_ptr other = sim.acquire(of.one, "r:redlock-line", {.ttl = 60s});
+    const outcome_ptr other = sim.acquire(of.one, "stock:redlock-line", {.ttl = 60s});
     REQUIRE(sim.finish(other));
     of.wait();
     sim.run_for(2s);
-    REQUIRE(leader_of(sim, "r").count("turn") > 0);
+    REQUIRE(leader_of(sim, "stock").count("turn") > 0);
     for (const auto& each : sim.masters())
     {
-        CHECK(each->value("lock:r:redlock-line") == other->lease.owner_id());
+        CHECK(each->value("lock:stock:redlock-line") == other->lease.owner_id());
     }
     of.hand_over();
-    CHECK(sim.master(0).value("lock:r:redlock-line") == other->lease.owner_id());
+    CHECK(sim.master(0).value("lock:stock:redlock-line") == other->lease.owner_id());
 }
 
 TEST_CASE("an empty value counts as a lock of another client")
@@ -341,15 +341,15 @@ TEST_CASE("an empty value counts as a lock of another client")
     lock_manager locks = sim.make_connected_manager();
     for (const auto& each : sim.masters())
     {
-        each->set("lock:r", "");
+        each->set("lock:stock", "");
     }
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 2s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 2s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     CHECK(sim.count("turn") > 0);
     for (const auto& each : sim.masters())
     {
-        CHECK(each->value("lock:r") == "");
+        CHECK(each->value("lock:stock") == "");
     }
 }
 

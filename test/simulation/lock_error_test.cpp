@@ -42,16 +42,17 @@ TEST_CASE("a refused lock throws the votes, the masters and the limits", "[with_
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    sim.master(0).set("lock:r", "another");
-    sim.master(1).set("lock:r", "another");
+    sim.master(0).set("lock:stock", "another");
+    sim.master(1).set("lock:stock", "another");
     sim.master(2).refuse("SET", "-OOM no memory\r\n");
     job body;
-    const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 10s, .max_hold = no_limit, .wait = 0ms}, body);
+    const outcome_ptr work =
+        sim.with_lock(locks, "stock", {.ttl = 10s, .max_hold = no_limit, .wait = 0ms}, body);
     REQUIRE(sim.finish(work));
     CHECK(work->error == errc::held_by_other);
     const std::optional<std::string> said = words_of(work->thrown);
     REQUIRE(said);
-    CHECK(*said == "r: " + work->report.to_string());
+    CHECK(*said == "stock: " + work->report.to_string());
     for (std::size_t index = 0; index < 3; ++index)
     {
         CHECK(contains(said, work->report.name(index)));
@@ -66,7 +67,7 @@ TEST_CASE("a refused argument throws its value and its range", "[with_lock]")
     simulation sim{1};
     lock_manager locks = sim.make_connected_manager();
     job body;
-    const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 3ms, .max_hold = no_limit}, body);
+    const outcome_ptr work = sim.with_lock(locks, "stock", {.ttl = 3ms, .max_hold = no_limit}, body);
     REQUIRE(sim.finish(work));
     CHECK(work->error == errc::invalid_ttl);
     CHECK(work->error == condition::misuse);
@@ -81,7 +82,7 @@ TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]
     job body;
     SECTION("a loss")
     {
-        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 1s, .max_hold = 2s}, body);
+        const outcome_ptr work = sim.with_lock(locks, "stock", {.ttl = 1s, .max_hold = 2s}, body);
         REQUIRE(sim.finish(work));
         CHECK(work->error == errc::hold_limit_reached);
         CHECK(work->error == condition::lost);
@@ -91,7 +92,7 @@ TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]
     {
         body.works = 1ms;
         body.throws = std::make_exception_ptr(system_error{errc::no_quorum});
-        const outcome_ptr work = sim.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit}, body);
+        const outcome_ptr work = sim.with_lock(locks, "stock", {.ttl = 1s, .max_hold = no_limit}, body);
         REQUIRE(sim.finish(work));
         CHECK(work->error == errc::no_quorum);
         CHECK_FALSE(words_of(work->thrown));
@@ -101,7 +102,7 @@ TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]
         sim.master(0).hang();
         sim.master(1).hang();
         const outcome_ptr work =
-            sim.with_lock(locks, "r", {.ttl = 1s, .max_hold = no_limit, .wait = no_limit}, body);
+            sim.with_lock(locks, "stock", {.ttl = 1s, .max_hold = no_limit, .wait = no_limit}, body);
         sim.run_for(20ms);
         work->cancel.emit(asio::cancellation_type::terminal);
         REQUIRE(sim.finish(work));

@@ -22,7 +22,7 @@ struct watched_job
 {
     watched_job(simulation& sim, lock_manager& locks, job& what, keep_options with) : body{what}
     {
-        work = sim.with_lock(locks, "r", with, body);
+        work = sim.with_lock(locks, "stock", with, body);
         REQUIRE(sim.run_until([&] { return body.held != nullptr; }, 1s));
         watch = sim.wait_lost(*body.held);
         sim.run_until_idle();
@@ -149,10 +149,10 @@ TEST_CASE("a kept lease is lost with the denial that makes a quorum impossible",
     const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = no_limit}};
     for (const std::size_t index : {0U, 2U, 4U})
     {
-        sim.master(index).remove("lock:r");
+        sim.master(index).remove("lock:stock");
         if (taken)
         {
-            sim.master(index).set("lock:r", "another");
+            sim.master(index).set("lock:stock", "another");
         }
     }
     sim.master(0).network.back = 3ms;
@@ -189,7 +189,7 @@ TEST_CASE("another client acquires the lock only after the body has ended", "[sc
         with.max_hold = 5s;
     }
     const watched_job running{sim, locks, body, with};
-    const outcome_ptr rival = sim.acquire(others, "r", {.ttl = 10s, .wait = no_limit});
+    const outcome_ptr rival = sim.acquire(others, "stock", {.ttl = 10s, .wait = no_limit});
     if (!by_limit)
     {
         // Only their answers to the holder are lost.
@@ -204,7 +204,7 @@ TEST_CASE("another client acquires the lock only after the body has ended", "[sc
     {
         CHECK_FALSE(rival->done);
         REQUIRE(sim.step());
-        REQUIRE(sim.master(0).value("lock:r") == key);
+        REQUIRE(sim.master(0).value("lock:stock") == key);
     }
     const clock::time_point ended = body.ended_at;
     REQUIRE(sim.finish(running.work));
@@ -224,7 +224,7 @@ TEST_CASE(
     lock_manager others = sim.make_connected_manager();
     job body{.stops_in = 30s};
     const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = 5s}};
-    const outcome_ptr rival = sim.acquire(others, "r", {.ttl = 60s, .wait = no_limit});
+    const outcome_ptr rival = sim.acquire(others, "stock", {.ttl = 60s, .wait = no_limit});
     REQUIRE(sim.run_until([&] { return body.cancelled_at != clock::time_point{}; }, 5s));
     const clock::time_point until = body.held->valid_until();
     const std::string loser{body.held->owner_id()};
@@ -244,7 +244,7 @@ TEST_CASE(
     for (const auto& each : sim.masters())
     {
         CHECK(std::any_of(each->log().begin(), each->log().end(), is_of_the_loser));
-        CHECK(each->value("lock:r") == rival->lease.owner_id());
+        CHECK(each->value("lock:stock") == rival->lease.owner_id());
     }
 }
 

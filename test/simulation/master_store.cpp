@@ -83,12 +83,6 @@ bool master_store::remove(const std::string& key)
     return true;
 }
 
-std::size_t master_store::size()
-{
-    return static_cast<std::size_t>(
-        std::count_if(keys_.begin(), keys_.end(), [this](const auto& each) { return !lapsed(each.second); }));
-}
-
 std::vector<std::pair<std::string, std::string>> master_store::contents()
 {
     std::vector<std::pair<std::string, std::string>> all;

@@ -50,6 +50,8 @@ class master_store
 
     /// The time by its clock.
     clock::time_point now() const noexcept { return clock_of_its_own.shown_at(world_.now()); }
+    /// The same, as a server counts it.
+    std::chrono::milliseconds whole_now() const noexcept;
 
     /// Null for a key that doesn't exist or has expired.
     const entry* find(const std::string& key);
@@ -62,7 +64,6 @@ class master_store
     void expire_in(const std::string& key, std::chrono::milliseconds ttl);
     /// Returns false if the key doesn't exist.
     bool remove(const std::string& key);
-    std::size_t size();
     /// All existing keys with their values.
     std::vector<std::pair<std::string, std::string>> contents();
 
@@ -80,7 +81,6 @@ class master_store
         std::optional<entry> before;
     };
 
-    std::chrono::milliseconds whole_now() const noexcept;
     bool lapsed(const entry& one) const noexcept;
     void note(const std::string& key);
 

@@ -62,11 +62,11 @@ TEST_CASE("a lost round is reported once, as soon as its reason is known", "[obs
     }
     for (const std::size_t up : {2U, 3U, 4U})
     {
-        sim.master(up).set("lock:r", "another");
+        sim.master(up).set("lock:stock", "another");
     }
     sim.run_until_idle();
     sim.master(4).network.there = 30ms;
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 200ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 200ms});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     sim.run_for(1s);
@@ -92,12 +92,12 @@ TEST_CASE("a round whose reason never comes is reported at its node timeout", "[
     lock_manager locks = sim.make_connected_manager(seen.watch(options));
     for (const std::size_t taken : {0U, 1U})
     {
-        sim.master(taken).set("lock:r", "another");
+        sim.master(taken).set("lock:stock", "another");
     }
     sim.master(2).answer("SET", {.bytes = "-ERR something\r\n"}, 1000);
     sim.master(3).hang();
     sim.master(4).hang();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 100ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 100ms});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     sim.run_for(1ms);
@@ -118,8 +118,8 @@ TEST_CASE("extensions are reported, and one that fails before the loss", "[obser
     record seen;
     lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
     const bool kept = GENERATE(true, false);
-    const outcome_ptr got = kept ? sim.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit})
-                                 : sim.acquire(locks, "r", {.ttl = 1s});
+    const outcome_ptr got = kept ? sim.acquire_kept(locks, "stock", {.ttl = 1s, .max_hold = no_limit})
+                                 : sim.acquire(locks, "stock", {.ttl = 1s});
     REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     if (kept)
@@ -160,11 +160,11 @@ TEST_CASE("an extension that finds the key gone is reported before the loss", "[
     simulation sim{3};
     record seen;
     lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     for (const auto& each : sim.masters())
     {
-        each->remove("lock:r");
+        each->remove("lock:stock");
     }
     REQUIRE(sim.finish(sim.extend(got->lease, 10s)));
     sim.run_for(1s);
@@ -179,7 +179,7 @@ TEST_CASE("an extension that is still in flight at the loss is reported before i
     simulation sim{3};
     record seen;
     lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
-    const outcome_ptr got = sim.acquire_kept(locks, "r", {.ttl = 1s, .max_hold = no_limit});
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", {.ttl = 1s, .max_hold = no_limit});
     REQUIRE(sim.finish(got));
     for (const auto& each : sim.masters())
     {
@@ -208,7 +208,7 @@ TEST_CASE(
     simulation sim{3};
     record seen;
     lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 1s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 1s});
     REQUIRE(sim.finish(got));
     SECTION("it expires")
     {
@@ -252,7 +252,7 @@ TEST_CASE("a release is reported with its votes, even if no caller waits for it"
     simulation sim{3};
     record seen;
     lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s});
     REQUIRE(sim.finish(got));
     const std::string owner_id{got->lease.owner_id()};
     errc expected{};

@@ -28,7 +28,7 @@ class racer
   public:
     racer(simulation& sim, lock_manager& locks, std::size_t number) : sim_{sim}
     {
-        const std::string resource = "r" + std::to_string(number);
+        const std::string resource = "stock" + std::to_string(number);
         const bool kept = sim.world().random_below(2) == 0;
         acquired_ =
             kept ? sim.acquire_kept(locks, resource, {.ttl = 1s, .max_hold = no_limit, .extend_every = 2ms})
@@ -169,7 +169,7 @@ TEST_CASE("an extension whose answers come together with those to the next one h
         options.node_timeout = 1s;
         lock_manager locks = sim.make_connected_manager(options);
         const outcome_ptr other = sim.acquire(locks, "other", {.ttl = 10s});
-        const outcome_ptr got = sim.acquire_kept(locks, "r", forever);
+        const outcome_ptr got = sim.acquire_kept(locks, "stock", forever);
         REQUIRE(sim.finish(got));
         if (!known)
         {
@@ -209,15 +209,15 @@ TEST_CASE("an acquire that is cancelled after any step keeps nothing", "[scenari
         lock_manager locks = sim.make_manager();
         if (taken)
         {
-            sim.master(0).set("lock:r", "another", 1ms);
-            sim.master(1).set("lock:r", "another", 1ms);
+            sim.master(0).set("lock:stock", "another", 1ms);
+            sim.master(1).set("lock:stock", "another", 1ms);
         }
         if (hung)
         {
             sim.master(2).hang();
         }
         const outcome_ptr got =
-            sim.acquire_kept(locks, "r", {.ttl = 60s, .max_hold = no_limit, .extend_every = 20ms});
+            sim.acquire_kept(locks, "stock", {.ttl = 60s, .max_hold = no_limit, .extend_every = 20ms});
         for (std::size_t steps = 0; steps < at; ++steps)
         {
             REQUIRE(sim.step());
@@ -242,7 +242,7 @@ TEST_CASE("a wait for a loss ends with what happened instead")
     std::optional<lock_manager> locks{sim.make_connected_manager()};
     const bool keeps = GENERATE(false, true);
     const outcome_ptr got =
-        keeps ? sim.acquire_kept(*locks, "r", forever) : sim.acquire(*locks, "r", {.ttl = 10s});
+        keeps ? sim.acquire_kept(*locks, "stock", forever) : sim.acquire(*locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     const outcome_ptr watch = sim.wait_lost(got->lease);
     const outcome_ptr second = sim.wait_lost(got->lease);
@@ -312,7 +312,7 @@ TEST_CASE("a wait for a loss that can no longer happen ends at once")
     const outcome_ptr nothing = sim.wait_lost(empty);
     REQUIRE(sim.finish(nothing, 0ms));
     CHECK(nothing->error == errc::not_held);
-    const outcome_ptr got = sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = 1s});
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", {.ttl = 10s, .max_hold = 1s});
     REQUIRE(sim.finish(got));
     sim.run_for(5s);
     const outcome_ptr late = sim.wait_lost(got->lease);
@@ -325,7 +325,7 @@ TEST_CASE("a lease that isn't kept is lost when its validity ends, however often
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     const std::size_t extensions = GENERATE(0U, 1U, 3U);
     const outcome_ptr watch = sim.wait_lost(got->lease);
@@ -360,7 +360,7 @@ TEST_CASE("a kept lease may outlive its manager, and its execution context")
     const bool manager_first = GENERATE(false, true);
     simulation sim{3};
     std::optional<lock_manager> locks{sim.make_connected_manager()};
-    const outcome_ptr got = sim.acquire_kept(*locks, "r", forever);
+    const outcome_ptr got = sim.acquire_kept(*locks, "stock", forever);
     REQUIRE(sim.finish(got));
     const clock::time_point until = got->lease.valid_until();
     if (manager_first)

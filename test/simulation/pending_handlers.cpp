@@ -2,6 +2,8 @@
 // Handlers that wait for something virtual.
 #include "pending_handlers.hpp"
 
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/query.hpp>
 
 namespace redlock::test
@@ -23,8 +25,12 @@ pending_handlers::add(asio::any_io_executor executor, asio::any_completion_handl
     auto what = std::make_shared<result>();
     // What is posted may be copied.
     auto shared = std::make_shared<asio::any_completion_handler<void(error_code)>>(std::move(call));
-    auto posted = [what, shared] { std::move (*shared)(what->error); };
-    return keep({what, [executor = std::move(executor), posted] { asio::post(executor, posted); }});
+    auto posted = asio::bind_executor(
+        asio::get_associated_executor(*shared, executor),
+        [what, shared] { std::move (*shared)(what->error); });
+    return keep({what, [executor = std::move(executor), posted]() mutable {
+                     asio::post(executor, std::move(posted));
+                 }});
 }
 
 void pending_handlers::complete(ticket& which, error_code error, std::size_t bytes)

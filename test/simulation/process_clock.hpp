@@ -26,8 +26,6 @@ class process_clock
     /// Jumps forwards or, if negative, backwards.
     void jump(time_point now, clock::duration by) noexcept;
 
-    std::int64_t rate() const noexcept { return millionths_; }
-
   private:
     time_point changed_{}; // True.
     time_point showed_{};  // At that time.

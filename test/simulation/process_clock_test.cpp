@@ -53,7 +53,7 @@ TEST_CASE("an alarm fires by the clock of its process, even if that is changed m
     outside->put("10.0.0.1", sim.master(0));
     lock_manager locks = sim.make_manager(sim.options(), outside);
     sim.run_until_idle();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     const outcome_ptr lost = sim.wait_lost(got->lease);
     sim.run_for(1s);

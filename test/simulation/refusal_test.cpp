@@ -40,7 +40,8 @@ void lock_and_release(simulation& sim, lock_manager& locks, int times)
 {
     for (int count = 0; count < times; ++count)
     {
-        const outcome_ptr got = sim.acquire(locks, "r" + std::to_string(count), {.ttl = 60s, .wait = 0ms});
+        const outcome_ptr got =
+            sim.acquire(locks, "stock" + std::to_string(count), {.ttl = 60s, .wait = 0ms});
         REQUIRE(sim.finish(got));
         REQUIRE(!got->error);
         const outcome_ptr released = sim.release(got->lease);
@@ -121,9 +122,9 @@ TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     SECTION("a release that finds it has nothing to release")
     {
-        sim.master(0).set_hash("lock:r");
-        sim.master(1).set_hash("lock:r");
-        const outcome_ptr none = sim.try_acquire(locks, "r", {.ttl = 60s});
+        sim.master(0).set_hash("lock:stock");
+        sim.master(1).set_hash("lock:stock");
+        const outcome_ptr none = sim.try_acquire(locks, "stock", {.ttl = 60s});
         REQUIRE(sim.finish(none));
         CHECK(none->error == errc::held_by_other);
         sim.run_for(30s);
@@ -136,12 +137,12 @@ TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
     }
     SECTION("if it replaced a lock, a release confirms that the lock no longer exists")
     {
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
         REQUIRE(sim.finish(got));
         sim.run_until_idle();
         for (const auto& each : sim.masters())
         {
-            each->set_hash("lock:r");
+            each->set_hash("lock:stock");
         }
         const outcome_ptr released = sim.release(got->lease);
         REQUIRE(sim.finish(released));
@@ -150,11 +151,11 @@ TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
     }
     SECTION("if it replaced a lock, an extension loses the lease")
     {
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
         REQUIRE(sim.finish(got));
         sim.run_until_idle();
-        sim.master(0).set_hash("lock:r");
-        sim.master(1).set_hash("lock:r");
+        sim.master(0).set_hash("lock:stock");
+        sim.master(1).set_hash("lock:stock");
         const outcome_ptr extended = sim.extend(got->lease, 60s);
         REQUIRE(sim.finish(extended));
         CHECK(extended->error == errc::lease_lost);
@@ -192,7 +193,7 @@ TEST_CASE(
     std::vector<outcome_ptr> held;
     for (int count = 0; count < 1000; ++count)
     {
-        held.push_back(sim.acquire(locks, "r" + std::to_string(count), {.ttl = 600s, .wait = 0ms}));
+        held.push_back(sim.acquire(locks, "stock" + std::to_string(count), {.ttl = 600s, .wait = 0ms}));
     }
     sim.run_until_idle();
     REQUIRE(master.key_count() == 1000);
@@ -240,7 +241,7 @@ TEST_CASE("a SET that is refused doesn't hide one of the same owner id that has 
     sim_master& master = sim.master(0);
     // The first SET is answered when the caller no longer waits: the lease is held without this master.
     master.answer("SET", {.bytes = "-ERR upstream timed out\r\n", .runs = true});
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     sim.run_until_idle();
@@ -276,7 +277,7 @@ TEST_CASE("a server is disconnected after 16 unsolicited pushes", "[connection][
     };
     push(15);
     CHECK(master.count("HELLO") == 1);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     CHECK(got->report.count(vote::granted) >= 2);
     push(1);
@@ -304,7 +305,7 @@ TEST_CASE("a server is disconnected after 16 unsolicited pushes in the handshake
     }
     master.refuse("HELLO", bytes);
     lock_manager locks = sim.make_manager();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 60s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->report.masters()[0].vote == vote::unsent);
@@ -328,7 +329,7 @@ TEST_CASE("a master that announces another one's run id never replaces that one"
         sim.run_for(5s);
         honest.door = entrance::open;
         sim.run_for(1s);
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
         REQUIRE(sim.finish(got));
         CHECK(!got->error);
         CHECK(got->report.masters()[2].reason == master_errc::same_server);
@@ -348,7 +349,7 @@ TEST_CASE("two masters whose addresses are exchanged are connected again", "[han
     sim.master(0).break_connections();
     sim.master(1).break_connections();
     sim.run_for(5s);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     sim.run_until_idle();
     CHECK(sim.keys() == 3);

@@ -18,7 +18,7 @@ constexpr keep_options kept_on{.ttl = 10s, .max_hold = no_limit};
 
 outcome_ptr kept(simulation& sim, lock_manager& locks)
 {
-    const outcome_ptr got = sim.acquire_kept(locks, "r", kept_on);
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", kept_on);
     REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     sim.run_until_idle();
@@ -77,9 +77,9 @@ TEST_CASE(
         const received& joined = sim.master(index).last("SET");
         CHECK(
             joined.words ==
-            command{"SET", "lock:r", std::string{got->lease.owner_id()}, "NX", "PX", "10000"});
+            command{"SET", "lock:stock", std::string{got->lease.owner_id()}, "NX", "PX", "10000"});
         CHECK(joined.at > sim.master(index).last("extend").at);
-        CHECK(sim.master(index).expiry("lock:r") == whole_milliseconds(joined.at) + 10s);
+        CHECK(sim.master(index).expiry("lock:stock") == whole_milliseconds(joined.at) + 10s);
     }
     // From now on the other masters may fail.
     leave(sim.master(0));
@@ -100,12 +100,12 @@ TEST_CASE("a kept lease survives masters that restart empty one after the other"
     lock_manager locks = sim.make_connected_manager();
     lock_manager others = sim.make_connected_manager();
     const outcome_ptr got = kept(sim, locks);
-    const outcome_ptr rival = sim.acquire(others, "r", {.ttl = 10s, .wait = no_limit});
+    const outcome_ptr rival = sim.acquire(others, "stock", {.ttl = 10s, .wait = no_limit});
     for (std::size_t time = 0; time < 20; ++time)
     {
         sim_master& master = sim.master(time % 5);
         master.restart("run " + std::to_string(time), false);
-        const auto is_back = [&] { return master.value("lock:r") == got->lease.owner_id(); };
+        const auto is_back = [&] { return master.value("lock:stock") == got->lease.owner_id(); };
         REQUIRE(sim.run_until(is_back, 20s));
     }
     CHECK(got->lease.valid());
@@ -124,7 +124,7 @@ TEST_CASE("a rejoined key is released, even if that isn't possible at once", "[s
     const outcome_ptr got = kept(sim, locks);
     come_back_empty(sim.master(4));
     run_until_extended(sim, 1);
-    REQUIRE(sim.master(4).value("lock:r") == got->lease.owner_id());
+    REQUIRE(sim.master(4).value("lock:stock") == got->lease.owner_id());
     sim.master(4).door = entrance::refuses;
     sim.master(4).break_connections();
     sim.run_until_idle();
@@ -146,8 +146,8 @@ TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
     const outcome_ptr got = kept(sim, locks);
     const clock::time_point until = got->lease.valid_until();
     // Two say yes, two lost it, one doesn't answer.
-    sim.master(0).remove("lock:r");
-    sim.master(1).remove("lock:r");
+    sim.master(0).remove("lock:stock");
+    sim.master(1).remove("lock:stock");
     sim.master(2).hang();
     sim.run_until(until - 2s);
     CHECK(got->lease.valid());
@@ -186,10 +186,10 @@ TEST_CASE("a master that reports after the loss or the release that it has no ke
     config options = sim.options();
     options.response_timeout = 1min;
     lock_manager locks = sim.make_connected_manager(options);
-    const outcome_ptr got = sim.acquire_kept(locks, "r", {.ttl = 10s, .max_hold = 5s});
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", {.ttl = 10s, .max_hold = 5s});
     REQUIRE(sim.finish(got));
     const outcome_ptr watch = sim.wait_lost(got->lease);
-    sim.master(2).remove("lock:r");
+    sim.master(2).remove("lock:stock");
     sim.master(2).link().hold_replies();
     run_until_extended(sim, 1);
     if (is_released)
@@ -213,12 +213,12 @@ TEST_CASE("another client's key on a minority is not changed", "[scenario-27]")
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
     const outcome_ptr got = kept(sim, locks);
-    sim.master(0).set("lock:r", "a rival", 1min);
+    sim.master(0).set("lock:stock", "a rival", 1min);
     sim.run_for(30s);
     CHECK(got->lease.valid());
-    CHECK(sim.master(0).value("lock:r") == "a rival");
+    CHECK(sim.master(0).value("lock:stock") == "a rival");
     sim.run_for(40s); // The lease has expired.
-    CHECK(sim.master(0).value("lock:r") == got->lease.owner_id());
+    CHECK(sim.master(0).value("lock:stock") == got->lease.owner_id());
 }
 
 TEST_CASE("a master that forgot the scripts still keeps the key of a kept lease", "[scenario-49]")

@@ -25,14 +25,14 @@ TEST_CASE("a release is done with a quorum, and reports whether the key existed"
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     sim.run_until_idle();
     sim.master(3).hang();
     sim.master(4).network = {.there = 7ms, .back = 0ms};
     const bool gone = GENERATE(false, true);
     for (const std::size_t without : {0U, 1U, 2U})
     {
-        gone ? sim.master(without).remove("lock:r") : void();
+        gone ? sim.master(without).remove("lock:stock") : void();
     }
     const clock::time_point began = sim.now();
     const outcome_ptr released = sim.release(got->lease);
@@ -51,7 +51,7 @@ TEST_CASE("a release that no quorum confirms in time fails, and is completed lat
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     sim.run_until_idle();
     sim.master(1).hang();
     sim.master(2).door = entrance::refuses;
@@ -75,7 +75,7 @@ TEST_CASE("a release continues without its caller", "[scenario-21]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     const outcome_ptr released = sim.release(got->lease);
     SECTION("cancelled before anything happened")
     {
@@ -100,7 +100,7 @@ TEST_CASE("a lease that is dropped is released")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "r");
+    const outcome_ptr got = acquired(sim, locks, "stock");
     const outcome_ptr other = acquired(sim, locks, "other");
     got->lease = std::move(other->lease);
     CHECK(got->lease.resource() == "other");
@@ -165,7 +165,7 @@ TEST_CASE("a master that hangs is sent at most max_outstanding_keys SETs", "[sce
     std::size_t refused = 0;
     for (int count = 0; count < 500; ++count)
     {
-        const outcome_ptr got = acquired(sim, locks, "r");
+        const outcome_ptr got = acquired(sim, locks, "stock");
         refused += got->report.masters()[0].reason == master_errc::too_many_outstanding_keys ? 1U : 0U;
         const outcome_ptr released = sim.release(got->lease);
         REQUIRE(sim.finish(released));

@@ -83,7 +83,7 @@ TEST_CASE("a reply to SET other than OK and nil fails the vote, and the key is r
     sim_master& master = sim.master(0);
     master.network.there = 50us;
     master.answer("SET", {.bytes = row.bytes, .runs = !row.rules_out_a_key});
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->report.masters()[0].vote == vote::failed);
@@ -104,11 +104,11 @@ TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]"
     simulation sim{3};
     sim.forbid_lines();
     lock_manager locks = sim.make_connected_manager();
-    sim.master(1).set("lock:r", "another");
-    sim.master(2).set("lock:r", "another");
+    sim.master(1).set("lock:stock", "another");
+    sim.master(2).set("lock:stock", "another");
     sim_master& master = sim.master(0);
     master.answer("SET", {.bytes = row.bytes});
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     sim.run_for(2s);
@@ -132,7 +132,7 @@ TEST_CASE("failed votes end a round at once if they make a quorum impossible")
     sim.master(1).answer("SET", {.bytes = row.bytes});
     sim.master(2).hang();
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began == 200us);
@@ -146,7 +146,7 @@ TEST_CASE("a reply to an extension other than a number fails the vote, and the l
     CAPTURE(row.bytes);
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     sim.run_until_idle();
     const clock::time_point until = got->lease.valid_until();
@@ -175,7 +175,7 @@ TEST_CASE("a refused release is repeated unless the refusal is permanent", "[sce
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     sim_master& master = sim.master(0);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     sim.run_until_idle();
     master.answer("release", {.bytes = row.bytes}, 2);
@@ -205,7 +205,7 @@ TEST_CASE("a release that is always refused is repeated with a back-off")
     sim_master& master = sim.master(0);
     const std::string bytes = GENERATE("-OOM no memory\r\n", "-BUSY busy\r\n", ":7\r\n");
     master.refuse("release", bytes);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     const outcome_ptr released = sim.release(got->lease);
     REQUIRE(sim.finish(released));

@@ -16,7 +16,7 @@ namespace
 using namespace std::chrono_literals;
 
 /// The warnings that were reported to the observer.
-struct told_risks
+struct risk_counts
 {
     std::vector<master_warning> all;
 
@@ -45,7 +45,7 @@ struct told_risks
 TEST_CASE("well-configured masters cause no warning")
 {
     simulation sim{3};
-    told_risks told;
+    risk_counts told;
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_for(5min);
     CHECK(told.all.empty());
@@ -55,7 +55,7 @@ TEST_CASE("well-configured masters cause no warning")
 TEST_CASE("an eviction policy that may evict locks is reported, and the master still votes", "[scenario-11]")
 {
     simulation sim{3};
-    told_risks told;
+    risk_counts told;
     sim.master(1).maxmemory_policy = "volatile-lru";
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_until_idle();
@@ -63,7 +63,7 @@ TEST_CASE("an eviction policy that may evict locks is reported, and the master s
     CHECK(told.all[0].index == 1);
     CHECK(told.all[0].what == risk::eviction);
     CHECK(told.all[0].detail == "maxmemory-policy is volatile-lru");
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     sim.run_until_idle();
     CHECK(sim.keys() == 3);
@@ -74,7 +74,7 @@ TEST_CASE(
     "[scenario-4][scenario-5]")
 {
     simulation sim{3};
-    told_risks told;
+    risk_counts told;
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_for(3s);
     sim.master(2).clock_of_its_own().jump(sim.now(), 1h);
@@ -93,7 +93,7 @@ TEST_CASE(
 TEST_CASE("a forbidden command disables only its protection, and is reported")
 {
     simulation sim{3};
-    told_risks told;
+    risk_counts told;
     sim.master(0).refuse(
         "may kill?", "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
     sim.master(1).refuse("INFO", "-NOPERM this user has no permissions to run the 'info' command\r\n");
@@ -106,7 +106,7 @@ TEST_CASE("a forbidden command disables only its protection, and is reported")
     CHECK(told.count(1, risk::no_identity) == 1);
     // A refusal also shows that the server responds.
     CHECK(sim.master(2).count("HELLO") == 1);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
 }
@@ -114,7 +114,7 @@ TEST_CASE("a forbidden command disables only its protection, and is reported")
 TEST_CASE("a server of an unsupported version is reported")
 {
     simulation sim{1};
-    told_risks told;
+    risk_counts told;
     sim.master(0).version = "5.0.14";
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_until_idle();

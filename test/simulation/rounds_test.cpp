@@ -83,7 +83,7 @@ TEST_CASE("a master that hangs costs no alarm for each round that was decided wi
     std::size_t rounds = 0;
     while (sim.now() - began < 300ms)
     {
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
         REQUIRE(sim.finish(got));
         REQUIRE(!got->error);
         REQUIRE(sim.finish(sim.release(got->lease)));
@@ -101,7 +101,7 @@ TEST_CASE("a minority of masters that hang doesn't delay a lease", "[scenario-36
     sim.master(1).hang();
     sim.master(4).hang();
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->at - began == trip);
@@ -117,7 +117,7 @@ TEST_CASE(
         sim.master(hung).hang();
     }
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(!got->lease);
@@ -148,10 +148,10 @@ TEST_CASE("a round is decided against as soon as the quorum is impossible")
     answer_one_after_the_other(sim);
     for (const std::size_t taken : {0U, 2U, 3U})
     {
-        sim.master(taken).set("lock:r", "another");
+        sim.master(taken).set("lock:stock", "another");
     }
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     CHECK(got->at - began == 4ms);
@@ -168,11 +168,11 @@ TEST_CASE("after the last round is lost, the answers that decide the error are a
     answer_one_after_the_other(sim);
     sim.master(0).answer("SET", {.bytes = "-ERR something\r\n"});
     sim.master(1).answer("SET", {.bytes = "-ERR something\r\n"});
-    sim.master(2).set("lock:r", "another");
+    sim.master(2).set("lock:stock", "another");
     const clock::time_point began = sim.now();
     SECTION("a quorum answers that it is held")
     {
-        const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+        const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
         REQUIRE(sim.finish(got));
         CHECK(got->error == errc::held_by_other);
         CHECK(got->at - began == 5ms);
@@ -180,7 +180,7 @@ TEST_CASE("after the last round is lost, the answers that decide the error are a
     SECTION("fewer than a quorum answer")
     {
         sim.master(4).hang();
-        const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+        const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
         REQUIRE(sim.finish(got));
         CHECK(got->error == errc::no_quorum);
         CHECK(got->at - began == 50ms);
@@ -190,10 +190,10 @@ TEST_CASE("after the last round is lost, the answers that decide the error are a
     }
     SECTION("another round doesn't wait for them")
     {
-        sim.master(2).remove("lock:r");
+        sim.master(2).remove("lock:stock");
         sim.master(2).answer("SET", {.bytes = "-ERR something\r\n"});
         sim.master(4).hang();
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
         REQUIRE(sim.finish(got));
         CHECK(!got->error);
         CHECK(got->report.rounds == 2);
@@ -204,7 +204,7 @@ TEST_CASE("after the last round is lost, the answers that decide the error are a
         REQUIRE(sim.finish(released));
     }
     sim.run_until_idle();
-    CHECK(sim.run_until([&] { return sim.keys() == (sim.master(2).value("lock:r") ? 1U : 0U); }, 5s));
+    CHECK(sim.run_until([&] { return sim.keys() == (sim.master(2).value("lock:stock") ? 1U : 0U); }, 5s));
 }
 
 TEST_CASE("with two masters, one grant and one denial decide the round at once", "[scenario-35]")
@@ -212,9 +212,9 @@ TEST_CASE("with two masters, one grant and one denial decide the round at once",
     simulation sim{2};
     lock_manager locks = sim.make_connected_manager();
     answer_one_after_the_other(sim);
-    sim.master(1).set("lock:r", "another");
+    sim.master(1).set("lock:stock", "another");
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
     CHECK(got->at - began == 2ms);
@@ -233,7 +233,7 @@ TEST_CASE("the quorum is one of the configured masters, not of the connected one
     }
     sim.run_until_idle();
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at == began);
@@ -248,9 +248,9 @@ TEST_CASE("every attempt has another owner id", "[scenario-19]")
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     sim.forbid_lines();
-    sim.master(0).set("lock:r", "another", 300ms);
-    sim.master(1).set("lock:r", "another", 300ms);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    sim.master(0).set("lock:stock", "another", 300ms);
+    sim.master(1).set("lock:stock", "another", 300ms);
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     sim.run_until_idle();
@@ -267,9 +267,9 @@ TEST_CASE("the keys of a lost round don't block the next round of the same acqui
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    sim.master(0).set("lock:r", "another", 100ms);
-    sim.master(1).set("lock:r", "another", 100ms);
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s});
+    sim.master(0).set("lock:stock", "another", 100ms);
+    sim.master(1).set("lock:stock", "another", 100ms);
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s});
     REQUIRE(sim.finish(got));
     CHECK(!got->error);
     CHECK(got->report.rounds > 1);
@@ -297,11 +297,11 @@ TEST_CASE(
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    sim.master(0).set("lock:r", "another");
+    sim.master(0).set("lock:stock", "another");
     sim.master(1).answer("SET", {.bytes = "-ERR something\r\n", .runs = true});
     sim.master(2).hang();
     sim.master(3).answer("SET", {.bytes = "-OOM command not allowed\r\n"});
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 60s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     sim.run_for(100ms);
@@ -317,11 +317,11 @@ TEST_CASE(
         REQUIRE(each->count("release") == 1);
         const command& set = each->last("SET").words;
         const command& release = each->last("release").words;
-        CHECK(set == command{"SET", "lock:r", set.at(2), "NX", "PX", "60000"});
-        CHECK(release == command{"EVALSHA", release.at(1), "1", "lock:r", set.at(2)});
+        CHECK(set == command{"SET", "lock:stock", set.at(2), "NX", "PX", "60000"});
+        CHECK(release == command{"EVALSHA", release.at(1), "1", "lock:stock", set.at(2)});
     }
     CHECK(sim.keys() == 1);
-    CHECK(sim.master(0).value("lock:r") == "another");
+    CHECK(sim.master(0).value("lock:stock") == "another");
 }
 
 } // namespace redlock::test

@@ -76,12 +76,12 @@ TEST_CASE(
     }
     lock_manager locks = sim.make_connected_manager(options);
     sim.master(0).refuse("SET", "-ERR you sent " + evil + "\r\n");
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 0ms});
     REQUIRE(sim.finish(got));
 
     std::vector<std::string> texts;
     locks.async_inspect(
-        "r",
+        "stock",
         [&texts](error_code, const inspection& found)
         {
             for (const master_inspection& each : found.masters())

@@ -36,6 +36,16 @@ std::string what_of(const command& words)
     return name;
 }
 
+namespace
+{
+
+bool writes(std::string_view what)
+{
+    return what == "SET" || what == "turn" || what == "extend" || what == "release";
+}
+
+} // namespace
+
 virtual_link& sim_master::link(std::int64_t id)
 {
     return *clients_.at(id);
@@ -53,6 +63,10 @@ virtual_link& sim_master::link()
 void sim_master::resume()
 {
     hung_ = false;
+    for (const auto& [to, bytes] : std::exchange(unsent_, {}))
+    {
+        to->reply(bytes);
+    }
     // One iteration of a server's event loop: input of existing connections, then new connections.
     const auto old_ones = clients_;
     for (const auto& [id, who] : old_ones)
@@ -95,6 +109,7 @@ void sim_master::start_anew(const std::string& new_run_id)
     run_id = new_run_id;
     last_id_ = 0;
     hung_ = false;
+    unsent_.clear();
     scripts_.clear();
 }
 
@@ -189,21 +204,16 @@ void sim_master::on_arrival(std::shared_ptr<virtual_link> who)
         arrived_.push_back(std::move(who));
         return;
     }
-    accept(*who);
-}
-
-void sim_master::accept(virtual_link& who)
-{
     if (door == entrance::crowded)
     {
-        who.reply("-ERR max number of clients reached\r\n");
-        who.close_by_master(asio::error::eof);
+        who->reply("-ERR max number of clients reached\r\n");
+        who->close_by_master(asio::error::eof);
         return;
     }
-    client_state& state = who.at_master();
+    client_state& state = who->at_master();
     state.id = ++last_id_;
     state.authenticated = password.empty();
-    clients_.emplace(state.id, who.shared_from_this());
+    clients_.emplace(state.id, std::move(who));
 }
 
 void sim_master::on_bytes(virtual_link& from, std::string_view bytes)
@@ -234,20 +244,15 @@ void sim_master::serve(virtual_link& who)
     }
     if (state.id != 0 && !hung_ && state.ended)
     {
-        forget(who);
+        clients_.erase(std::exchange(state.id, 0));
     }
-}
-
-void sim_master::forget(virtual_link& who)
-{
-    clients_.erase(std::exchange(who.at_master().id, 0));
 }
 
 void sim_master::execute(virtual_link& from, const command& words)
 {
     client_state& state = from.at_master();
     const std::string what = what_of(words);
-    const std::optional<scripted_answer> instead = scripted(what);
+    const std::optional<scripted_answer> instead = scripted(state, what, words);
     const bool runs = !instead || instead->runs;
     if (!witness)
     {
@@ -259,7 +264,11 @@ void sim_master::execute(virtual_link& from, const command& words)
         bytes = instead->bytes;
     }
     state.got_nonsense = state.got_nonsense || (instead && instead->nonsense);
-    if (!bytes.empty())
+    if (!instead && fsync > clock::duration{0} && writes(what))
+    {
+        wait_for_disk(from, bytes);
+    }
+    else if (!bytes.empty())
     {
         from.reply(bytes);
     }
@@ -274,8 +283,26 @@ void sim_master::execute(virtual_link& from, const command& words)
     }
 }
 
-std::optional<scripted_answer> sim_master::scripted(const std::string& what)
+/// As with appendfsync always: the reply, and all that comes after the command, wait for the disk.
+void sim_master::wait_for_disk(virtual_link& from, std::string bytes)
 {
+    unsent_.emplace_back(from.shared_from_this(), std::move(bytes));
+    hung_ = true;
+    world_.at(world_.now() + fsync, event_kind::timer, [this] { resume(); });
+}
+
+std::optional<scripted_answer>
+sim_master::scripted(const client_state& from, const std::string& what, const command& words)
+{
+    for (const std::string& kind : {what, name_of(words)})
+    {
+        const auto habit = habits.find(kind);
+        // Permissions are checked after the login.
+        if (habit != habits.end() && (from.authenticated || !habit->second.starts_with("-NOPERM ")))
+        {
+            return scripted_answer{.bytes = habit->second};
+        }
+    }
     if (answers_.empty() && refusals_.empty())
     {
         return std::nullopt;

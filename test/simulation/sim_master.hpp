@@ -8,7 +8,6 @@
 #include "virtual_world.hpp"
 
 #include <redlock/clock.hpp>
-#include <redlock/error.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -33,31 +32,6 @@ enum class entrance : std::uint8_t
     refuses, // Refused.
     silent,  // No answer.
     crowded  // Accepted, answered with "max number of clients reached", and closed.
-};
-
-/// The delays of a network: drawn for each piece, from the delay to the delay plus jitter.
-struct latency
-{
-    clock::duration there = std::chrono::microseconds{100};
-    clock::duration back = std::chrono::microseconds{100};
-    clock::duration jitter{0};
-    /// The maximum size of a piece of a reply; 0 for whole replies.
-    std::size_t piece = 0;
-    /// Cuts a connection at the n-th send of its client, which is lost; 0 for never.
-    std::size_t breaks_at = 0;
-    /// Nothing arrives in this direction until `heal`.
-    bool cut_there = false;
-    bool cut_back = false;
-
-    clock::duration delay_there(virtual_world& world) const { return there + chance(world); }
-    clock::duration delay_back(virtual_world& world) const { return back + chance(world); }
-
-  private:
-    clock::duration chance(virtual_world& world) const
-    {
-        const auto bound = static_cast<std::size_t>(jitter.count()) + 1;
-        return clock::duration{static_cast<clock::rep>(bound == 1 ? 0 : world.random_below(bound))};
-    }
 };
 
 /// An answer that replaces the usual one.
@@ -107,6 +81,10 @@ class sim_master
     std::string maxmemory_policy = "noeviction";
     persistence on_disk = persistence::always;
     clock::duration unflushed = std::chrono::seconds{1}; // What `everysec` loses.
+    /// Commands that it never runs, by kind (`what_of`) or name, each with its error reply.
+    std::map<std::string, std::string> habits;
+    /// How long it waits for its disk after each write, before it sends the reply and reads on.
+    clock::duration fsync{};
     /// The clock by which keys expire and that TIME returns: that of the world, unless the test changes it.
     process_clock& clock_of_its_own() noexcept { return keys_.clock_of_its_own; }
 
@@ -128,6 +106,8 @@ class sim_master
     /// Does nothing until `resume`, as with SIGSTOP: connections and bytes pile up.
     void hang() noexcept { hung_ = true; }
     void resume();
+    /// Returns true while replies wait for the disk.
+    bool waits_for_disk() const noexcept { return !unsent_.empty(); }
     /// Answers the next `times` commands of a kind (`what_of`; "*" for any) with this.
     void answer(const std::string& what, scripted_answer with, std::size_t times = 1);
     /// Answers all commands of a kind with these bytes and doesn't run them, until `answer_as_usual`.
@@ -189,11 +169,11 @@ class sim_master
     void on_end(virtual_link& from);
 
   private:
-    void accept(virtual_link& who);
     void serve(virtual_link& who);
     void execute(virtual_link& from, const command& words);
-    std::optional<scripted_answer> scripted(const std::string& what);
-    void forget(virtual_link& who);
+    std::optional<scripted_answer>
+    scripted(const client_state& from, const std::string& what, const command& words);
+    void wait_for_disk(virtual_link& from, std::string bytes);
     void start_anew(const std::string& new_run_id);
 
     // Each answers one command.
@@ -201,7 +181,8 @@ class sim_master
     std::string hello(client_state& who, const command& words) const;
     std::string log_in(client_state& who, const command& words) const;
     static std::string select(const command& words);
-    std::string forget_scripts(const command& words);
+    std::string load_script(const client_state& from, const command& words);
+    std::string forget_scripts(const client_state& from, const command& words);
     std::string kill(const client_state& from, const command& words);
     std::string time() const;
     std::string info(const client_state& who, const command& words) const;
@@ -217,6 +198,8 @@ class sim_master
     virtual_world& world_;
     master_store keys_;
     bool hung_ = false;
+    std::vector<std::pair<std::shared_ptr<virtual_link>, std::string>>
+        unsent_; // Replies that wait for the disk.
     std::int64_t last_id_ = 0;
     std::vector<std::shared_ptr<virtual_link>> arrived_; // While it hung.
     std::map<std::int64_t, std::shared_ptr<virtual_link>> clients_;

@@ -4,12 +4,14 @@
 #include "sim_master.hpp"
 
 #include "net/command.hpp"
+#include "support/fake_replies.hpp"
 #include "support/sha1.hpp"
 
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <regex>
 #include <string>
@@ -23,23 +25,7 @@ namespace asio = boost::asio;
 namespace
 {
 
-constexpr const char* ok = "+OK\r\n";
 constexpr const char* wrong_password = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
-
-std::string text(std::string_view value)
-{
-    return fmt::format("${}\r\n{}\r\n", value.size(), value);
-}
-
-std::string integer(std::int64_t value)
-{
-    return fmt::format(":{}\r\n", value);
-}
-
-std::string null(const client_state& who)
-{
-    return who.protocol == 3 ? "_\r\n" : "$-1\r\n";
-}
 
 std::string script_error(std::string_view what, std::string_view digest, int line)
 {
@@ -91,53 +77,27 @@ std::string sim_master::run(client_state& from, const std::string& what, const c
     {
         return *refused;
     }
-    if (what == "HELLO")
-    {
-        return hello(from, words);
-    }
-    if (what == "AUTH")
-    {
-        return log_in(from, words);
-    }
-    if (!from.authenticated)
+    if (!from.authenticated && what != "HELLO" && what != "AUTH")
     {
         return "-NOAUTH Authentication required.\r\n";
     }
-    if (what == "CLIENT ID")
-    {
-        return integer(from.id);
-    }
-    if (what == "CLIENT SETNAME")
-    {
-        return refusal_of_name(words[2]).value_or(ok);
-    }
-    if (what == "SELECT")
-    {
-        return select(words);
-    }
-    if (what == "CLIENT KILL" || what == "may kill?")
-    {
-        return kill(from, words);
-    }
-    if (what == "INFO")
-    {
-        return info(from, words);
-    }
-    if (what == "TIME")
-    {
-        return time();
-    }
-    if (what == "SCRIPT LOAD")
-    {
-        const std::string digest = digest_of(words[2]);
-        scripts_[digest] = words[2];
-        return text(digest);
-    }
-    if (what == "SCRIPT FLUSH")
-    {
-        return forget_scripts(words);
-    }
-    return what == "SET" ? set_key(from, words) : script(from, words);
+    using handler = std::function<std::string(sim_master&, client_state&, const command&)>;
+    static const std::map<std::string, handler> handlers{
+        {"AUTH", &sim_master::log_in},
+        {"CLIENT ID", [](auto&, const auto& who, auto&) { return number(who.id); }},
+        {"CLIENT KILL", &sim_master::kill},
+        {"CLIENT SETNAME",
+         [](auto&, auto&, auto& given) { return refusal_of_name(given[2]).value_or(ok_reply); }},
+        {"HELLO", &sim_master::hello},
+        {"INFO", &sim_master::info},
+        {"SCRIPT FLUSH", &sim_master::forget_scripts},
+        {"SCRIPT LOAD", &sim_master::load_script},
+        {"SELECT", [](auto&, auto&, auto& given) { return select(given); }},
+        {"SET", &sim_master::set_key},
+        {"TIME", [](auto& it, auto&, auto&) { return it.time(); }},
+        {"may kill?", &sim_master::kill}};
+    const auto found = handlers.find(what);
+    return found != handlers.end() ? found->second(*this, from, words) : script(from, words);
 }
 
 std::string sim_master::hello(client_state& who, const command& words) const
@@ -160,9 +120,9 @@ std::string sim_master::hello(client_state& who, const command& words) const
                "at the same time\r\n";
     }
     who.protocol = asked.protocol.value_or(who.protocol);
-    return (who.protocol == 3 ? "%7\r\n" : "*14\r\n") + text("server") + text("redis") + text("version") +
-           text(version) + text("proto") + integer(who.protocol) + text("id") + integer(who.id) +
-           text("mode") + text(mode) + text("role") + text(role) + text("modules") + "*0\r\n";
+    return (who.protocol == 3 ? "%7\r\n" : "*14\r\n") + bulk("server") + bulk("redis") + bulk("version") +
+           bulk(version) + bulk("proto") + number(who.protocol) + bulk("id") + number(who.id) + bulk("mode") +
+           bulk(mode) + bulk("role") + bulk(role) + bulk("modules") + "*0\r\n";
 }
 
 /// AUTH [user] password.
@@ -170,7 +130,7 @@ std::string sim_master::log_in(client_state& who, const command& words) const
 {
     if (words.size() > 3)
     {
-        return wrong_syntax;
+        return syntax_error_reply;
     }
     if (words.size() == 2 && password.empty())
     {
@@ -178,7 +138,7 @@ std::string sim_master::log_in(client_state& who, const command& words) const
                "sure "
                "your configuration is correct?\r\n";
     }
-    return lets_in(who, words.size() == 3 ? words[1] : "default", words.back()) ? ok : wrong_password;
+    return lets_in(who, words.size() == 3 ? words[1] : "default", words.back()) ? ok_reply : wrong_password;
 }
 
 bool sim_master::lets_in(client_state& who, std::string_view user, std::string_view given) const
@@ -197,18 +157,25 @@ std::string sim_master::select(const command& words)
         return no_integer;
     }
     constexpr std::int64_t databases = 16;
-    return *database >= 0 && *database < databases ? ok : "-ERR DB index is out of range\r\n";
+    return *database >= 0 && *database < databases ? ok_reply : "-ERR DB index is out of range\r\n";
 }
 
-std::string sim_master::forget_scripts(const command& words)
+std::string sim_master::load_script(const client_state&, const command& words)
 {
-    const std::string how = words.size() == 3 ? name_of({words[2]}) : "";
+    const std::string digest = digest_of(words[2]);
+    scripts_[digest] = words[2];
+    return bulk(digest);
+}
+
+std::string sim_master::forget_scripts(const client_state&, const command& words)
+{
+    const std::string how = words.size() == 3 ? in_capitals(words[2]) : "";
     if (words.size() > 3 || (words.size() == 3 && how != "SYNC" && how != "ASYNC"))
     {
         return "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n";
     }
     flush_scripts();
-    return ok;
+    return ok_reply;
 }
 
 /// CLIENT KILL ID id. Commands of that client that weren't executed are never executed.
@@ -222,19 +189,19 @@ std::string sim_master::kill(const client_state& from, const command& words)
     const auto found = clients_.find(asked.id);
     if (found == clients_.end() || asked.id == from.id)
     {
-        return integer(0);
+        return number(0);
     }
     const std::shared_ptr<virtual_link> who = found->second;
     clients_.erase(found);
     who->close_by_master(asio::error::eof);
-    return integer(1);
+    return number(1);
 }
 
 std::string sim_master::time() const
 {
     const auto shown = std::chrono::floor<std::chrono::microseconds>(keys_.now().time_since_epoch());
     const std::string seconds = std::to_string(shown.count() / 1'000'000);
-    return "*2\r\n" + text(seconds) + text(std::to_string(shown.count() % 1'000'000));
+    return "*2\r\n" + bulk(seconds) + bulk(std::to_string(shown.count() % 1'000'000));
 }
 
 std::string sim_master::info(const client_state& who, const command& words) const
@@ -251,13 +218,13 @@ std::string sim_master::info(const client_state& who, const command& words) cons
         const bool asked =
             words.size() == 1 || std::any_of(
                                      words.begin() + 1, words.end(),
-                                     [&](const std::string& each) { return name_of({each}) == section; });
+                                     [&](const std::string& each) { return in_capitals(each) == section; });
         if (asked)
         {
             about += (about.empty() ? "" : "\r\n") + sections.at(section);
         }
     }
-    return who.protocol == 3 ? fmt::format("={}\r\ntxt:{}\r\n", about.size() + 4, about) : text(about);
+    return who.protocol == 3 ? fmt::format("={}\r\ntxt:{}\r\n", about.size() + 4, about) : bulk(about);
 }
 
 std::string sim_master::set_key(const client_state& from, const command& words)
@@ -270,11 +237,10 @@ std::string sim_master::set_key(const client_state& from, const command& words)
     const bool exists = keys_.find(words[1]) != nullptr;
     if (exists ? asked.only_new : asked.only_existing)
     {
-        return null(from);
+        return null_for(from);
     }
-    const auto shown = std::chrono::floor<std::chrono::milliseconds>(keys_.now().time_since_epoch());
-    keys_.put(words[1], words[2], asked.at_that_time ? *asked.ttl - shown : asked.ttl);
-    return ok;
+    keys_.put(words[1], words[2], asked.at_that_time ? *asked.ttl - keys_.whole_now() : asked.ttl);
+    return ok_reply;
 }
 
 /// EVALSHA or EVAL of one of the library's scripts, which are recognised by their text or digest.
@@ -330,10 +296,10 @@ std::string sim_master::inspect(const client_state& from, const std::string& key
     const master_store::entry* const held = keys_.find(key);
     if (held == nullptr)
     {
-        return "*2\r\n" + null(from) + integer(-2);
+        return "*2\r\n" + null_for(from) + number(-2);
     }
     const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1;
-    return "*2\r\n" + text(held->value.substr(0, net::max_inspected_bytes)) + integer(left);
+    return "*2\r\n" + bulk(held->value.substr(0, net::max_inspected_bytes)) + number(left);
 }
 
 std::string sim_master::release(const script_arguments& given)
@@ -341,13 +307,13 @@ std::string sim_master::release(const script_arguments& given)
     const master_store::entry* const held = keys_.find(given.keys.front());
     if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
     {
-        return integer(0);
+        return number(0);
     }
     const master_store::entry* const line = keys_.find(given.keys.front() + line_suffix);
     const bool asked = given.arguments.size() > 1;
     const bool waits = asked && line != nullptr && line->expires_at && keys_.left(*line).count() > 0;
     remove(given.keys.front());
-    return integer(waits ? 3 : 1);
+    return number(waits ? 3 : 1);
 }
 
 std::string sim_master::extend(const script_arguments& given, const std::string& digest)
@@ -355,7 +321,7 @@ std::string sim_master::extend(const script_arguments& given, const std::string&
     const master_store::entry* const held = keys_.find(given.keys.front());
     if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
     {
-        return integer(0);
+        return number(0);
     }
     const std::string wanted = given.arguments.size() > 1 ? given.arguments[1] : "";
     const std::optional<std::int64_t> ttl = integer_in(wanted);
@@ -377,7 +343,7 @@ std::string sim_master::extend(const script_arguments& given, const std::string&
     {
         keys_.expire_in(given.keys.front(), std::chrono::milliseconds{*ttl});
     }
-    return integer(1);
+    return number(1);
 }
 
 /// Accepts only integers as numbers, as the library sends them.
@@ -414,13 +380,12 @@ std::string sim_master::turn(const script_arguments& given)
         keys_.put(key, owner, std::chrono::milliseconds{ttl});
         if (known && known->last != owner)
         {
-            return integer(-1);
+            return number(-1);
         }
         remove(line_key);
-        return integer(0);
+        return number(0);
     }
-    const std::int64_t now =
-        std::chrono::floor<std::chrono::milliseconds>(keys_.now().time_since_epoch()).count();
+    const std::int64_t now = keys_.whole_now().count();
     const std::string whose = sha1_hex(held != nullptr ? held->value : "");
     const bool same = held != nullptr && known && known->whose == whose && known->since <= now;
     const std::int64_t since = same ? known->since : now;
@@ -430,7 +395,7 @@ std::string sim_master::turn(const script_arguments& given)
     keys_.put(
         line_key, fmt::format("line {} {} {} {}", whose, since, turn, owner),
         std::chrono::milliseconds{turn - now + waited_for});
-    return integer(turn - now);
+    return number(turn - now);
 }
 
 std::size_t sim_master::key_count()

@@ -26,11 +26,6 @@ namespace
 
 constexpr std::size_t max_steps = 2'000'000; // Of one call: more means that time stands still.
 
-std::string host_of(std::size_t index)
-{
-    return "10.0.0." + std::to_string(index + 1);
-}
-
 /// Returns the code of a `system_error`; empty for other exceptions.
 error_code code_of(const std::exception_ptr& thrown)
 {
@@ -196,7 +191,7 @@ asio::awaitable<void> simulation::work(job& what, redlock::lease& held)
     ++what.starts;
     what.held = &held;
     what.was_valid = held.valid();
-    if (what.deaf)
+    if (what.ignores_cancellation)
     {
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
     }

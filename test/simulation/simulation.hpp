@@ -18,7 +18,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <vector>
 
@@ -47,9 +46,9 @@ struct job
 {
     bool called_later = false; // The body is started by a posted handler, so time may pass before it begins.
     clock::duration works = std::chrono::hours{1000}; // Unless it is cancelled.
-    clock::duration stops_in{0}; // The time that it needs to stop after its cancellation.
-    bool deaf = false;           // It can't be cancelled.
-    std::exception_ptr throws{}; // At its end.
+    clock::duration stops_in{0};       // The time that it needs to stop after its cancellation.
+    bool ignores_cancellation = false; // It can't be cancelled.
+    std::exception_ptr throws{};       // At its end.
 
     redlock::lease* held = nullptr; // While it runs.
     std::size_t starts = 0;

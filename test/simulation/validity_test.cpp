@@ -33,7 +33,7 @@ TEST_CASE("the validity is the ttl less the elapsed time and the drift", "[scena
         each->network = {.there = slow, .back = 2 * slow};
     }
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = ttl});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = ttl});
     REQUIRE(sim.finish(got));
     REQUIRE(!got->error);
     const clock::duration drift =
@@ -56,7 +56,7 @@ TEST_CASE("a lease is not valid at the first look after a sleep", "[scenario-13]
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(got->lease.valid());
     sim.world().jump(9s);
@@ -75,7 +75,7 @@ TEST_CASE("the time for which answers waited to be read reduces the validity", "
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
     run_until_answered(sim, 200us);
     REQUIRE_FALSE(got->done);
     sim.world().jump(4s);
@@ -89,7 +89,7 @@ TEST_CASE("a quorum that is counted after the ttl yields no lease", "[scenario-1
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 10s, .wait = 0ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 0ms});
     run_until_answered(sim, 200us);
     sim.world().jump(GENERATE(clock::duration{9898ms} - 200us, clock::duration{10s}, clock::duration{1h}));
     REQUIRE(sim.finish(got));
@@ -114,7 +114,7 @@ TEST_CASE("answers that leave no more than min_validity yield no lease", "[scena
         each->network = {.there = 800ms, .back = 0ms};
     }
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 1s, .wait = 0ms, .min_validity = 188ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 1s, .wait = 0ms, .min_validity = 188ms});
     REQUIRE(sim.finish(got));
     // 1000 − 800 − 12 ms of drift remain, which isn't more than min_validity.
     CHECK(got->error == errc::validity_exhausted);
@@ -139,7 +139,7 @@ TEST_CASE(
     {
         each->network = {.there = 800ms, .back = 0ms};
     }
-    const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 1s, .min_validity = 200ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 1s, .min_validity = 200ms});
     sim.run_for(790ms);
     CHECK_FALSE(got->done);
     for (const auto& each : sim.masters())

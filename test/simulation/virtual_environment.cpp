@@ -16,28 +16,21 @@ namespace redlock::test
 class virtual_alarm final : public runtime::alarm
 {
   public:
-    virtual_alarm(
-        runtime::scheduler& strand, virtual_world& world, const process_clock& by, alarm_count& counted,
-        std::vector<virtual_alarm*>& all)
-        : strand_{strand},
-          world_{world},
-          clock_{by},
-          counted_{counted},
-          all_{all},
-          state_{std::make_shared<state>(pending_handlers::of(strand))}
+    virtual_alarm(runtime::scheduler& strand, const virtual_environment& home)
+        : strand_{strand}, home_{home}, state_{std::make_shared<state>(pending_handlers::of(strand))}
     {
-        all_.push_back(this);
+        home_.alarms_.push_back(this);
     }
     ~virtual_alarm() override
     {
         state_->waiting = 0;
-        std::erase(all_, this);
+        std::erase(home_.alarms_, this);
     }
 
     void set(clock::time_point at) override
     {
-        ++counted_.all;
-        counted_.late += at < clock_.shown_at(world_.now()) ? 1U : 0U;
+        ++home_.alarms_set_;
+        home_.late_alarms_ += at < home_.now() ? 1U : 0U;
         if (state_->waiting == 0)
         {
             runtime::scheduler& strand = strand_;
@@ -61,7 +54,7 @@ class virtual_alarm final : public runtime::alarm
         {
             return;
         }
-        const clock::time_point due_at = clock_.when_shown(at_);
+        const clock::time_point due_at = home_.clock_.when_shown(at_);
         state_->due_at = due_at;
         auto due = [state = state_, due_at]
         {
@@ -71,7 +64,7 @@ class virtual_alarm final : public runtime::alarm
                 state->handlers.complete(state->waiting, {});
             }
         };
-        world_.at(due_at, event_kind::timer, std::move(due));
+        home_.world().at(due_at, event_kind::timer, std::move(due));
     }
 
     void close() noexcept override
@@ -90,10 +83,7 @@ class virtual_alarm final : public runtime::alarm
     };
 
     runtime::scheduler& strand_;
-    virtual_world& world_;
-    const process_clock& clock_;
-    alarm_count& counted_;
-    std::vector<virtual_alarm*>& all_;
+    const virtual_environment& home_;
     clock::time_point at_{};
     std::shared_ptr<state> state_;
 };
@@ -132,7 +122,7 @@ virtual_environment::make_stream(runtime::scheduler& strand, const master& to) c
 
 std::unique_ptr<runtime::alarm> virtual_environment::make_alarm(runtime::scheduler& strand) const
 {
-    return std::make_unique<virtual_alarm>(strand, *world_, clock_, alarms_set_, alarms_);
+    return std::make_unique<virtual_alarm>(strand, *this);
 }
 
 } // namespace redlock::test

@@ -20,12 +20,11 @@ namespace redlock::test
 class sim_master;
 class virtual_alarm;
 
-/// Counts the alarms that were set.
-struct alarm_count
+/// Returns the host of a master in a simulated run.
+inline std::string host_of(std::size_t index)
 {
-    std::size_t all = 0;
-    std::size_t late = 0;
-};
+    return "10.0.0." + std::to_string(index + 1);
+}
 
 /// Connects each stream to the simulated master that was registered for its host.
 ///
@@ -52,9 +51,9 @@ class virtual_environment final : public runtime::environment
     std::size_t alarms() const noexcept { return alarms_.size(); }
     std::size_t streams() const noexcept { return streams_; }
     /// Returns how often an alarm was set. Each costs the real environment a system call, and a step when it is due.
-    std::size_t alarms_set() const noexcept { return alarms_set_.all; }
+    std::size_t alarms_set() const noexcept { return alarms_set_; }
     /// Returns how often one was set for a time in the past.
-    std::size_t late_alarms() const noexcept { return alarms_set_.late; }
+    std::size_t late_alarms() const noexcept { return late_alarms_; }
 
     /// The clock of the process. That of the world, unless it is changed here.
     const process_clock& clock_of_its_own() const noexcept { return clock_; }
@@ -67,6 +66,8 @@ class virtual_environment final : public runtime::environment
     std::unique_ptr<runtime::alarm> make_alarm(runtime::scheduler& strand) const override;
 
   private:
+    friend class virtual_alarm;
+
     void set_alarms_anew() const;
 
     std::shared_ptr<virtual_world> world_;
@@ -75,7 +76,8 @@ class virtual_environment final : public runtime::environment
     mutable std::vector<virtual_alarm*> alarms_;
     std::map<std::string, sim_master*> masters_;
     mutable std::size_t streams_ = 0;
-    mutable alarm_count alarms_set_;
+    mutable std::size_t alarms_set_ = 0;
+    mutable std::size_t late_alarms_ = 0;
 };
 
 } // namespace redlock::test

@@ -14,60 +14,49 @@ namespace redlock::test
 
 namespace asio = boost::asio;
 
-void virtual_link::to_master(arrival what)
+void virtual_link::transmit(direction& way, arrival what)
 {
-    last_to_master_ = std::max(last_to_master_, world_.now() + master_.network.delay_there(world_));
-    on_the_way_there_.push_back(std::move(what));
-    world_.at(
-        last_to_master_, event_kind::network, [self = shared_from_this()] { self->arrive_at_master(); });
+    const latency& network = master_.network;
+    const auto jitter = static_cast<std::size_t>(network.jitter.count());
+    const clock::duration later{static_cast<clock::rep>(jitter == 0 ? 0 : world_.random_below(jitter + 1))};
+    way.last = std::max(way.last, world_.now() + network.*way.delay + later);
+    way.in_flight.push_back(std::move(what));
+    world_.at(way.last, event_kind::network, [self = shared_from_this(), &way] { self->arrive(way); });
 }
 
-void virtual_link::to_client(arrival what)
+void virtual_link::arrive(direction& way)
 {
-    last_to_client_ = std::max(last_to_client_, world_.now() + master_.network.delay_back(world_));
-    on_the_way_back_.push_back(std::move(what));
-    world_.at(
-        last_to_client_, event_kind::network, [self = shared_from_this()] { self->arrive_at_client(); });
-}
-
-void virtual_link::arrive_at_master()
-{
-    if (on_the_way_there_.empty())
+    if (way.in_flight.empty())
     {
         return; // It was cut.
     }
-    const arrival what = std::move(on_the_way_there_.front());
-    on_the_way_there_.pop_front();
-    if (held_ || master_.network.cut_there)
+    const arrival what = std::move(way.in_flight.front());
+    way.in_flight.pop_front();
+    if (way.held || master_.network.*way.is_cut)
     {
-        waiting_.push_back(what);
+        way.waiting.push_back(what);
         return;
     }
     what();
 }
 
-void virtual_link::arrive_at_client()
+void virtual_link::to_client(arrival what)
 {
-    if (on_the_way_back_.empty())
+    auto unless_ended = [this, what = std::move(what)]
     {
-        return;
-    }
-    const arrival what = std::move(on_the_way_back_.front());
-    on_the_way_back_.pop_front();
-    if (replies_held_ || master_.network.cut_back)
-    {
-        waiting_replies_.push_back(what);
-    }
-    else if (client_ != nullptr && !ended_for_client_)
-    {
-        what();
-    }
+        if (client_ != nullptr && !ended_for_client_)
+        {
+            what();
+        }
+    };
+    transmit(back_, std::move(unless_ended));
 }
 
 void virtual_link::connect()
 {
     master_.on_link(shared_from_this());
-    to_master(
+    transmit(
+        there_,
         [this]
         {
             if (master_.door == entrance::silent)
@@ -98,14 +87,14 @@ void virtual_link::send(std::string bytes)
     {
         world_.at(world_.now(), event_kind::network, [self = shared_from_this()] { self->cut(); });
     }
-    to_master([this, bytes = std::move(bytes)] { master_.on_bytes(*this, bytes); });
+    transmit(there_, [this, bytes = std::move(bytes)] { master_.on_bytes(*this, bytes); });
 }
 
 void virtual_link::close() noexcept
 {
     if (std::exchange(client_, nullptr) != nullptr)
     {
-        to_master([this] { master_.on_end(*this); });
+        transmit(there_, [this] { master_.on_end(*this); });
     }
 }
 
@@ -138,10 +127,11 @@ void virtual_link::break_off()
 
 void virtual_link::cut()
 {
-    on_the_way_there_.clear();
-    on_the_way_back_.clear();
-    waiting_.clear();
-    waiting_replies_.clear();
+    for (direction* each : {&there_, &back_})
+    {
+        each->in_flight.clear();
+        each->waiting.clear();
+    }
     if (client_end* const client = std::exchange(client_, nullptr); client != nullptr && !ended_for_client_)
     {
         client->on_end(asio::error::connection_reset);
@@ -161,39 +151,26 @@ void virtual_link::end_for_client()
 
 void virtual_link::end_for_master()
 {
-    to_master([this] { master_.on_end(*this); });
+    transmit(there_, [this] { master_.on_end(*this); });
 }
 
 void virtual_link::go_on()
 {
-    if (!held_ && !master_.network.cut_there)
+    for (direction* each : {&there_, &back_})
     {
-        let_go();
-    }
-    if (!replies_held_ && !master_.network.cut_back)
-    {
-        let_go_of_replies();
+        if (!each->held && !(master_.network.*each->is_cut))
+        {
+            deliver(*each);
+        }
     }
 }
 
-void virtual_link::let_go()
+void virtual_link::deliver(direction& way)
 {
-    held_ = false;
-    for (const arrival& what : std::exchange(waiting_, {}))
+    way.held = false;
+    for (const arrival& what : std::exchange(way.waiting, {}))
     {
         what();
-    }
-}
-
-void virtual_link::let_go_of_replies()
-{
-    replies_held_ = false;
-    for (const arrival& what : std::exchange(waiting_replies_, {}))
-    {
-        if (client_ != nullptr && !ended_for_client_)
-        {
-            what();
-        }
     }
 }
 

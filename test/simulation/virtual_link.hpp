@@ -20,6 +20,21 @@ namespace redlock::test
 
 class sim_master;
 
+/// The delays of a network: drawn for each piece, from the delay to the delay plus jitter.
+struct latency
+{
+    clock::duration there = std::chrono::microseconds{100};
+    clock::duration back = std::chrono::microseconds{100};
+    clock::duration jitter{0};
+    /// The maximum size of a piece of a reply; 0 for whole replies.
+    std::size_t piece = 0;
+    /// Cuts a connection at the n-th send of its client, which is lost; 0 for never.
+    std::size_t breaks_at = 0;
+    /// Nothing arrives in this direction until `heal`.
+    bool cut_there = false;
+    bool cut_back = false;
+};
+
 /// The client's end of a connection.
 class client_end
 {
@@ -75,11 +90,11 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
 
     // The network.
     /// Holds everything in flight to the master, and everything sent later.
-    void hold() noexcept { held_ = true; }
-    void let_go();
+    void hold() noexcept { there_.held = true; }
+    void let_go() { deliver(there_); }
     /// Holds the replies.
-    void hold_replies() noexcept { replies_held_ = true; }
-    void let_go_of_replies();
+    void hold_replies() noexcept { back_.held = true; }
+    void let_go_of_replies() { deliver(back_); }
     /// Resets the client's end. The master gets what was sent, then the end of the connection.
     void break_off();
     /// Resets both ends: what was in flight is lost.
@@ -101,26 +116,30 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
   private:
     using arrival = std::function<void()>;
 
-    void to_master(arrival what);
+    /// What is on its way to one end.
+    struct direction
+    {
+        clock::duration latency::*delay;
+        bool latency::*is_cut;
+        clock::time_point last{};
+        std::deque<arrival> in_flight{}; // Keeps the order of sending for arrivals at the same time.
+        bool held = false;
+        std::vector<arrival> waiting{}; // Held in the network.
+    };
+
+    void transmit(direction& way, arrival what);
     void to_client(arrival what);
-    void arrive_at_master();
-    void arrive_at_client();
+    void arrive(direction& way);
+    static void deliver(direction& way);
 
     virtual_world& world_;
     sim_master& master_;
     client_end* client_; // Null after the client closed its end.
     client_state at_master_;
-    clock::time_point last_to_master_{};
-    clock::time_point last_to_client_{};
-    // Keeps the order of sending for arrivals at the same time.
-    std::deque<arrival> on_the_way_there_;
-    std::deque<arrival> on_the_way_back_;
+    direction there_{&latency::there, &latency::cut_there};
+    direction back_{&latency::back, &latency::cut_back};
     std::size_t sent_ = 0;
     bool ended_for_client_ = false;
-    bool held_ = false;
-    bool replies_held_ = false;
-    std::vector<arrival> waiting_; // Held in the network.
-    std::vector<arrival> waiting_replies_;
 };
 
 } // namespace redlock::test

@@ -55,6 +55,9 @@ class virtual_world
     /// The same; of the events that are due then, timers run before those of the network.
     void jump_with_timers_first(clock::duration by);
 
+    /// Drops all events, which may own the processes that own this world.
+    void end() noexcept { std::vector<event>{}.swap(events_); }
+
     std::uint64_t random_number() noexcept { return chance_(); }
     /// Returns a number below `bound`.
     std::size_t random_below(std::size_t bound) noexcept { return chance_() % bound; }

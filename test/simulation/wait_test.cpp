@@ -22,7 +22,7 @@ TEST_CASE("a held lock is never reported as no_quorum", "[acquire][scenario-98]"
     for (const auto& each : sim.masters())
     {
         each->network = {.there = 1ms, .back = 1ms, .jitter = 4ms};
-        each->set("lock:r", "another");
+        each->set("lock:stock", "another");
     }
     const std::size_t dead = 1 + sim.world().random_below(2);
     for (std::size_t index = 0; index < dead; ++index)
@@ -37,7 +37,7 @@ TEST_CASE("a held lock is never reported as no_quorum", "[acquire][scenario-98]"
     for (std::size_t each = 0; each < tries; ++each)
     {
         const std::chrono::milliseconds wait{sim.world().random_below(60)};
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = wait});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = wait});
         REQUIRE(sim.finish(got));
         wrong += got->error == errc::held_by_other ? 0U : 1U;
     }
@@ -51,7 +51,7 @@ TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[
     config options = sim.options();
     options.node_timeout = node_timeout;
     lock_manager holder = sim.make_connected_manager();
-    const outcome_ptr held = sim.acquire(holder, "r", {.ttl = 600s});
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 600s});
     REQUIRE(sim.finish(held));
     lock_manager locks = sim.make_manager(options);
     SECTION("masters that are slow")
@@ -92,7 +92,7 @@ TEST_CASE("an acquire ends with its wait and one node timeout at the latest", "[
         CAPTURE(known_to_be_wanted);
         const std::chrono::milliseconds wait{sim.world().random_below(3000)};
         const clock::time_point began = sim.now();
-        const outcome_ptr got = sim.acquire(locks, "r", {.ttl = 60s, .wait = wait});
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = wait});
         REQUIRE(sim.finish(got));
         CHECK(got->error);
         CHECK(got->at - began <= wait + node_timeout);
@@ -119,7 +119,7 @@ TEST_CASE("the first round does not wait for masters that refused the connection
     }
     lock_manager locks = sim.make_manager();
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.try_acquire(locks, "r", {.ttl = 10s});
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began < 10ms);

@@ -6,8 +6,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -20,6 +22,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/// Defined if the address sanitizer is linked.
+extern "C" [[gnu::weak]] int __lsan_do_recoverable_leak_check(); // NOLINT: the name is not ours.
 
 namespace redlock::test
 {
@@ -63,6 +68,11 @@ pid_t fork_child()
 [[noreturn]] void report_result(const std::function<std::string()>& run, int to) noexcept
 {
     const std::string text = run();
+    // The child ends without destructors and exit handlers, and so without the leak check of a sanitizer.
+    if (__lsan_do_recoverable_leak_check != nullptr && __lsan_do_recoverable_leak_check() != 0)
+    {
+        ::_exit(1);
+    }
     const bool written = ::write(to, text.data(), text.size()) == static_cast<ssize_t>(text.size());
     ::_exit(written ? 0 : 1);
 }
@@ -104,11 +114,10 @@ void close_the_rest_at_exec()
 }
 
 /// Waits for the end of the process if the kernel supports that, otherwise only for the time.
-void wait_a_little(pid_t pid, std::chrono::milliseconds at_most)
+void wait_a_little(pid_t pid, clock::time_point until)
 {
     const unique_fd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
-    pollfd readiness{process.get(), POLLIN, 0};
-    ::poll(&readiness, 1, static_cast<int>(at_most.count()));
+    wait_for(process.get(), POLLIN, until);
 }
 
 } // namespace
@@ -120,18 +129,32 @@ std::string find_program(const std::string& program)
         return ::access(program.c_str(), X_OK) == 0 ? program : std::string{};
     }
     const char* path = std::getenv("PATH");
-    std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
-    while (!rest.empty())
+    std::istringstream directories{path == nullptr ? "/usr/bin:/bin" : path};
+    for (std::string directory; std::getline(directories, directory, ':');)
     {
-        const std::size_t colon = rest.find(':');
-        const std::string candidate = fmt::format("{}/{}", rest.substr(0, colon), program);
+        std::string candidate = fmt::format("{}/{}", directory, program);
         if (::access(candidate.c_str(), X_OK) == 0)
         {
             return candidate;
         }
-        rest = colon == std::string_view::npos ? std::string_view{} : rest.substr(colon + 1);
     }
     return {};
+}
+
+std::vector<std::string> last_lines(const std::string& path, std::size_t count, std::uintmax_t offset)
+{
+    std::ifstream file{path};
+    file.seekg(static_cast<std::streamoff>(offset));
+    std::deque<std::string> lines;
+    for (std::string line; std::getline(file, line);)
+    {
+        lines.push_back(std::move(line));
+        if (lines.size() > count)
+        {
+            lines.pop_front();
+        }
+    }
+    return {lines.begin(), lines.end()};
 }
 
 std::string read_to_end(const unique_fd& from)
@@ -281,7 +304,7 @@ void child_process::signal_and_wait(int signal, int what_to_wait_for, const char
             }
             throw std::runtime_error{fmt::format("{}: process {} has ended", what, pid_)};
         }
-        wait_a_little(pid_, std::chrono::milliseconds{1});
+        wait_a_little(pid_, clock::now() + std::chrono::milliseconds{1});
     }
     throw std::runtime_error{
         fmt::format("{}: process {} did not follow within {} s", what, pid_, signal_limit.count())};
@@ -310,12 +333,11 @@ bool child_process::wait_for_end(std::chrono::milliseconds at_most) const
     const auto deadline = clock::now() + at_most;
     while (running())
     {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now());
-        if (left.count() <= 0)
+        if (clock::now() >= deadline)
         {
             return false;
         }
-        wait_a_little(pid_, left);
+        wait_a_little(pid_, deadline);
     }
     return true;
 }

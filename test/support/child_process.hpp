@@ -5,6 +5,8 @@
 #include "loopback.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -16,6 +18,9 @@ namespace redlock::test
 
 /// Returns the path of `program`, searched for on PATH; empty if it isn't found.
 std::string find_program(const std::string& program);
+
+/// Returns the last lines of a file, at most `count`, of those that begin at `offset` or later.
+std::vector<std::string> last_lines(const std::string& path, std::size_t count, std::uintmax_t offset = 0);
 
 /// Reads a pipe until all its writers have closed it.
 std::string read_to_end(const unique_fd& from);

@@ -8,16 +8,12 @@
 #include <charconv>
 #include <cstring>
 #include <ostream>
-#include <system_error>
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 namespace redlock::test
 {
@@ -42,39 +38,12 @@ std::int64_t number_in(std::string_view text)
     return number;
 }
 
-int milliseconds_until(clock::time_point deadline)
-{
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now());
-    return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-}
-
-bool wait_for(int descriptor, short events, clock::time_point deadline)
-{
-    pollfd readiness{descriptor, events, 0};
-    int ready = 0;
-    do
-    {
-        ready = ::poll(&readiness, 1, milliseconds_until(deadline));
-    } while (ready < 0 && errno == EINTR);
-    return ready > 0;
-}
-
 void connect(const unique_fd& socket, const sockaddr* address, socklen_t size, const std::string& where)
 {
     if (::connect(socket.get(), address, size) != 0)
     {
         throw connection_lost{errno, fmt::format("connecting to {}", where)};
     }
-}
-
-unique_fd open_socket(int family)
-{
-    unique_fd socket{::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (!socket)
-    {
-        throw std::system_error{errno, std::generic_category(), "socket"};
-    }
-    return socket;
 }
 
 } // namespace
@@ -127,10 +96,7 @@ control_client control_client::to_port(int port, std::chrono::milliseconds limit
     control_client client{open_socket(AF_INET), limit};
     const int on = 1;
     ::setsockopt(client.socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = loopback_address(port);
     connect(
         client.socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address,
         fmt::format("127.0.0.1:{}", port));
@@ -151,32 +117,25 @@ control_client control_client::to_path(const std::string& path, std::chrono::mil
     return client;
 }
 
-reply control_client::command(std::span<const std::string_view> arguments)
+std::string on_the_wire(const std::vector<std::string_view>& words)
 {
-    send(arguments);
+    std::string request = fmt::format("*{}\r\n", words.size());
+    for (const std::string_view word : words)
+    {
+        request += fmt::format("${}\r\n{}\r\n", word.size(), word);
+    }
+    return request;
+}
+
+reply control_client::command(const std::vector<std::string_view>& words)
+{
+    send(words);
     return receive();
 }
 
-reply control_client::command(std::initializer_list<std::string_view> arguments)
+void control_client::send(const std::vector<std::string_view>& words)
 {
-    return command(std::span{arguments.begin(), arguments.size()});
-}
-
-void control_client::send(std::initializer_list<std::string_view> arguments)
-{
-    send(std::span{arguments.begin(), arguments.size()});
-}
-
-void control_client::send(std::span<const std::string_view> arguments)
-{
-    std::string request = fmt::format("*{}\r\n", arguments.size());
-    for (const std::string_view argument : arguments)
-    {
-        request += fmt::format("${}\r\n", argument.size());
-        request += argument;
-        request += "\r\n";
-    }
-    send_bytes(request);
+    send_bytes(on_the_wire(words));
 }
 
 void control_client::send_bytes(std::string_view bytes)

@@ -6,9 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
 #include <iosfwd>
-#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -69,6 +67,9 @@ class connection_lost : public std::runtime_error
     int error_;
 };
 
+/// Returns the bytes that a client sends for a command.
+std::string on_the_wire(const std::vector<std::string_view>& words);
+
 /// A blocking connection. Not thread-safe.
 class control_client
 {
@@ -82,13 +83,9 @@ class control_client
     static control_client to_path(const std::string& path, std::chrono::milliseconds limit = default_limit);
 
     /// Sends a command and reads its answer. Throws `connection_lost`.
-    reply command(std::span<const std::string_view> arguments);
-    /// Sends a command and reads its answer. Throws `connection_lost`.
-    reply command(std::initializer_list<std::string_view> arguments);
+    reply command(const std::vector<std::string_view>& words);
     /// Sends a command without waiting for the answer. Throws `connection_lost`.
-    void send(std::span<const std::string_view> arguments);
-    /// Sends a command without waiting for the answer. Throws `connection_lost`.
-    void send(std::initializer_list<std::string_view> arguments);
+    void send(const std::vector<std::string_view>& words);
     /// Sends these bytes unchanged. Throws `connection_lost`.
     void send_bytes(std::string_view bytes);
     /// Reads the next answer. Throws `connection_lost`, with ETIMEDOUT if none comes in time.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// Replies in wire format, and parsing of arguments, for the implementation of the honest master.
+// Replies in wire format, and parsing of arguments, for the implementation of fake and simulated masters.
 #pragma once
 
-#include "fake_redis.hpp"
+#include "request_reader.hpp"
 
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,7 +32,8 @@ inline std::string number(std::int64_t value)
 }
 
 /// Returns the null of the protocol that the client uses.
-inline std::string null_for(const fake_redis::client& who)
+template <class Client>
+std::string null_for(const Client& who)
 {
     return who.protocol == 3 ? "_\r\n" : "$-1\r\n";
 }
@@ -43,9 +45,10 @@ inline std::string in_capitals(const std::string& word)
 }
 
 /// Returns the number; empty if the word isn't one.
-inline std::optional<std::int64_t> integer_in(const std::string& word)
+template <std::integral Number = std::int64_t>
+std::optional<Number> integer_in(std::string_view word)
 {
-    std::int64_t value = 0;
+    Number value = 0;
     const auto [last, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     return error == std::errc{} && last == word.data() + word.size() ? std::optional{value} : std::nullopt;
 }

@@ -3,13 +3,20 @@
 #pragma once
 
 #include "behaviours.hpp"
+#include "loopback.hpp"
 #include "session.hpp"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
+#include <functional>
+#include <list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace redlock::test
@@ -19,18 +26,15 @@ namespace redlock::test
 class fake_server
 {
   public:
-    /// The most commands that `commands()` returns. Later ones are only counted.
-    static constexpr std::size_t max_recorded = 100'000;
-
     /// Serves every connection with this behaviour.
     explicit fake_server(behaviour how);
-    fake_server(fake_server&&) noexcept;
-    fake_server& operator=(fake_server&&) noexcept;
+    fake_server(const fake_server&) = delete;
+    fake_server& operator=(const fake_server&) = delete;
     /// Ends all connections and waits for their threads.
     ~fake_server();
 
     /// Returns the port on 127.0.0.1.
-    int port() const;
+    int port() const { return listener_.port; }
     /// redis://127.0.0.1:port.
     std::string url() const;
     /// Changes the behaviour for new connections.
@@ -38,11 +42,10 @@ class fake_server
     /// Ends the existing connections.
     void end_connections();
 
-    /// Returns the number of connected clients.
-    std::size_t connections() const;
     /// Returns the number of connections accepted so far.
     std::size_t accepted() const;
-    /// Returns the commands received on all connections, in the order in which they were read.
+    /// Returns the commands received on all connections, in the order in which they were read. After 100000, they
+    /// are only counted.
     std::vector<command> commands() const;
     /// Returns how often a command was received; the name is in capitals.
     std::size_t count(std::string_view name) const;
@@ -56,8 +59,32 @@ class fake_server
     bool wait_for_command(std::string_view name, std::size_t at_least, std::chrono::milliseconds at_most);
 
   private:
-    class engine;
-    std::unique_ptr<engine> engine_;
+    struct served
+    {
+        std::thread thread;
+        bool over = false;
+    };
+
+    void accept_all();
+    void take(unique_fd socket);
+    void serve(served& place, const behaviour& how, std::unique_ptr<session> client);
+    void join_those_that_are_over();
+    void record(const command& words);
+    void complain(std::string what);
+    std::size_t counted(std::string_view name) const;
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::size_t accepted_ = 0;
+    std::list<session*> clients_;
+    std::vector<command> commands_;
+    std::map<std::string, std::size_t, std::less<>> counts_;
+    std::vector<std::string> complaints_;
+    behaviour behaviour_;
+    bool stopping_ = false;
+    listener listener_;
+    std::list<served> served_;
+    std::thread acceptor_;
 };
 
 } // namespace redlock::test

@@ -2,6 +2,7 @@
 // Free loopback ports: chosen at random, then proven free by listening on them.
 #include "loopback.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <fstream>
@@ -9,7 +10,8 @@
 #include <system_error>
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -23,40 +25,23 @@ constexpr int highest_port = 65000;
 constexpr int max_candidates = 256;
 constexpr int backlog = 1024;
 
-struct port_range
+/// Returns the first and the last port for outgoing connections.
+std::pair<int, int> outgoing_ports()
 {
-    int first = 32768;
-    int last = 60999;
-};
-
-/// Returns the range of ports for outgoing connections.
-port_range outgoing_ports()
-{
-    port_range range;
     std::ifstream file{"/proc/sys/net/ipv4/ip_local_port_range"};
-    port_range read;
-    if (file >> read.first >> read.last)
-    {
-        range = read;
-    }
-    return range;
+    int first = 0;
+    int last = 0;
+    return file >> first >> last ? std::pair{first, last} : std::pair{32768, 60999};
 }
 
 /// Listens on a port, or on any port if it is 0. Returns an empty descriptor if the port is in use.
 unique_fd listen_on(int port)
 {
-    unique_fd socket{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
-    if (!socket)
-    {
-        throw std::system_error{errno, std::generic_category(), "socket"};
-    }
+    unique_fd socket = open_socket(AF_INET);
     // As the servers do: a port is free even if it has connections in TIME_WAIT.
     const int on = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const sockaddr_in address = loopback_address(port);
     const auto* generic = reinterpret_cast<const sockaddr*>(&address);
     if (::bind(socket.get(), generic, sizeof address) != 0 || ::listen(socket.get(), backlog) != 0)
     {
@@ -88,13 +73,13 @@ void unique_fd::reset()
 
 listener listen_on_loopback()
 {
-    const port_range outgoing = outgoing_ports();
+    const auto [first_outgoing, last_outgoing] = outgoing_ports();
     std::random_device entropy;
     std::uniform_int_distribution<int> any_port{lowest_port, highest_port};
     for (int candidate = 0; candidate < max_candidates; ++candidate)
     {
         const int port = any_port(entropy);
-        if (port >= outgoing.first && port <= outgoing.last)
+        if (port >= first_outgoing && port <= last_outgoing)
         {
             continue;
         }
@@ -115,6 +100,52 @@ listener listen_on_loopback()
 int free_port()
 {
     return listen_on_loopback().port;
+}
+
+unique_fd open_socket(int family)
+{
+    unique_fd socket{::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    if (!socket)
+    {
+        throw std::system_error{errno, std::generic_category(), "socket"};
+    }
+    return socket;
+}
+
+sockaddr_in loopback_address(int port)
+{
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+}
+
+unique_fd connect_to_loopback(int port)
+{
+    unique_fd socket = open_socket(AF_INET);
+    const int on = 1;
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    const sockaddr_in address = loopback_address(port);
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    {
+        throw std::system_error{errno, std::generic_category(), "connecting to 127.0.0.1"};
+    }
+    return socket;
+}
+
+bool wait_for(int descriptor, short events, std::chrono::steady_clock::time_point deadline)
+{
+    constexpr std::chrono::milliseconds max_poll{60'000};
+    using clock = std::chrono::steady_clock;
+    pollfd readiness{descriptor, events, 0};
+    int ready = 0;
+    do
+    {
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - clock::now());
+        ready = ::poll(&readiness, 1, static_cast<int>(std::clamp(left, {}, max_poll).count()));
+    } while (ready <= 0 && clock::now() < deadline);
+    return ready > 0;
 }
 
 } // namespace redlock::test

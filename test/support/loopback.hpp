@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSL-1.0
-// Loopback sockets for the tests: an owning descriptor, free ports and listeners.
+// Loopback sockets for the tests: an owning descriptor, free ports, listeners and connections.
 #pragma once
 
+#include <chrono>
 #include <utility>
+
+#include <netinet/in.h>
 
 namespace redlock::test
 {
@@ -50,5 +53,17 @@ listener listen_on_loopback();
 
 /// Returns a port of 127.0.0.1 that was just free, chosen as in `listen_on_loopback`.
 int free_port();
+
+/// Returns a new stream socket. Throws `std::system_error`.
+unique_fd open_socket(int family);
+
+/// Returns the address of a port of 127.0.0.1.
+sockaddr_in loopback_address(int port);
+
+/// Connects to a port of 127.0.0.1, with TCP_NODELAY. Throws `std::system_error`.
+unique_fd connect_to_loopback(int port);
+
+/// Waits until the descriptor is ready for one of these events of poll(). False if it isn't by the deadline.
+bool wait_for(int descriptor, short events, std::chrono::steady_clock::time_point deadline);
 
 } // namespace redlock::test

@@ -3,18 +3,14 @@
 #include "proxy.hpp"
 
 #include "loopback.hpp"
-#include "proxy_link.hpp"
 
 #include <cstdint>
 #include <future>
-#include <list>
 #include <stdexcept>
-#include <thread>
 #include <utility>
 
-#include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/use_future.hpp>
 #include <fmt/format.h>
 
 namespace redlock::test
@@ -28,138 +24,20 @@ constexpr std::chrono::seconds command_limit{30};
 
 } // namespace
 
-class proxy::engine
+proxy::proxy(int upstream_port)
+    : upstream_{asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(upstream_port)}
 {
-  public:
-    explicit engine(int upstream_port)
-        : upstream_{asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(upstream_port)},
-          acceptor_{io_}
-    {
-        listener listening = listen_on_loopback();
-        port_ = listening.port;
-        acceptor_.assign(asio::ip::tcp::v4(), listening.socket.release());
-        accept();
-        thread_ = std::thread{[this] { io_.run(); }};
-    }
+    listener listening = listen_on_loopback();
+    port_ = listening.port;
+    acceptor_.assign(asio::ip::tcp::v4(), listening.socket.release());
+    accept();
+    thread_ = std::thread{[this] { io_.run(); }};
+}
 
-    ~engine()
-    {
-        io_.stop();
-        thread_.join();
-    }
-
-    engine(const engine&) = delete;
-    engine& operator=(const engine&) = delete;
-
-    int port() const { return port_; }
-
-    /// Runs a change of the faults on the proxy's thread and waits for it.
-    template <class Change>
-    void run(Change change)
-    {
-        auto done = std::make_shared<std::promise<void>>();
-        std::future<void> waiting = done->get_future();
-        asio::post(
-            io_,
-            [this, done, change = std::move(change)]() mutable
-            {
-                forget_finished();
-                change(*this);
-                done->set_value();
-            });
-        if (waiting.wait_for(command_limit) != std::future_status::ready)
-        {
-            throw std::runtime_error{"the proxy's thread doesn't answer"};
-        }
-    }
-
-    /// Calls `change` with each link, in the order of their acceptance.
-    template <class Change>
-    void each_link(Change change)
-    {
-        for (const std::shared_ptr<proxy_link>& link : links_)
-        {
-            change(*link);
-        }
-    }
-
-    /// Reads a value from the counters.
-    template <class Read>
-    std::size_t count(Read read)
-    {
-        const std::lock_guard lock{counters_.mutex};
-        return read(counters_);
-    }
-
-    /// Waits until the counters satisfy a condition.
-    template <class Condition>
-    bool wait(std::chrono::milliseconds at_most, Condition condition)
-    {
-        std::unique_lock lock{counters_.mutex};
-        return counters_.changed.wait_for(lock, at_most, [&] { return condition(counters_); });
-    }
-
-    /// The faults. Used on the proxy's thread only.
-    proxy_faults faults;
-    /// True if new connections are closed at once. Used on the proxy's thread only.
-    bool refusing = false;
-
-  private:
-    void accept()
-    {
-        acceptor_.async_accept(
-            [this](const boost::system::error_code& error, asio::ip::tcp::socket client)
-            {
-                if (!error)
-                {
-                    take(std::move(client));
-                }
-                else if (++accept_errors_ > max_accept_errors)
-                {
-                    return;
-                }
-                accept();
-            });
-    }
-
-    void take(asio::ip::tcp::socket client)
-    {
-        forget_finished();
-        if (refusing || links_.size() >= max_links)
-        {
-            const std::lock_guard lock{counters_.mutex};
-            ++counters_.accepted;
-            counters_.changed.notify_all();
-            return;
-        }
-        auto link = std::make_shared<proxy_link>(std::move(client), faults, counters_);
-        links_.push_back(link);
-        link->start(upstream_);
-    }
-
-    void forget_finished()
-    {
-        links_.remove_if([](const std::shared_ptr<proxy_link>& link) { return link->finished(); });
-    }
-
-    proxy_counters counters_;
-    asio::ip::tcp::endpoint upstream_;
-    asio::io_context io_{1};
-    asio::ip::tcp::acceptor acceptor_;
-    std::list<std::shared_ptr<proxy_link>> links_;
-    int accept_errors_ = 0;
-    int port_ = 0;
-    std::thread thread_;
-};
-
-proxy::proxy(int upstream_port) : engine_{std::make_unique<engine>(upstream_port)} {}
-proxy::proxy(proxy&&) noexcept = default;
-proxy& proxy::operator=(proxy&&) noexcept = default;
-proxy::~proxy() = default;
-
-int proxy::port() const
+proxy::~proxy()
 {
-    return engine_->port();
+    io_.stop();
+    thread_.join();
 }
 
 std::string proxy::url() const
@@ -169,122 +47,172 @@ std::string proxy::url() const
 
 void proxy::set_delay(std::chrono::microseconds each_way)
 {
-    engine_->run(
-        [each_way](engine& it)
-        {
-            it.faults.to_server.delay = each_way;
-            it.faults.to_client.delay = each_way;
-        });
+    run([=, this] { faults_.to_server.delay = faults_.to_client.delay = each_way; });
 }
 
 void proxy::hold_to_server()
 {
-    engine_->run(
-        [](engine& it)
-        {
-            it.faults.to_server.hold = true;
-            it.each_link([](proxy_link& link) { link.follow_holds(); });
-        });
+    run([this] { set_holds(true, faults_.to_client.hold); });
 }
 
 void proxy::hold_to_client()
 {
-    engine_->run(
-        [](engine& it)
-        {
-            it.faults.to_client.hold = true;
-            it.each_link([](proxy_link& link) { link.follow_holds(); });
-        });
+    run([this] { set_holds(faults_.to_server.hold, true); });
 }
 
 void proxy::release_held()
 {
-    engine_->run(
-        [](engine& it)
-        {
-            it.faults.to_server.hold = false;
-            it.faults.to_client.hold = false;
-            it.each_link([](proxy_link& link) { link.follow_holds(); });
-        });
+    run([this] { set_holds(false, false); });
 }
 
 void proxy::drop_to_server(bool on)
 {
-    engine_->run([on](engine& it) { it.faults.to_server.drop = on; });
+    run([=, this] { faults_.to_server.drop = on; });
 }
 
 void proxy::drop_to_client(bool on)
 {
-    engine_->run([on](engine& it) { it.faults.to_client.drop = on; });
+    run([=, this] { faults_.to_client.drop = on; });
 }
 
 void proxy::split_bytes(bool on)
 {
-    engine_->run(
-        [on](engine& it)
-        {
-            it.faults.to_server.split = on;
-            it.faults.to_client.split = on;
-        });
+    run([=, this] { faults_.to_server.split = faults_.to_client.split = on; });
 }
 
 void proxy::reset_connections()
 {
-    engine_->run([](engine& it) { it.each_link([](proxy_link& link) { link.reset(); }); });
+    run([this] { on_each_link(&proxy_link::reset); });
 }
 
 void proxy::close_connections()
 {
-    engine_->run([](engine& it) { it.each_link([](proxy_link& link) { link.close_orderly(); }); });
+    run([this] { on_each_link(&proxy_link::close_orderly); });
 }
 
 void proxy::close_client_side_keep_server()
 {
-    engine_->run(
-        [](engine& it)
+    run(
+        [this]
         {
-            it.each_link([](proxy_link& link) { link.close_client_side(); });
-            it.faults.to_server.hold = false;
-            it.faults.to_client.hold = false;
+            on_each_link(&proxy_link::close_client_side);
+            faults_.to_server.hold = false;
+            faults_.to_client.hold = false;
         });
 }
 
 void proxy::refuse(bool on)
 {
-    engine_->run([on](engine& it) { it.refusing = on; });
+    run([=, this] { refusing_ = on; });
 }
 
 std::size_t proxy::connections() const
 {
-    return engine_->count([](const proxy_counters& counters) { return counters.connections; });
+    const std::lock_guard lock{counters_.mutex};
+    return counters_.connections;
 }
 
 std::size_t proxy::accepted() const
 {
-    return engine_->count([](const proxy_counters& counters) { return counters.accepted; });
+    const std::lock_guard lock{counters_.mutex};
+    return counters_.accepted;
 }
 
 std::size_t proxy::bytes_to_server() const
 {
-    return engine_->count([](const proxy_counters& counters) { return counters.bytes_to_server; });
+    const std::lock_guard lock{counters_.mutex};
+    return counters_.bytes_to_server;
 }
 
 bool proxy::wait_for_bytes_to_server(std::size_t at_least, std::chrono::milliseconds at_most)
 {
-    return engine_->wait(
-        at_most, [at_least](const proxy_counters& counters) { return counters.bytes_to_server >= at_least; });
+    return wait(at_most, [&] { return counters_.bytes_to_server >= at_least; });
 }
 
 bool proxy::wait_for_connections(std::size_t at_least_accepted, std::chrono::milliseconds at_most)
 {
-    return engine_->wait(
-        at_most, [at_least_accepted](const proxy_counters& counters)
-        { return counters.accepted >= at_least_accepted; });
+    return wait(at_most, [&] { return counters_.accepted >= at_least_accepted; });
 }
 
 bool proxy::wait_for_no_connection(std::chrono::milliseconds at_most)
 {
-    return engine_->wait(at_most, [](const proxy_counters& counters) { return counters.connections == 0; });
+    return wait(at_most, [&] { return counters_.connections == 0; });
+}
+
+/// Waits until the counters satisfy a condition.
+bool proxy::wait(std::chrono::milliseconds at_most, const std::function<bool()>& condition)
+{
+    std::unique_lock lock{counters_.mutex};
+    return counters_.changed.wait_for(lock, at_most, condition);
+}
+
+/// Runs a change on the proxy's thread and waits for it.
+void proxy::run(std::function<void()> change)
+{
+    std::future<void> done = asio::post(
+        io_, asio::use_future(
+                 [this, change = std::move(change)]
+                 {
+                     forget_finished();
+                     change();
+                 }));
+    if (done.wait_for(command_limit) != std::future_status::ready)
+    {
+        throw std::runtime_error{"the proxy's thread doesn't answer"};
+    }
+    done.get();
+}
+
+void proxy::set_holds(bool to_server, bool to_client)
+{
+    faults_.to_server.hold = to_server;
+    faults_.to_client.hold = to_client;
+    on_each_link(&proxy_link::follow_holds);
+}
+
+/// Calls the function of each link, in the order of their acceptance.
+void proxy::on_each_link(void (proxy_link::*change)())
+{
+    for (const std::shared_ptr<proxy_link>& link : links_)
+    {
+        ((*link).*change)();
+    }
+}
+
+void proxy::accept()
+{
+    acceptor_.async_accept(
+        [this](const boost::system::error_code& error, asio::ip::tcp::socket client)
+        {
+            if (!error)
+            {
+                take(std::move(client));
+            }
+            else if (++accept_errors_ > max_accept_errors)
+            {
+                return;
+            }
+            accept();
+        });
+}
+
+void proxy::take(asio::ip::tcp::socket client)
+{
+    forget_finished();
+    if (refusing_ || links_.size() >= max_links)
+    {
+        const std::lock_guard lock{counters_.mutex};
+        ++counters_.accepted;
+        counters_.changed.notify_all();
+        return;
+    }
+    links_.push_back(std::make_shared<proxy_link>(std::move(client), faults_, counters_));
+    links_.back()->start(upstream_);
+}
+
+void proxy::forget_finished()
+{
+    links_.remove_if([](const std::shared_ptr<proxy_link>& link) { return link->finished(); });
 }
 
 } // namespace redlock::test

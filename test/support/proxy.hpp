@@ -2,10 +2,18 @@
 // A TCP proxy between clients and one server, which injects network faults under the control of the test.
 #pragma once
 
+#include "proxy_link.hpp"
+
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <list>
 #include <memory>
 #include <string>
+#include <thread>
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 
 namespace redlock::test
 {
@@ -17,13 +25,13 @@ class proxy
   public:
     /// Listens on a free port of 127.0.0.1 and connects each client to `upstream_port`.
     explicit proxy(int upstream_port);
-    proxy(proxy&&) noexcept;
-    proxy& operator=(proxy&&) noexcept;
+    proxy(const proxy&) = delete;
+    proxy& operator=(const proxy&) = delete;
     /// Closes all connections; held bytes are discarded.
     ~proxy();
 
     /// The port for clients.
-    int port() const;
+    int port() const { return port_; }
     /// redis://127.0.0.1:port.
     std::string url() const;
 
@@ -67,8 +75,26 @@ class proxy
     bool wait_for_no_connection(std::chrono::milliseconds at_most);
 
   private:
-    class engine;
-    std::unique_ptr<engine> engine_;
+    void accept();
+    void take(asio::ip::tcp::socket client);
+    void forget_finished();
+    void run(std::function<void()> change);
+    void set_holds(bool to_server, bool to_client);
+    void on_each_link(void (proxy_link::*change)());
+    bool wait(std::chrono::milliseconds at_most, const std::function<bool()>& condition);
+
+    const asio::ip::tcp::endpoint upstream_;
+    int port_ = 0;
+    mutable proxy_counters counters_;
+    asio::io_context io_{1};
+    // Used on the proxy's thread only.
+    proxy_faults faults_;
+    bool refusing_ = false;
+    asio::ip::tcp::acceptor acceptor_{io_};
+    std::list<std::shared_ptr<proxy_link>> links_;
+    int accept_errors_ = 0;
+
+    std::thread thread_;
 };
 
 } // namespace redlock::test

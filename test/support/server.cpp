@@ -5,19 +5,19 @@
 #include "loopback.hpp"
 #include "overheard.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <deque>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <fmt/ranges.h>
 #include <stdlib.h>
 
 namespace redlock::test
@@ -35,28 +35,6 @@ constexpr int max_ports_tried = 20;
 constexpr int max_restarts_tried = 100;
 constexpr std::size_t log_lines_shown = 20;
 constexpr std::size_t max_directory_path_size = 60;
-
-/// Returns the last lines of a file, starting at `offset`.
-std::string last_lines(const std::string& path, std::uintmax_t offset)
-{
-    std::ifstream file{path};
-    file.seekg(static_cast<std::streamoff>(offset));
-    std::deque<std::string> lines;
-    for (std::string line; std::getline(file, line);)
-    {
-        lines.push_back(std::move(line));
-        if (lines.size() > log_lines_shown)
-        {
-            lines.pop_front();
-        }
-    }
-    std::string text;
-    for (const std::string& line : lines)
-    {
-        text += line + "\n";
-    }
-    return text;
-}
 
 std::uintmax_t size_of(const std::string& path)
 {
@@ -199,7 +177,9 @@ std::string server::url() const
 
 std::string server::log() const
 {
-    return last_lines(directory() + "/log", 0) + last_lines(directory() + "/output", 0);
+    return fmt::format(
+        "{}\n{}", fmt::join(last_lines(directory() + "/log", log_lines_shown), "\n"),
+        fmt::join(last_lines(directory() + "/output", log_lines_shown), "\n"));
 }
 
 std::vector<std::string> server::arguments() const
@@ -292,8 +272,9 @@ server::start_result server::start()
         if (child_.wait_for_end(between_tries))
         {
             child_.kill();
-            const bool taken =
-                last_lines(log_path, log_before).find("Address already in use") != std::string::npos;
+            const bool taken = std::ranges::any_of(
+                last_lines(log_path, log_lines_shown, log_before), [](const std::string& line)
+                { return line.find("Address already in use") != std::string::npos; });
             return taken ? start_result::port_taken : start_result::failed;
         }
         if (answers())
@@ -318,7 +299,7 @@ void server::start_or_throw(int attempts, bool new_ports)
         {
             // The same port is required, and another process has it for a moment: waiting a bounded time is all that
             // helps.
-            ::poll(nullptr, 0, static_cast<int>(between_starts.count()));
+            std::this_thread::sleep_for(between_starts);
         }
         result = start();
     }
@@ -351,12 +332,7 @@ void server::resume()
     child_.resume();
 }
 
-reply server::command(std::initializer_list<std::string_view> arguments)
-{
-    return command(std::span{arguments.begin(), arguments.size()});
-}
-
-reply server::command(std::span<const std::string_view> arguments)
+reply server::command(const std::vector<std::string_view>& words)
 {
     try
     {
@@ -364,7 +340,7 @@ reply server::command(std::span<const std::string_view> arguments)
         {
             control_ = connect(control_client::default_limit);
         }
-        return control_->command(arguments);
+        return control_->command(words);
     }
     catch (const connection_lost&)
     {

@@ -8,9 +8,7 @@
 #include "world.hpp"
 
 #include <cstddef>
-#include <initializer_list>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -141,9 +139,7 @@ class server
 
     /// Sends a command on a connection of the test (RESP2, as the default user) and returns the answer. The connection
     /// stays open for the next command. Throws `connection_lost`; the next call then reconnects.
-    reply command(std::initializer_list<std::string_view> arguments);
-    /// The same.
-    reply command(std::span<const std::string_view> arguments);
+    reply command(const std::vector<std::string_view>& words);
 
   private:
     /// The result of one attempt to start.

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
-// Blocking input and output, with a thread for each connection; every wait also ends when the server does.
+// Blocking input and output, with a thread for each connection; every wait also ends at abort().
 #include "session.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdint>
 #include <stdexcept>
 #include <utility>
 
@@ -21,13 +19,11 @@ namespace
 
 /// The time for a client to close its side of a connection that the script has closed.
 constexpr std::chrono::seconds drain_limit{2};
-constexpr int max_wait_milliseconds = 60'000;
 
 } // namespace
 
-session::session(
-    unique_fd socket, std::size_t number, int stop, std::function<void(const command&)> on_command)
-    : socket_{std::move(socket)}, number_{number}, stop_{stop}, on_command_{std::move(on_command)}
+session::session(unique_fd socket, std::size_t number, std::function<void(const command&)> on_command)
+    : socket_{std::move(socket)}, number_{number}, on_command_{std::move(on_command)}
 {
     const int on = 1;
     ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
@@ -51,8 +47,7 @@ std::optional<command> session::read_command()
             on_command_(*next);
             return next;
         }
-        const auto until = waiting_.empty() ? std::nullopt : std::optional{waiting_.front().due};
-        if (wait(POLLIN, until))
+        if (waiting_.empty() ? wait(POLLIN) : wait(POLLIN, waiting_.front().due))
         {
             receive();
         }
@@ -118,7 +113,7 @@ void session::write(std::string_view bytes)
         }
         else if (errno == EAGAIN)
         {
-            wait(POLLOUT, {});
+            wait(POLLOUT);
         }
         else if (errno != EINTR)
         {
@@ -127,23 +122,12 @@ void session::write(std::string_view bytes)
     }
 }
 
-/// Waits for the socket, the time, or the end of the server, which ends the session. True if the socket is ready.
-bool session::wait(short events, std::optional<clock::time_point> until)
+/// Waits for the socket, the time, or abort(), which ends the session. True if the socket is ready.
+bool session::wait(short events, clock::time_point until)
 {
-    std::array<pollfd, 2> readiness{pollfd{socket_.get(), events, 0}, pollfd{stop_, POLLIN, 0}};
-    int milliseconds = max_wait_milliseconds;
-    if (until)
-    {
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - clock::now()).count();
-        milliseconds = static_cast<int>(std::clamp<std::int64_t>(left, 0, max_wait_milliseconds));
-    }
-    ::poll(readiness.data(), readiness.size(), milliseconds);
-    if (readiness[1].revents != 0 || aborted_)
-    {
-        state_ = state::ended;
-        return false;
-    }
-    return readiness[0].revents != 0;
+    const bool ready = wait_for(socket_.get(), events, until);
+    state_ = aborted_ ? state::ended : state_;
+    return ready && !aborted_;
 }
 
 /// Reads once. The client's end ends the session; while the session is closing, the input is discarded.

@@ -49,8 +49,7 @@ class session
     /// The most answers that wait for their time.
     static constexpr std::size_t max_waiting_answers = 100'000;
 
-    /// `stop` is a descriptor that becomes readable when the server ends.
-    session(unique_fd socket, std::size_t number, int stop, std::function<void(const command&)> on_command);
+    session(unique_fd socket, std::size_t number, std::function<void(const command&)> on_command);
     session(const session&) = delete;
     session& operator=(const session&) = delete;
     ~session() = default;
@@ -58,7 +57,7 @@ class session
     /// Returns 1 for the first connection that the server accepted, and so on.
     std::size_t number() const { return number_; }
     /// Waits for the next command; meanwhile, sends answers that become due. Empty if the connection has ended or was
-    /// closed by the script, or if the server ends. Throws `malformed_request`.
+    /// closed by the script or by `abort`. Throws `malformed_request`.
     std::optional<command> read_command();
     /// Sends an answer when its time has come, after all earlier ones.
     void send(answer what);
@@ -68,7 +67,7 @@ class session
     void close();
     /// Resets the connection (RST).
     void reset();
-    /// Ends the connection from any thread, as CLIENT KILL does.
+    /// Ends the connection from any thread: at CLIENT KILL, and when the server ends.
     void abort();
     /// Sends the answers that wait for their time, then closes the connection once the client has, or after a timeout.
     void finish();
@@ -92,13 +91,12 @@ class session
 
     void deliver(const answer& what);
     void send_what_is_due();
-    bool wait(short events, std::optional<clock::time_point> until);
+    bool wait(short events, clock::time_point until = clock::time_point::max());
     void receive();
 
     std::mutex mutex_; // Protects the socket, so that abort() never uses a closed descriptor.
     unique_fd socket_;
     const std::size_t number_;
-    const int stop_;
     std::function<void(const command&)> on_command_;
     request_reader reader_;
     std::deque<waiting_answer> waiting_;

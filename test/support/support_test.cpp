@@ -50,14 +50,9 @@ int error_of_next_answer(control_client& client)
 }
 
 /// Returns the size of a command on the wire.
-std::size_t size_of(const command& words)
+std::size_t size_of(const std::vector<std::string_view>& words)
 {
-    std::size_t size = 3 + std::to_string(words.size()).size();
-    for (const std::string& word : words)
-    {
-        size += 5 + std::to_string(word.size()).size() + word.size();
-    }
-    return size;
+    return on_the_wire(words).size();
 }
 
 } // namespace

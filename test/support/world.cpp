@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 
@@ -20,32 +21,23 @@ namespace
 
 world read_world()
 {
+    static const std::map<std::string, bool world::*> words_of_worlds{
+        {"valkey", &world::valkey},
+        {"unix", &world::unix_sockets},
+        {"tls", &world::tls},
+        {"acl", &world::least_acl}};
     world found;
     const char* const words = std::getenv("REDLOCK_TEST_SERVERS");
     std::istringstream text{words == nullptr ? "" : words};
     for (std::string word; text >> word;)
     {
-        if (word == "valkey")
-        {
-            found.valkey = true;
-        }
-        else if (word == "unix")
-        {
-            found.unix_sockets = true;
-        }
-        else if (word == "tls")
-        {
-            found.tls = true;
-        }
-        else if (word == "acl")
-        {
-            found.least_acl = true;
-        }
-        else
+        const auto named = words_of_worlds.find(word);
+        if (named == words_of_worlds.end())
         {
             throw std::runtime_error{fmt::format(
                 "REDLOCK_TEST_SERVERS has the word '{}': known are valkey, unix, tls and acl", word)};
         }
+        found.*named->second = true;
     }
     return found;
 }

@@ -4,7 +4,9 @@
 
 #include <redlock/detail/asio_1172.hpp>
 #include <redlock/detail/completion.hpp>
+#include <redlock/detail/dispatch.hpp>
 #include <redlock/detail/handles.hpp>
+#include <redlock/detail/lock_body.hpp>
 #include <redlock/error.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/options.hpp>
@@ -21,24 +23,19 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution/blocking.hpp>
-#include <boost/asio/execution/context.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
-#include <boost/asio/query.hpp>
 #include <boost/asio/recycling_allocator.hpp>
-#include <boost/asio/strand.hpp>
-#include <boost/asio/system_executor.hpp>
 
 #include <atomic>
-#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -51,95 +48,6 @@ namespace redlock::detail
 REDLOCK_API void start_acquire_kept(
     const manager_handle_ptr& handle, std::string resource, keep_options options, report* out,
     std::variant<completion<void(error_code, lease)>, completion<void(std::exception_ptr, lease)>> done);
-
-/// The T of an `asio::awaitable<T>`; no member for any other type.
-template <class Awaitable>
-struct awaited
-{
-};
-template <class T>
-    requires(!std::is_reference_v<T>)
-struct awaited<asio::awaitable<T>>
-{
-    using type = T;
-};
-
-/// The call of a body: with the lease if it accepts one, otherwise without arguments.
-template <class Body>
-inline constexpr bool takes_lease = std::invocable<Body&, lease&>;
-template <class Body>
-using body_call =
-    std::conditional_t<takes_lease<Body>, std::invoke_result<Body&, lease&>, std::invoke_result<Body&>>;
-template <class Body>
-using body_result = typename awaited<typename body_call<Body>::type>::type;
-
-/// `Body` is the type as passed: an lvalue is copied, an rvalue is moved.
-template <class Body>
-concept usable_body = std::constructible_from<std::decay_t<Body>, Body> &&
-                      requires { typename body_result<std::decay_t<Body>>; };
-
-/// Replaces a body that can't be used, so that the static assertion is the only error.
-struct unusable_body
-{
-    asio::awaitable<void> operator()() const;
-};
-
-template <class T>
-struct with_lock_signature
-{
-    using type =
-        void(std::exception_ptr, std::conditional_t<std::default_initializable<T>, T, std::optional<T>>);
-};
-template <>
-struct with_lock_signature<void>
-{
-    using type = void(std::exception_ptr);
-};
-
-/// True if the return value of an initiating function can be awaited.
-template <class Returned>
-concept is_for_co_await =
-    !std::is_void_v<Returned> &&
-    (
-        asio::is_async_operation<Returned>::value || requires(Returned& it) { it.await_ready(); } ||
-        requires(Returned& it) { it.operator co_await(); } ||
-        requires(Returned& it) { operator co_await(it); });
-
-/// Returns true if the exception is that of a cancelled operation.
-inline bool is_cancellation(const std::exception_ptr& thrown)
-{
-    try
-    {
-        std::rethrow_exception(thrown);
-    }
-    catch (const boost::system::system_error& error)
-    {
-        return error.code() == asio::error::operation_aborted;
-    }
-    catch (...)
-    {
-        return false;
-    }
-}
-
-/// Makes the executor of the body: a strand of the handler's executor. The system executor has threads that aren't the
-/// user's, so the manager's executor takes its place.
-template <class Executor>
-asio::any_io_executor make_body_executor(const Executor& of_handler, const asio::any_io_executor& of_manager)
-{
-    if constexpr (std::is_convertible_v<Executor, asio::any_io_executor>)
-    {
-        const asio::any_io_executor own{of_handler};
-        const asio::execution_context& context = asio::query(own, asio::execution::context);
-        const asio::execution_context& system =
-            asio::query(asio::system_executor{}, asio::execution::context);
-        if (&context != &system)
-        {
-            return asio::make_strand(own);
-        }
-    }
-    return asio::make_strand(of_manager);
-}
 
 /// Forwards cancellation from the user's signal, which is emitted on the handler's executor, to the body's strand.
 struct with_lock_cancellation
@@ -154,7 +62,8 @@ struct with_lock_cancellation
 /// The state of one `async_with_lock`, including the lease and the body. All members are used on one strand.
 ///
 /// It is driven by the completions of the operations that it starts: the acquire, the wait for the loss, the body and
-/// the release. Each of them holds a reference to it. `stage` says which of them decides next.
+/// the release. Each of them holds a reference to it. `stage` says which of them decides next. What they call is
+/// `noexcept`: a `bad_alloc` that left the function which runs the context would drop the operation and its handler.
 template <class Body, class Handler>
 class with_lock_operation : public std::enable_shared_from_this<with_lock_operation<Body, Handler>>
 {
@@ -189,13 +98,15 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         if (slot.is_connected())
         {
             slot.assign(
-                [weak = std::weak_ptr{op.cancellation_}](asio::cancellation_type type)
+                // noexcept: a strand that had no memory to be scheduled runs nothing any more (Boost 1.81).
+                [weak = std::weak_ptr{op.cancellation_}](asio::cancellation_type type) noexcept
                 {
                     const auto shared = weak.lock();
                     if (shared && type != asio::cancellation_type::none)
                     {
                         shared->requested = true;
-                        asio::post(shared->executor, [shared, type] { shared->signal.emit(type); });
+                        asio::post(
+                            shared->executor, [shared, type]() noexcept { shared->signal.emit(type); });
                     }
                 });
         }
@@ -220,7 +131,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     };
 
     /// Makes the exception of an error of `async_with_lock` itself.
-    std::exception_ptr failure(const error_code& error) const
+    std::exception_ptr failure(const error_code& error) const noexcept
     {
         return std::make_exception_ptr(lock_error{error, resource_});
     }
@@ -266,7 +177,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
     }
 
-    void watch_loss()
+    void watch_loss() noexcept
     {
         ++pending_;
         auto ended = [self = this->shared_from_this()](error_code no_loss, error_code why) mutable
@@ -277,7 +188,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         lease_.async_wait_lost(asio::bind_cancellation_slot(watching_.slot(), own(std::move(ended))));
     }
 
-    void on_watch_ended(error_code why)
+    void on_watch_ended(error_code why) noexcept
     {
         const bool released = why == errc::not_held;
         switch (stage_)
@@ -288,8 +199,13 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
             give_back();
             break;
         case stage::running:
+            if (body_destroyed_)
+            {
+                thrown_ = std::make_exception_ptr(std::bad_alloc{});
+                give_back();
+            }
             // Otherwise the body has released it, which is no loss.
-            if (!released)
+            else if (!released)
             {
                 lost_ = why;
                 cancellation_->signal.emit(asio::cancellation_type::terminal);
@@ -305,11 +221,10 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
     }
 
-    void begin_body()
+    void begin_body() noexcept
     {
         stage_ = stage::running;
-        auto ended = [self = this->shared_from_this()](std::exception_ptr thrown)
-        { self->on_body_ended(std::move(thrown)); };
+        body_end ended{this->shared_from_this()};
         // An executor that may run handlers at once: before Boost 1.83, a cancellation that co_spawn forwards later
         // doesn't check whether the body still exists (chriskohlhoff/asio#1332).
         const asio::any_io_executor at_once = asio::prefer(executor_, asio::execution::blocking.possibly);
@@ -320,10 +235,42 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         catch (...)
         {
             // Out of memory: the lease must not be kept without a body.
-            thrown_ = std::current_exception();
-            give_back();
+            if (!std::exchange(body_ended_, true))
+            {
+                thrown_ = std::current_exception();
+                give_back();
+            }
         }
     }
+
+    /// The handler of the body's coroutine. Asio destroys it without a call if an operation that the body awaits, or the
+    /// end of the coroutine, throws `bad_alloc` out of the function that runs the context; and with the context.
+    class body_end
+    {
+      public:
+        explicit body_end(pointer self) noexcept : self_{std::move(self)} {}
+        body_end(body_end&&) noexcept = default;
+        body_end& operator=(body_end&&) = delete;
+        ~body_end()
+        {
+            if (self_ && !self_->body_ended_)
+            {
+                self_->on_body_destroyed();
+            }
+        }
+        void operator()(std::exception_ptr thrown)
+        {
+            const pointer self = std::move(self_);
+            // One that is cancelled before it could begin.
+            if (!self->body_ended_)
+            {
+                self->on_body_ended(std::move(thrown));
+            }
+        }
+
+      private:
+        pointer self_;
+    };
 
     asio::awaitable<result_type> call_body()
     {
@@ -337,22 +284,40 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
     }
 
+    /// Reports the end of the body itself, since the end of an Asio coroutine may fail (`body_end`).
     asio::awaitable<void> run_body()
     {
-        asio::awaitable<result_type> work = call_body();
-        if constexpr (has_result)
+        std::exception_ptr thrown;
+        try
         {
-            result_type result = co_await std::move(work);
-            result_.emplace(std::move(result));
+            asio::awaitable<result_type> work = call_body();
+            if constexpr (has_result)
+            {
+                result_type result = co_await std::move(work);
+                result_.emplace(std::move(result));
+            }
+            else
+            {
+                co_await std::move(work);
+            }
         }
-        else
+        catch (...)
         {
-            co_await std::move(work);
+            thrown = std::current_exception();
         }
+        on_body_ended(std::move(thrown));
     }
 
-    void on_body_ended(std::exception_ptr thrown)
+    /// Releases the lease in the background, which also ends the wait for the loss.
+    void on_body_destroyed() noexcept
     {
+        body_destroyed_ = true;
+        lease_ = {};
+    }
+
+    void on_body_ended(std::exception_ptr thrown) noexcept
+    {
+        body_ended_ = true;
         thrown_ = std::move(thrown);
         if (lease_.owner_id().empty())
         {
@@ -368,7 +333,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         give_back();
     }
 
-    void give_back()
+    void give_back() noexcept
     {
         stage_ = stage::ending;
         // An exception thrown by the body itself takes precedence over the loss.
@@ -404,7 +369,9 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         const auto executor = self->handlers_work_;
         const auto allocator = self->allocator_;
         auto completed = [self = std::move(self)]() mutable { complete(std::move(self)); };
-        asio::dispatch(executor, asio::bind_allocator(allocator, std::move(completed)));
+        dispatch_or_terminate(
+            executor, std::move(completed),
+            [&](auto function) { return asio::bind_allocator(allocator, std::move(function)); });
     }
 
     /// Destroys the operation before the handler is called, because the handler may destroy whatever it refers to.
@@ -438,7 +405,9 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     lease lease_{};
     asio::cancellation_signal watching_{}; // Ends the wait for the loss.
     stage stage_ = stage::acquiring;
-    int pending_ = 0; // Pending operations on the lease.
+    bool body_ended_ = false;
+    bool body_destroyed_ = false; // Before it ended.
+    int pending_ = 0;             // Pending operations on the lease.
     error_code lost_{};
     std::string resource_{};
     std::exception_ptr thrown_{};

@@ -197,7 +197,7 @@ void attempt::start(lease& into)
 
 void attempt::on_signal(int number, ending& result)
 {
-    if (asks_to_end(number))
+    if (requests_end(number))
     {
         log_.line(fmt::format("signal {} ends the attempt", number));
         result.signal = number;
@@ -207,7 +207,7 @@ void attempt::on_signal(int number, ending& result)
     {
         log_.line(fmt::format("signal {} is ignored: no shell could continue redlock", number));
     }
-    else if (is_stop_of_terminal(number))
+    else if (is_stop_of_terminal(number) && !is_continued(events_))
     {
         say(fmt::format("{}: stopped while waiting for the lock", in_quotes(asked_.common.resource)));
         ::kill(::getpid(), SIGSTOP);

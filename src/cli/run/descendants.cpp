@@ -32,9 +32,21 @@ bool read_number(std::string_view text, Number& value) noexcept
     return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc{};
 }
 
+/// Returns the n-th word, counted from 0. Empty if there are fewer.
+std::string_view word_of(std::string_view text, std::size_t number) noexcept
+{
+    for (; number > 0 && !text.empty(); --number)
+    {
+        const std::size_t space = text.find(' ');
+        text = space == std::string_view::npos ? std::string_view{} : text.substr(space + 1);
+    }
+    return text.substr(0, text.find(' '));
+}
+
 /// "123 (name) S 1 ...": the name may have spaces and parentheses in it.
 process parse(std::string_view stat) noexcept
 {
+    constexpr std::size_t threads_after_state = 17;
     constexpr std::size_t to_state = 2;
     constexpr std::size_t to_parent = 4;
     process one;
@@ -45,7 +57,12 @@ process parse(std::string_view stat) noexcept
         return {};
     }
     const char state = stat[end_of_name + to_state];
-    one.alive = state != 'Z' && state != 'X';
+    // A process whose main thread has ended is shown as a zombie, while its other threads run on.
+    int threads = 0;
+    const bool has_others =
+        read_number(word_of(stat.substr(end_of_name + to_state), threads_after_state), threads) &&
+        threads > 1;
+    one.alive = state != 'X' && (state != 'Z' || has_others);
     return one;
 }
 
@@ -69,7 +86,7 @@ process read_process(int proc, const char* name) noexcept
     {
         return {};
     }
-    char text[256];
+    char text[512];
     const ssize_t length = ::read(stat, text, sizeof text);
     ::close(stat);
     return length > 0 ? parse({text, static_cast<std::size_t>(length)}) : process{};

@@ -9,8 +9,8 @@
 namespace redlock::cli
 {
 
-/// Returns the living processes that descend from this one, as /proc shows them at this moment. Zombies are left out.
-/// `excluded` are left out with all that descends from them. Empty without /proc.
+/// Returns the living processes that descend from this one, as /proc shows them at this moment. A zombie is left out,
+/// unless one of its threads still runs. `excluded` are left out with all that descends from them. Empty without /proc.
 std::vector<pid_t> descendants(const std::vector<pid_t>& excluded = {});
 
 /// Returns whether this process is in a job: an ancestor of the same session, such as a shell, is in another process

@@ -17,11 +17,16 @@ mailbox::mailbox(asio::io_context& io) : wake_{io}
 
 void mailbox::push(event what)
 {
-    if (std::find(waiting_.begin(), waiting_.end(), what) == waiting_.end())
+    if (!contains(what))
     {
         waiting_.push_back(what);
         wake_.cancel();
     }
+}
+
+bool mailbox::contains(const event& what) const
+{
+    return std::find(waiting_.begin(), waiting_.end(), what) != waiting_.end();
 }
 
 asio::awaitable<event> mailbox::next()

@@ -48,6 +48,8 @@ class mailbox
 
     /// Adds an event, unless an equal one is queued already, as the kernel does with signals. This bounds the queue.
     void push(event what);
+    /// Returns true if the event is queued.
+    bool contains(const event& what) const;
     /// Waits for the next event and removes it. Only one coroutine may wait.
     asio::awaitable<event> next();
 

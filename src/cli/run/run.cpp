@@ -90,7 +90,7 @@ class session
     asio::awaitable<ending> run_command()
     {
         ending result;
-        supervisor child{asked_, lease_, terminal_, alarm_, log_};
+        supervisor child{asked_, lease_, terminal_, events_, alarm_, log_};
         if (!lease_.valid())
         {
             say(fmt::format(
@@ -189,7 +189,7 @@ class session
                 result = what.error;
                 waiting = false;
             }
-            else if (what.kind == event_kind::signal && asks_to_end(what.signal))
+            else if (what.kind == event_kind::signal && requests_end(what.signal))
             {
                 log_.line(fmt::format("signal {}: not waiting for the masters any longer", what.signal));
                 result = errc::unconfirmed;

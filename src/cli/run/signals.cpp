@@ -114,7 +114,7 @@ void signal_source::close() noexcept
     source_.close(ignored);
 }
 
-bool asks_to_end(int number) noexcept
+bool requests_end(int number) noexcept
 {
     return is_passed_on(number) && number != SIGWINCH;
 }
@@ -132,6 +132,15 @@ bool is_stop_of_terminal(int number) noexcept
 bool ends_both(int number) noexcept
 {
     return contains(ends_of_both, number);
+}
+
+bool is_continued(const mailbox& events) noexcept
+{
+    sigset_t pending;
+    ::sigemptyset(&pending);
+    ::sigpending(&pending);
+    return ::sigismember(&pending, SIGCONT) == 1 ||
+           events.contains({.kind = event_kind::signal, .signal = SIGCONT});
 }
 
 void restore_signals_of_child() noexcept

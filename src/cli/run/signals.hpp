@@ -29,7 +29,7 @@ class signal_source
 };
 
 /// Returns true if the signal ends a program that doesn't handle it.
-bool asks_to_end(int number) noexcept;
+bool requests_end(int number) noexcept;
 /// Returns true if the signal is forwarded to the child.
 bool is_passed_on(int number) noexcept;
 /// Returns true if a terminal stops processes with the signal.
@@ -37,6 +37,10 @@ bool is_stop_of_terminal(int number) noexcept;
 /// Returns true if users and service managers end programs with the signal. A command that it killed ends redlock by
 /// the same signal, so that a shell ends its script at Ctrl-C.
 bool ends_both(int number) noexcept;
+
+/// Returns true if a SIGCONT has arrived that isn't handled yet: it is queued in `events`, or pending. A SIGSTOP would
+/// discard a pending one, and nothing would continue the process.
+bool is_continued(const mailbox& events) noexcept;
 
 /// Undoes a signal_source in a child, between fork and exec. Async-signal-safe.
 void restore_signals_of_child() noexcept;

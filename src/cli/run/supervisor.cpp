@@ -58,9 +58,9 @@ std::string_view what_is_lost(const error_code& why, bool disowned)
 } // namespace
 
 supervisor::supervisor(
-    const run_arguments& asked, const lease& held, const terminal& shared, alarm& kill_alarm,
-    const verbose_log& log)
-    : asked_{asked}, held_{held}, kill_alarm_{kill_alarm}, log_{log}, terminal_{shared}
+    const run_arguments& asked, const lease& held, const terminal& shared, const mailbox& events,
+    alarm& kill_alarm, const verbose_log& log)
+    : asked_{asked}, held_{held}, events_{events}, kill_alarm_{kill_alarm}, log_{log}, terminal_{shared}
 {
 }
 
@@ -172,7 +172,7 @@ void supervisor::on_signal(int number, bool from_terminal)
     }
     else if (number == SIGTSTP)
     {
-        stop_asked_ = true;
+        stop_requested_ = true;
         if (!command_has_it)
         {
             child_.pass_on(SIGTSTP);
@@ -200,7 +200,7 @@ void supervisor::on_child_changed()
     }
     const int stopped_by = child_.stopped_by();
     // At a terminal redlock stops with the child, since the shell waits until redlock stops.
-    const bool stops_us = is_stop_of_terminal(stopped_by) || stop_asked_ || terminal_.is_there();
+    const bool stops_us = is_stop_of_terminal(stopped_by) || stop_requested_ || terminal_.is_there();
     if (stopped_by == 0 || !stops_us)
     {
         return;
@@ -217,10 +217,11 @@ void supervisor::on_child_changed()
             "{}: the command is stopped; the lock is still held (kill -CONT {} continues the command)",
             in_quotes(asked_.common.resource), child_.pid()));
     }
-    else
+    else if (!is_continued(events_))
     {
         stop_ourselves(stopped_by);
     }
+    // Else on_continued() follows, and continues the child.
 }
 
 void supervisor::stop_ourselves(int stopped_by)
@@ -237,7 +238,10 @@ void supervisor::stop_ourselves(int stopped_by)
         in_seconds(std::max(end - clock::now(), clock::duration::zero()))));
     {
         stop_watch watch{end, child_.everything()};
-        ::kill(::getpid(), SIGSTOP);
+        if (!is_continued(events_))
+        {
+            ::kill(::getpid(), SIGSTOP);
+        }
         // Execution continues here after a SIGCONT, which also arrives as an event: on_continued().
         if (watch.finish())
         {
@@ -253,7 +257,7 @@ void supervisor::stop_ourselves(int stopped_by)
 
 void supervisor::on_continued()
 {
-    stop_asked_ = false;
+    stop_requested_ = false;
     child_.reap();
     // Checked before the child is continued: the lease may have expired, and another client may hold the lock.
     if (stage_ == stage::running && !held_.valid())

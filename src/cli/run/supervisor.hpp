@@ -23,8 +23,8 @@ class supervisor
   public:
     /// All references must outlive the supervisor.
     supervisor(
-        const run_arguments& asked, const lease& held, const terminal& shared, alarm& kill_alarm,
-        const verbose_log& log);
+        const run_arguments& asked, const lease& held, const terminal& shared, const mailbox& events,
+        alarm& kill_alarm, const verbose_log& log);
 
     /// Starts the child. Throws `system_error` if no process can be created.
     void start();
@@ -54,14 +54,15 @@ class supervisor
 
     const run_arguments& asked_;
     const lease& held_;
+    const mailbox& events_;
     alarm& kill_alarm_;
     const verbose_log& log_;
     const terminal& terminal_;
     child child_;
     stage stage_ = stage::running;
     error_code why_lost_;
-    bool stop_asked_ = false; // redlock was asked to stop, and stops once the child has.
-    int last_passed_on_ = 0;  // The last signal forwarded to the child.
+    bool stop_requested_ = false; // redlock was asked to stop, and stops once the child has.
+    int last_passed_on_ = 0;      // The last signal forwarded to the child.
 };
 
 } // namespace redlock::cli

@@ -86,10 +86,11 @@ class acquisition
         co_return operation.stopped() ? operation.stopped() : votes_->result();
     }
 
-    /// Returns the time until which the first round waits for a quorum of masters.
-    clock::time_point warm_at_latest() const
+    /// Returns the time until which the first round waits for connections, unless it is woken.
+    clock::time_point first_round_at() const
     {
-        return call_.once ? service_.warm_at_latest() : std::min(service_.warm_at_latest(), wait_ends());
+        const clock::time_point at = service_.first_round_at(service_.node_timeout(call_.options.ttl));
+        return call_.once ? at : std::min(at, wait_ends());
     }
 
     /// Completes with a lease if the round was won and enough validity remains. The remaining validity is computed
@@ -371,20 +372,16 @@ runtime::detached_task acquire(lock_service& service, acquire_call call)
 {
     acquisition self{service, call};
     const error_code full = service.refusal();
-    const refused_argument refused = check(service, call);
-    if (full || refused.error)
+    if (const refused_argument refused = full ? refused_argument{full, {}} : check(service, call);
+        refused.error)
     {
-        self.refuse(full ? full : refused.error, refused.complaint);
+        self.refuse(refused.error, refused.complaint);
         co_return;
     }
-    if (service.warming_up())
+    while (service.strand().now() < self.first_round_at() && !self.operation.stopped())
     {
-        const clock::time_point until = self.warm_at_latest();
-        const alarm_clock warm{service.strand(), self.operation.wake_event, until};
-        while (service.warming_up() && service.strand().now() < until && !self.operation.stopped())
-        {
-            co_await self.operation.wake_event;
-        }
+        const alarm_clock warm{service.strand(), self.operation.wake_event, self.first_round_at()};
+        co_await self.operation.wake_event;
     }
     if (self.operation.stopped())
     {

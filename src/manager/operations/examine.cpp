@@ -20,7 +20,7 @@ namespace redlock::manager
 namespace
 {
 
-constexpr int looks = 11; // Samples of each master's clock.
+constexpr int clock_samples = 11; // Samples of each master's clock.
 constexpr std::chrono::milliseconds between_looks{100};
 
 /// The replies to one TIME, with the time at which each arrived.
@@ -54,7 +54,7 @@ class settings final : public reply_collector
 {
   public:
     settings(std::size_t masters, const redactor& redacted, runtime::async_event& listener)
-        : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
+        : reply_collector{masters, listener}, redacted_{redacted}, settings_(masters)
     {
     }
 
@@ -62,7 +62,7 @@ class settings final : public reply_collector
     {
         for (std::size_t master = 0; master < found.size(); ++master)
         {
-            for (const auto& [name, value] : said_[master])
+            for (const auto& [name, value] : settings_[master])
             {
                 std::optional<std::string>* place = place_of(found[master], name);
                 if (place != nullptr)
@@ -93,14 +93,14 @@ class settings final : public reply_collector
         {
             if (const resp::node* value = reply.find(name))
             {
-                said_[master].emplace_back(name, redacted_.show(value->text).view());
+                settings_[master].emplace_back(name, redacted_.show(value->text).view());
             }
         }
     }
     void take_failure(std::size_t, const net::answer&) noexcept override {}
 
     const redactor& redacted_;
-    std::vector<std::vector<std::pair<std::string, std::string>>> said_;
+    std::vector<std::vector<std::pair<std::string, std::string>>> settings_;
 };
 
 /// Evaluates the samples of each master's clock.
@@ -157,29 +157,30 @@ runtime::detached_task examine(lock_service& service, examine_call call)
     }
     const std::size_t masters = service.names()->size();
     std::string command;
-    std::deque<broadcast_query<settings>> told;
+    std::deque<broadcast_query<settings>> queries;
     for (const std::string_view pattern : {"append*", "save"})
     {
-        const broadcast_query<settings>& asked =
-            told.emplace_back(masters, service.redacted(), self.wake_event);
+        const broadcast_query<settings>& query =
+            queries.emplace_back(masters, service.redacted(), self.wake_event);
         command.clear();
         resp::append_command(command, {"CONFIG", "GET", pattern});
-        service.broadcast(command, *asked);
+        service.broadcast(command, *query);
         const clock::time_point ends = service.strand().now() + service.options().response_timeout;
         const alarm_clock enough{service.strand(), self.wake_event, ends};
-        while (!asked->complete() && service.strand().now() < ends && !self.stopped())
+        while (!query->complete() && service.strand().now() < ends && !self.stopped())
         {
             co_await self.wake_event;
         }
     }
     // A reply that arrives after the next sample was sent still counts, because a master may be far away.
-    std::deque<broadcast_query<clocks>> seen;
-    for (int look = 0; look < looks && !self.stopped(); ++look)
+    std::deque<broadcast_query<clocks>> samples;
+    for (int sample = 0; sample < clock_samples && !self.stopped(); ++sample)
     {
-        const broadcast_query<clocks>& asked = seen.emplace_back(masters, service.strand(), self.wake_event);
+        const broadcast_query<clocks>& query =
+            samples.emplace_back(masters, service.strand(), self.wake_event);
         command.clear();
         resp::append_command(command, {"TIME"});
-        service.broadcast(command, *asked);
+        service.broadcast(command, *query);
         const clock::time_point next = service.strand().now() + between_looks;
         const alarm_clock pause{service.strand(), self.wake_event, next};
         while (service.strand().now() < next && !self.stopped())
@@ -190,27 +191,28 @@ runtime::detached_task examine(lock_service& service, examine_call call)
     // A master answers in order, so the reply to the last sample is the last one.
     const clock::time_point last = service.strand().now() + service.options().response_timeout;
     const alarm_clock enough{service.strand(), self.wake_event, last};
-    while (!seen.empty() && !seen.back()->complete() && service.strand().now() < last && !self.stopped())
+    while (!samples.empty() && !samples.back()->complete() && service.strand().now() < last &&
+           !self.stopped())
     {
         co_await self.wake_event;
     }
     // Read at the end, so that a master that was disconnected meanwhile is reported as such.
     found = service.describe_masters();
     round_trips trips{masters, service.options().drift_factor};
-    for (const broadcast_query<clocks>& asked : seen)
+    for (const broadcast_query<clocks>& query : samples)
     {
         for (std::size_t master = 0; master < masters; ++master)
         {
-            if (asked->of(master))
+            if (query->of(master))
             {
-                trips.add(master, *asked->of(master), found[master]);
+                trips.add(master, *query->of(master), found[master]);
             }
         }
     }
     trips.write_to(found);
-    for (const broadcast_query<settings>& asked : told)
+    for (const broadcast_query<settings>& query : queries)
     {
-        asked->write_to(found);
+        query->write_to(found);
     }
     const error_code result = self.stopped();
     service.complete(call.done, result, std::move(found));

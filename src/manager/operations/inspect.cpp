@@ -19,32 +19,32 @@ class holders final : public reply_collector
 {
   public:
     holders(std::size_t masters, const redactor& redacted, runtime::async_event& listener)
-        : reply_collector{masters, listener}, redacted_{redacted}, said_(masters)
+        : reply_collector{masters, listener}, redacted_{redacted}, results_(masters)
     {
-        for (master_inspection& each : said_)
+        for (master_inspection& each : results_)
         {
             each.reason = master_errc::timed_out;
         }
     }
 
-    const std::vector<master_inspection>& said() const noexcept { return said_; }
+    const std::vector<master_inspection>& results() const noexcept { return results_; }
 
   private:
     void take(std::size_t master, const resp::reply& reply) noexcept override
     {
         const net::key_state found = net::read_inspect(reply);
-        said_[master] = {
+        results_[master] = {
             found.reason, redacted_.show(found.detail), found.exists, redacted_.show(found.owner_id),
             found.expires_in};
     }
-    void take_failure(std::size_t master, const net::answer& said) noexcept override
+    void take_failure(std::size_t master, const net::answer& result) noexcept override
     {
-        said_[master].reason = said.reason;
-        said_[master].detail = redacted_.show(said.text);
+        results_[master].reason = result.reason;
+        results_[master].detail = redacted_.show(result.text);
     }
 
     const redactor& redacted_;
-    std::vector<master_inspection> said_;
+    std::vector<master_inspection> results_;
 };
 
 error_code result_of(const active_operation& self, const inspection& found)
@@ -75,18 +75,18 @@ runtime::detached_task inspect(lock_service& service, inspect_call call)
     {
         co_await self.wake_event;
     }
-    const broadcast_query<holders> asked{service.names()->size(), service.redacted(), self.wake_event};
+    const broadcast_query<holders> query{service.names()->size(), service.redacted(), self.wake_event};
     std::string command;
     net::append_inspect(command, service.options().key_prefix + call.resource);
-    service.broadcast(command, *asked);
+    service.broadcast(command, *query);
     // No validity is at stake, so a master may take as long as an unresponsive connection is tolerated.
     const clock::time_point ends = service.strand().now() + service.options().response_timeout;
     const alarm_clock enough{service.strand(), self.wake_event, ends};
-    while (!asked->complete() && service.strand().now() < ends && !self.stopped())
+    while (!query->complete() && service.strand().now() < ends && !self.stopped())
     {
         co_await self.wake_event;
     }
-    inspection found = detail::access::make_inspection(service.names(), asked->said());
+    inspection found = detail::access::make_inspection(service.names(), query->results());
     const error_code result = result_of(self, found);
     service.complete(call.done, result, std::move(found));
 }

@@ -20,7 +20,7 @@ constexpr std::size_t max_releases = 512;
 constexpr int max_patience = 10;
 
 /// Completes a cancelled shutdown at once. The shutdown itself continues.
-void tell_if_stopped(lock_service& service, const active_operation& self, shutdown_call& call)
+void complete_if_stopped(lock_service& service, const active_operation& self, shutdown_call& call)
 {
     if (self.stopped() && call.done.handler)
     {
@@ -54,7 +54,7 @@ runtime::detached_task shut_down(lock_service& service, shutdown_call call)
         const alarm_clock enough{service.strand(), self.wake_event, bodies_until};
         while (service.has_kept_leases() && service.strand().now() < bodies_until)
         {
-            tell_if_stopped(service, self, call);
+            complete_if_stopped(service, self, call);
             co_await self.wake_event;
         }
     }
@@ -72,7 +72,7 @@ runtime::detached_task shut_down(lock_service& service, shutdown_call call)
         const alarm_clock enough{service.strand(), self.wake_event, at_latest};
         while (has_answers_to_wait_for(service) && service.strand().now() < at_latest)
         {
-            tell_if_stopped(service, self, call);
+            complete_if_stopped(service, self, call);
             co_await self.wake_event;
         }
     }
@@ -80,11 +80,11 @@ runtime::detached_task shut_down(lock_service& service, shutdown_call call)
     service.close_connections();
     while (!service.connections_stopped())
     {
-        tell_if_stopped(service, self, call);
+        complete_if_stopped(service, self, call);
         co_await self.wake_event;
     }
     service.end_closing();
-    tell_if_stopped(service, self, call);
+    complete_if_stopped(service, self, call);
     if (call.done.handler)
     {
         service.complete(call.done, confirmed ? error_code{} : error_code{errc::unconfirmed});

@@ -254,18 +254,18 @@ void model_pipeline::take(const resp::reply& reply)
 void model_pipeline::break_off()
 {
     const std::size_t written = queue_.size() - unwritten_;
-    bool ghosts = false;
+    bool may_run = false;
     for (std::size_t at = 0; at < written; ++at)
     {
         const bool set = queue_[at].what == asked::set || queue_[at].what == asked::turn;
-        ghosts = ghosts || set;
+        may_run = may_run || set;
         if (set)
         {
             queue_[at].of->maybe_there = true;
         }
     }
     require(
-        pipeline_->break_off(master_errc::connection_lost, now_) == ghosts,
+        pipeline_->break_off(master_errc::connection_lost, now_) == may_run,
         "a SET that may run isn't remembered");
     for (std::size_t at = 0; at < queue_.size(); ++at)
     {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
-// A process with one master whose name lookup hangs, and two healthy ones: it uses those, and exits.
+// A process with one master whose name lookup hangs, and two healthy ones: it uses those, and exits. Then many managers
+// with hanging names at once.
 //
 // usage: hanging_name PORT PORT
 // Writes each completed step on a line. A step that waits for the hanging lookup never completes.
@@ -21,6 +22,7 @@
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <vector>
 
 namespace asio = boost::asio;
 
@@ -41,7 +43,7 @@ void say(std::string_view word)
 
 asio::awaitable<void> work(asio::io_context& io, redlock::lock_manager& locks)
 {
-    redlock::lease held = co_await locks.async_acquire("r", 60s);
+    redlock::lease held = co_await locks.async_acquire("stock", 60s);
     say("acquired");
     co_await held.async_release();
     say("released");
@@ -54,14 +56,55 @@ asio::awaitable<void> work(asio::io_context& io, redlock::lock_manager& locks)
     say("shut down");
 }
 
+/// Shuts down managers of which each has a hanging name of its own, and every other one nothing else. Fewer names than may
+/// be looked up at once: the healthy ones share the limit.
+void shut_down_many(const redlock::config& options)
+{
+    asio::io_context io;
+    std::vector<redlock::lock_manager> managers;
+    for (int number = 0; number < 20; ++number)
+    {
+        redlock::config own = options;
+        const std::string prefix = std::to_string(number);
+        own.masters.front() = redlock::tcp_address{.host = prefix + "." + std::string{hanging}};
+        if (number % 2 == 0)
+        {
+            own.masters.erase(own.masters.begin() + 1, own.masters.end());
+            own.masters.emplace_back(redlock::tcp_address{.host = prefix + ".other." + std::string{hanging}});
+        }
+        managers.emplace_back(io, own);
+    }
+    int acquired = 0;
+    int shut_down = 0;
+    for (redlock::lock_manager& locks : managers)
+    {
+        const auto number = &locks - managers.data();
+        const auto end = [&locks, &shut_down]
+        { locks.async_shutdown([&shut_down](redlock::error_code) { ++shut_down; }); };
+        if (number % 2 == 0)
+        {
+            end();
+            continue;
+        }
+        const auto on_acquired = [&acquired, end](redlock::error_code error, const redlock::lease&)
+        {
+            acquired += error ? 0 : 1;
+            end();
+        };
+        locks.async_try_acquire("stock " + std::to_string(number), {.ttl = 60s}, on_acquired);
+    }
+    io.run();
+    std::cout << acquired << " acquired, " << shut_down << " shut down" << std::endl;
+}
+
 } // namespace
 
-/// Replaces the C library's function: the lookup of one name never returns, another name leads to this machine.
+/// Replaces the C library's function: the lookup of some names never returns, another name leads to this machine.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
 {
     static const auto real = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
     const std::string name = node != nullptr ? node : "";
-    while (name == hanging)
+    while (name.ends_with(hanging))
     {
         hangs = true;
         hangs.notify_all();
@@ -103,5 +146,6 @@ int main(int count, char** values)
         io.poll();
     }
     say("a second one is destroyed");
+    shut_down_many(options);
     return 0;
 }

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <string_view>
 
 namespace redlock::test
 {
@@ -19,7 +18,7 @@ using namespace std::chrono_literals;
 namespace
 {
 
-constexpr std::size_t max_steps = 1'000'000;
+constexpr std::size_t max_steps = 1'000'000; // In a minute of virtual time.
 
 std::vector<std::string> names_of(const std::vector<master>& masters)
 {
@@ -30,20 +29,7 @@ std::vector<std::string> names_of(const std::vector<master>& masters)
     return names;
 }
 
-std::string_view name_of(fault_number number)
-{
-    const auto& all = all_faults();
-    const auto found =
-        std::find_if(all.begin(), all.end(), [number](const fault& each) { return each.number == number; });
-    return found != all.end() ? found->name : "no faults any more";
-}
-
 } // namespace
-
-std::string host_of(std::size_t index)
-{
-    return "10.0.0." + std::to_string(index + 1);
-}
 
 cluster_run::cluster_run(const plan& drawn, trace& told)
     : plan_{drawn},
@@ -54,7 +40,8 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
       picks_{chance::mixed(drawn.seed + 2)},
       births_{chance::mixed(drawn.seed + 3)},
       clock_was_set_(drawn.masters),
-      away_(drawn.masters)
+      away_(drawn.masters),
+      leftovers_(drawn.masters)
 {
     const auto bound = static_cast<std::size_t>(plan_.max_drift());
     for (std::size_t index = 0; index < plan_.masters; ++index)
@@ -64,6 +51,19 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
         one.network = calm();
         one.password = plan_.locked_up ? observer_client::password : "";
         one.knows_hello = !plan_.old_masters;
+        if (index < plan_.habits.size())
+        {
+            const habit& its = plan_.habits[index];
+            for (const char* const refused : its.refuses)
+            {
+                one.habits.emplace(refused, its.with);
+                const std::string_view kind{refused};
+                // A release is refused, or a stale connection can't be found or killed.
+                leftovers_[index] = leftovers_[index] || kind == "INFO" || kind.starts_with("EVAL") ||
+                                    kind == "CLIENT ID" || kind == "CLIENT KILL";
+            }
+            one.fsync = its.fsync;
+        }
         // Each has another offset, and some drift as much as allowed.
         one.clock_of_its_own().jump(world_->now(), births_.between(0s, 1000s));
         const auto rate = static_cast<std::int64_t>(births_.one_in(2) ? births_.below(bound + 1) : bound);
@@ -87,14 +87,12 @@ cluster_run::~cluster_run()
     {
         each->kill(false);
     }
+    world_->end();
 }
 
 latency cluster_run::calm() const
 {
-    latency network;
-    network.there = network.back = plan_.latency;
-    network.jitter = plan_.jitter;
-    return network;
+    return {.there = plan_.latency, .back = plan_.latency, .jitter = plan_.jitter};
 }
 
 /// A network in which a master answers within half of the node timeout.
@@ -102,10 +100,8 @@ latency cluster_run::near() const
 {
     const auto shortest = *std::min_element(plan_.ttls.begin(), plan_.ttls.end());
     const clock::duration most = clock::duration{node_timeout_of(shortest)} / 8;
-    latency network;
-    network.there = network.back = std::min(plan_.latency, most);
-    network.jitter = std::min(plan_.jitter, most);
-    return network;
+    const clock::duration delay = std::min(plan_.latency, most);
+    return {.there = delay, .back = delay, .jitter = std::min(plan_.jitter, most)};
 }
 
 config cluster_run::options() const
@@ -228,12 +224,12 @@ void cluster_run::open_door(std::size_t master)
     }
 }
 
-void cluster_run::tell_fault(fault_number number, std::size_t about)
+void cluster_run::tell_fault(fault_number number, std::string_view name, std::size_t about)
 {
     told_.add({about, static_cast<std::uint64_t>(number)});
     if (told_.printing())
     {
-        told_.print(world_->now(), "fault", world_->now(), fmt::format("{} ({})", name_of(number), about));
+        told_.print(world_->now(), "fault", world_->now(), fmt::format("{} ({})", name, about));
     }
 }
 
@@ -242,7 +238,7 @@ void cluster_run::inject(const injection& what)
     if (!mended_)
     {
         chance draws{what.seed};
-        all_faults()[what.kind].inject(*this, draws);
+        test::inject(all_faults()[what.kind], *this, draws);
     }
 }
 
@@ -276,14 +272,20 @@ bool cluster_run::step(clock::time_point limit)
     return true;
 }
 
-/// Until a time, or until something holds. False after a violation, or if it didn't come to hold.
-bool cluster_run::run_until(clock::time_point limit, const std::function<bool()>& holds)
+/// Runs for a time, or until something holds. Returns false after a violation, or if it didn't come to hold.
+bool cluster_run::run_for(clock::duration length, const std::function<bool()>& holds)
 {
+    const clock::time_point limit = world_->now() + length;
     while (!oracle_.found())
     {
         if (holds && holds())
         {
             return true;
+        }
+        if (world_->now() >= minute_ends_)
+        {
+            steps_ = 0;
+            minute_ends_ = world_->now() + 1min;
         }
         if (++steps_ > max_steps)
         {

@@ -18,12 +18,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::test
 {
-
-std::string host_of(std::size_t index);
 
 class cluster_run
 {
@@ -48,6 +47,8 @@ class cluster_run
 
     config options() const;
     const std::string& resource_name(std::size_t number) { return resources_.name(number); }
+    /// What clocks may drift apart by during a ttl.
+    std::chrono::milliseconds drift_of(std::chrono::milliseconds ttl) const;
     /// How long before its end a kept lease is declared lost.
     std::chrono::milliseconds margin_of(std::chrono::milliseconds ttl) const;
     /// Returns true if a lease of this ttl can be kept.
@@ -64,6 +65,7 @@ class cluster_run
     void later(clock::duration length, std::function<void()> what);
     /// Moves a master's clock by `by`.
     void set_clock(std::size_t master, clock::duration by);
+    bool clock_was_set(std::size_t master) const { return clock_was_set_[master]; }
     /// Refuses connections until `bring_back`. Returns false if the master is away already.
     bool send_away(std::size_t master);
     void bring_back(std::size_t master);
@@ -71,28 +73,35 @@ class cluster_run
     void open_door(std::size_t master);
     /// Calls `what` when the faults end.
     void at_mending(std::function<void()> what) { mendings_.push_back(std::move(what)); }
-    /// Allows keys to stay until their ttl ends: a release is refused permanently, or a stale connection can't be
-    /// killed.
-    void allow_leftovers() noexcept { leftovers_ = true; }
-    bool leftovers() const noexcept { return leftovers_; }
+    /// Allows keys to stay on a master until their ttl ends: it refuses a release permanently, or a stale connection
+    /// can't be killed.
+    void allow_leftovers(std::size_t master) { leftovers_[master] = true; }
+    bool leftovers(std::size_t master) const { return leftovers_[master]; }
     std::string fresh_run_id() { return "run-" + std::to_string(++last_run_); }
-    void tell_fault(fault_number number, std::size_t about);
+    /// Adds a fault to the trace. `about` is the number of a master or process.
+    void tell_fault(fault_number number, std::string_view name, std::size_t about);
 
   private:
     void inject(const injection& what);
     void mend_everything();
     bool step(clock::time_point limit);
-    bool run_until(clock::time_point limit, const std::function<bool()>& holds = {});
+    bool run_for(clock::duration length, const std::function<bool()>& holds = {});
     void settle();
     // In liveness_check.cpp, without faults but those that the check makes itself.
     void check_availability();
-    void check_one_round(const std::vector<std::shared_ptr<process>>& these);
+    void check_one_round(const std::vector<std::shared_ptr<process>>& these, bool fresh = false);
+    void check_all_asked(const process& one, const report& told, bool fresh);
     void check_kept();
     void check_backoff();
     void check_refusals();
     struct attempt;
     std::shared_ptr<attempt>
     begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds);
+    std::shared_ptr<attempt>
+    make_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds);
+    void restore_masters();
+    void set_network(const latency& network);
+    void check_handover();
     void check_line();
     void check_turn(process& greedy, process& patient);
     void check_wrong_leader(process& holder, process& rival);
@@ -105,7 +114,6 @@ class cluster_run
     clock::duration longest_body() const;
     latency calm() const;
     latency near() const;
-    std::chrono::milliseconds drift_of(std::chrono::milliseconds ttl) const;
 
     plan plan_;
     resource_names resources_;
@@ -119,9 +127,10 @@ class cluster_run
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
     std::size_t last_run_ = 0;
-    std::size_t steps_ = 0;
+    std::size_t steps_ = 0; // In this minute.
+    clock::time_point minute_ends_{};
     bool mended_ = false;
-    bool leftovers_ = false;
+    std::vector<bool> leftovers_; // By master.
     std::vector<lease> last_ones_;
     std::vector<std::function<void()>> mendings_;
 };

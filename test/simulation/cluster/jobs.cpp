@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Runs seeds in several processes.
-#include "jobs.hpp"
+#include "search.hpp"
 
 #include "support/child_process.hpp"
 
@@ -35,7 +35,7 @@ std::string told(const std::optional<found_violation>& found, const totals& all)
     else
     {
         line << "fine " << all.seeds << ' ' << all.leases << ' ' << all.faults << ' ' << all.doubles << ' '
-             << all.simulated.count() << ' ' << all.hash;
+             << all.simulated.count() << ' ' << all.commands << ' ' << all.events << ' ' << all.hash;
     }
     return line.str();
 }
@@ -44,7 +44,8 @@ void add(totals& all, std::istringstream& line)
 {
     totals some;
     clock::rep simulated = 0;
-    line >> some.seeds >> some.leases >> some.faults >> some.doubles >> simulated >> some.hash;
+    line >> some.seeds >> some.leases >> some.faults >> some.doubles >> simulated >> some.commands >>
+        some.events >> some.hash;
     some.simulated = clock::duration{simulated};
     all.add(some);
 }

@@ -4,8 +4,6 @@
 
 #include "core/leader.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -46,25 +44,93 @@ std::vector<std::shared_ptr<process>> cluster_run::those_up() const
     return up;
 }
 
+/// An acquire without a time limit.
+struct cluster_run::attempt
+{
+    lease has{};
+    report told{};
+    clock::duration took = clock::duration::max();
+    bool ended = false;
+};
+
+std::shared_ptr<cluster_run::attempt>
+cluster_run::begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds)
+{
+    const auto one = std::make_shared<attempt>();
+    auto done = [this, one, began = world_->now()](error_code, lease won)
+    {
+        one->has = std::move(won);
+        one->took = world_->now() - began;
+        one->ended = true;
+    };
+    by.locks().async_acquire(
+        resource_name(resource), {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, one->told,
+        std::move(done));
+    return one;
+}
+
+/// The same, and runs until it has ended.
+std::shared_ptr<cluster_run::attempt>
+cluster_run::make_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds)
+{
+    const auto one = begin_attempt(by, resource, rounds);
+    run_for(10s, [&] { return one->ended; });
+    return one;
+}
+
+void cluster_run::set_network(const latency& network)
+{
+    for (const auto& each : masters_)
+    {
+        each->network = network;
+    }
+}
+
+/// Ends what a check has done to the masters.
+void cluster_run::restore_masters()
+{
+    for (const auto& each : masters_)
+    {
+        each->answer_as_usual();
+        each->resume();
+    }
+    set_network(calm());
+}
+
 /// Each process acquires a resource that no other one wants, in one round.
-void cluster_run::check_one_round(const std::vector<std::shared_ptr<process>>& these)
+void cluster_run::check_one_round(const std::vector<std::shared_ptr<process>>& these, bool fresh)
 {
     const auto done = std::make_shared<std::size_t>(0);
     for (const auto& each : these)
     {
-        auto ended = [this, done, each](error_code error, const lease&)
+        const auto told = std::make_shared<report>();
+        auto ended = [this, done, each, told, fresh](error_code error, const lease&)
         {
             ++*done;
             each->say(action::own_resource_acquired, error);
             // Some managers were shut down and not replaced.
             oracle_.check(
-                !error || error == errc::closed, "availability",
-                fmt::format("{} can't get its own: '{}'", each->name(), error.message()));
+                !error || error == errc::closed, "availability", "{} can't get its own: {}", each->name(),
+                told->to_string());
+            check_all_asked(*each, *told, fresh);
         };
         each->locks().async_try_acquire(
-            resource_name(own_resource(*each)), {.ttl = long_ttl}, std::move(ended));
+            resource_name(own_resource(*each)), {.ttl = long_ttl}, *told, std::move(ended));
     }
-    run_until(world_->now() + 2 * plan_.connect_timeout + 1s, [&] { return *done == these.size(); });
+    run_for(2 * plan_.connect_timeout + 1s, [&] { return *done == these.size(); });
+}
+
+/// A new process is connected to every master that refuses it nothing that it needs.
+void cluster_run::check_all_asked(const process& one, const report& told, bool fresh)
+{
+    for (std::size_t index = 0; fresh && index < told.masters().size(); ++index)
+    {
+        const auto& refuses = masters_[index]->habits;
+        const bool needed = refuses.contains("SELECT") && plan_.database != 0;
+        oracle_.check(
+            needed || masters_[index]->fsync > 0us || told.masters()[index].vote != vote::unsent,
+            "availability", "{} hasn't asked master {}: {}", one.name(), index, told.to_string());
+    }
 }
 
 /// A new process without connections wins such a round; the others win it also if a minority of the masters hangs or
@@ -78,7 +144,7 @@ void cluster_run::check_availability()
     const auto old_ones = those_up();
     process& fresh = add_process();
     fresh.open();
-    check_one_round({fresh.shared_from_this()});
+    check_one_round({fresh.shared_from_this()}, true);
     for (std::size_t index = 0; 2 * index + 2 < masters_.size(); ++index)
     {
         if (births_.one_in(2))
@@ -91,14 +157,10 @@ void cluster_run::check_availability()
         }
     }
     check_one_round(old_ones);
-    for (const auto& each : masters_)
-    {
-        each->answer_as_usual();
-        each->resume();
-    }
-    run_until(
-        world_->now() + plan_.probe_interval + plan_.response_timeout + plan_.connect_timeout +
-        plan_.reconnect_delay_max + 100ms);
+    restore_masters();
+    run_for(
+        plan_.probe_interval + plan_.response_timeout + plan_.connect_timeout + plan_.reconnect_delay_max +
+        100ms);
 }
 
 /// An extension that fails once is repeated before the lease is lost.
@@ -120,7 +182,7 @@ void cluster_run::check_kept()
     };
     one.locks().async_acquire_kept(
         resource_name(resource::kept), {.ttl = ttl, .max_hold = no_limit}, std::move(ended));
-    run_until(world_->now() + 1s, [&] { return *done; });
+    run_for(1s, [&] { return *done; });
     if (!*kept)
     {
         return;
@@ -129,16 +191,12 @@ void cluster_run::check_kept()
     {
         each->answer("extend", {.bytes = "-BUSY Redis is busy running a script.\r\n"});
     }
-    run_until(world_->now() + 3 * ttl / 2);
-    oracle_.check(
-        kept->valid(), "kept",
-        fmt::format("{} has lost a lease with its first failed extension", one.name()));
-    for (const auto& each : masters_)
-    {
-        each->answer_as_usual();
-    }
+    run_for(3 * ttl / 2);
+    oracle_.check(kept->valid(), "kept", "{} has lost a lease with its first failed extension", one.name());
+    one.expect_event(expected_event::failed_extension, std::string{kept->owner_id()});
+    restore_masters();
     *kept = {};
-    run_until(world_->now() + 100ms);
+    run_for(100ms);
 }
 
 /// Clients that lost together mustn't retry together: in a network in which every round takes the same time, a client
@@ -151,86 +209,39 @@ void cluster_run::check_backoff()
     {
         return;
     }
+    latency steady = near();
+    steady.jitter = {};
+    set_network(steady);
     for (const auto& each : masters_)
     {
-        each->network = near();
-        each->network.jitter = {};
-        each->refuse(
-            "turn", "-ERR this master has no queue\r\n"); // Nothing but the delay is left between rounds.
+        // Nothing but the delay is left between rounds.
+        each->refuse("turn", "-ERR this master has no queue\r\n");
     }
     process& holder = add_process();
     process& rival = add_process();
-    const auto has = std::make_shared<lease>();
-    const auto told = std::make_shared<report>();
-    const auto ended = std::make_shared<bool>(false);
-    const auto round = [&](process& by, std::uint32_t rounds)
-    {
-        *ended = false;
-        auto done = [has, ended, told](error_code, lease won)
-        {
-            *ended = true;
-            if (won)
-            {
-                *has = std::move(won);
-            }
-        };
-        const clock::time_point began = world_->now();
-        by.locks().async_acquire(
-            resource_name(resource::wanted), {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, *told,
-            std::move(done));
-        run_until(began + 10s, [&] { return *ended; });
-        return world_->now() - began;
-    };
     holder.open();
-    round(holder, 1);
+    const auto held = make_attempt(holder, resource::wanted, 1);
     rival.open();
-    round(rival, 1); // Connects.
+    const auto connects = make_attempt(rival, resource::wanted, 1);
     const config mine = options();
     std::size_t long_ones = 0;
-    for (std::size_t each = 0; *has && each < tries; ++each)
+    for (std::size_t each = 0; (held->has || connects->has) && each < tries; ++each)
     {
-        const clock::duration pause = round(rival, 2) - 2 * told->elapsed;
+        const auto again = make_attempt(rival, resource::wanted, 2);
+        const clock::duration pause = again->took - 2 * again->told.elapsed;
         const clock::duration most = std::max<clock::duration>(
             std::min(mine.retry_delay_min, mine.retry_delay_max),
-            std::min<clock::duration>(8 * told->elapsed, mine.retry_delay_max));
+            std::min<clock::duration>(8 * again->told.elapsed, mine.retry_delay_max));
         // If the longest delay is the shortest as well, there is nothing to choose.
-        long_ones += told->rounds == 2 && most > 2ms && pause >= most * 4 / 5 ? 1U : 0U;
+        long_ones += again->told.rounds == 2 && most > 2ms && pause >= most * 4 / 5 ? 1U : 0U;
     }
     oracle_.check(
-        long_ones < tries, "back-off",
-        fmt::format("{} chooses the longest delay {} times in a row", rival.name(), long_ones));
-    *has = {};
-    for (const auto& each : masters_)
-    {
-        each->answer_as_usual();
-        each->network = calm();
-    }
-    run_until(world_->now() + 100ms);
-}
-
-/// An acquire without a time limit.
-struct cluster_run::attempt
-{
-    lease has{};
-    report told{};
-    clock::duration took{0};
-    bool ended = false;
-};
-
-std::shared_ptr<cluster_run::attempt>
-cluster_run::begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds)
-{
-    const auto one = std::make_shared<attempt>();
-    auto done = [this, one, began = world_->now()](error_code, lease won)
-    {
-        one->has = std::move(won);
-        one->took = world_->now() - began;
-        one->ended = true;
-    };
-    by.locks().async_acquire(
-        resource_name(resource), {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, one->told,
-        std::move(done));
-    return one;
+        long_ones < tries, "back-off", "{} chooses the longest delay {} times in a row", rival.name(),
+        long_ones);
+    held->has = {};
+    connects->has = {};
+    restore_masters();
+    run_for(100ms);
 }
 
 /// One master refuses every release permanently: the releases of the others succeed, and outstanding keys are cleared.
@@ -251,40 +262,96 @@ void cluster_run::check_refusals()
     process& one = *all.front();
     for (int times = 0; times < 10 && !oracle_.found(); ++times)
     {
-        auto taken = begin_attempt(one, resource::refused, 1);
-        run_until(world_->now() + 1s, [&] { return taken->ended; });
+        auto taken = make_attempt(one, resource::refused, 1);
         const auto result = std::make_shared<std::optional<error_code>>();
         if (taken->has)
         {
             taken->has.async_release([result](error_code error) { *result = error; });
-            run_until(world_->now() + 1s, [&] { return result->has_value(); });
+            run_for(1s, [&] { return result->has_value(); });
             oracle_.check(
-                *result && !**result, "settles",
-                fmt::format("{} can't release, and one master of {} refuses", one.name(), masters_.size()));
+                *result && !**result, "settles", "{} can't release, and one master of {} refuses", one.name(),
+                masters_.size());
         }
     }
-    run_until(world_->now() + 1s + 5 * plan_.reconnect_delay_max);
+    run_for(1s + 5 * plan_.reconnect_delay_max);
     const std::size_t before = oracle_.releases_at(0);
-    run_until(world_->now() + 2s);
+    run_for(2s);
     oracle_.check(
-        oracle_.releases_at(0) == before, "settles",
-        fmt::format("master 0 is sent {} releases in 2 s of rest", oracle_.releases_at(0) - before));
+        oracle_.releases_at(0) == before, "settles", "master 0 is sent {} releases in 2 s of rest",
+        oracle_.releases_at(0) - before);
     masters_[0]->answer_as_usual();
+}
+
+/// A released resource is granted to the only client that waits for it, whatever the hold was. Connections that break
+/// after a long time are replaced at once: the delay that earlier attempts had reached is over.
+void cluster_run::check_handover()
+{
+    constexpr std::size_t seldom = 4;
+    if (oracle_.found() || !answers_in_time(long_ttl) || !births_.one_in(seldom))
+    {
+        return;
+    }
+    constexpr std::array<clock::duration, 4> holds{0us, 300us, 5ms, 2s};
+    const clock::duration hold = holds.at(births_.below(holds.size()));
+    set_network(near());
+    process& holder = add_process();
+    process& waiter = add_process();
+    holder.open();
+    waiter.open();
+    check_one_round({holder.shared_from_this(), waiter.shared_from_this()});
+    const auto taken = make_attempt(holder, resource::handed_over, {});
+    const auto waits = begin_attempt(waiter, resource::handed_over, {});
+    run_for(hold);
+    // One master may hang, even that with the queue: it delays each round by a node timeout at most.
+    const std::size_t odd = plan_.habits.size();
+    const bool hangs = masters_.size() > 2 && births_.one_in(2);
+    if (hangs)
+    {
+        masters_[births_.below(odd > 0 ? odd : masters_.size())]->hang();
+    }
+    taken->has = {};
+    const clock::duration longest =
+        plan_.retry_delay_max + (hangs || odd > 0 ? 5 : 2) * node_timeout_of(long_ttl);
+    const bool granted = run_for(longest, [&] { return waits->ended; });
+    oracle_.check(
+        granted, "liveness", "{} doesn't acquire in {} us what was held for {} us", waiter.name(),
+        longest / 1us, hold / 1us);
+    waits->has = {};
+    restore_masters();
+
+    run_for(1s);
+    const auto before = links_of(waiter.number());
+    for (const auto& each : before)
+    {
+        each->cut();
+    }
+    const auto replaced = [&]
+    {
+        const auto now = links_of(waiter.number());
+        return static_cast<std::size_t>(std::count_if(
+                   now.begin(), now.end(),
+                   [&](const auto& each) {
+                       return std::find(before.begin(), before.end(), each) == before.end();
+                   })) >= masters_.size() - odd;
+    };
+    const clock::duration at_once = options().reconnect_delay_min + 2 * (plan_.latency + plan_.jitter) + 1ms;
+    oracle_.check(
+        run_for(at_once, replaced), "liveness", "{} doesn't replace its connections in {} us", waiter.name(),
+        at_once / 1us);
+    restore_masters();
+    run_for(100ms);
 }
 
 /// Clients in the time-slot queue, without faults, with enough time to wait for a release.
 void cluster_run::check_line()
 {
     constexpr std::size_t seldom = 8; // Of a third of all seeds.
-    if (oracle_.found() || plan_.retry_delay_max < 5 * held_for || !births_.one_in(seldom))
+    if (oracle_.found() || !plan_.habits.empty() || plan_.retry_delay_max < 5 * held_for ||
+        !births_.one_in(seldom))
     {
         return;
     }
-    for (const auto& each : masters_)
-    {
-        each->network.there = each->network.back = 50us;
-        each->network.jitter = {};
-    }
+    set_network({.there = 50us, .back = 50us});
     process& one = add_process();
     process& another = add_process();
     one.open();
@@ -292,11 +359,8 @@ void cluster_run::check_line()
     check_one_round({one.shared_from_this(), another.shared_from_this()});
     check_turn(one, another);
     check_wrong_leader(one, another);
-    for (const auto& each : masters_)
-    {
-        each->network = calm();
-    }
-    run_until(world_->now() + 100ms);
+    restore_masters();
+    run_for(100ms);
 }
 
 /// A client that acquires a resource again as soon as it is released leaves it to a waiting client, which acquires it
@@ -305,40 +369,36 @@ void cluster_run::check_turn(process& greedy, process& patient)
 {
     // Its slot begins after one or two releases. It may lose a round, and its slot, and then the longest delay passes.
     const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / held_for);
-    auto taken = begin_attempt(greedy, resource::crowded, {});
-    run_until(world_->now() + 1s, [&] { return taken->ended; });
+    auto taken = make_attempt(greedy, resource::crowded, {});
     const auto waits = begin_attempt(patient, resource::crowded, {});
     for (std::size_t times = 0; times < most && taken->has && !waits->ended; ++times)
     {
-        run_until(world_->now() + held_for);
+        run_for(held_for);
         const auto released = std::make_shared<bool>(false);
         const clock::time_point began = world_->now();
         taken->has.async_release([released](error_code) { *released = true; });
-        run_until(world_->now() + 1s, [&] { return *released; });
+        run_for(1s, [&] { return *released; });
         taken = begin_attempt(greedy, resource::crowded, {});
-        run_until(world_->now() + 1s, [&] { return taken->ended || waits->ended; });
+        run_for(1s, [&] { return taken->ended || waits->ended; });
         const clock::duration idle = world_->now() - began;
         oracle_.check(
-            idle <= plan_.retry_delay_max / 3, "line",
-            fmt::format(
-                "the resource is free for {} us while {} waits for it", idle.count() / 1000, patient.name()));
+            idle <= plan_.retry_delay_max / 3, "line", "the resource is free for {} us while {} waits for it",
+            in_us(idle), patient.name());
     }
     oracle_.check(
-        waits->ended, "line",
-        fmt::format(
-            "{} acquires the resource {} times, and {} still waits", greedy.name(), most, patient.name()));
+        waits->ended, "line", "{} acquires the resource {} times, and {} still waits", greedy.name(), most,
+        patient.name());
     waits->has = {};
-    run_until(world_->now() + 1s, [&] { return taken->ended && waits->ended; });
+    run_for(1s, [&] { return taken->ended && waits->ended; });
     taken->has = {};
-    run_until(world_->now() + 100ms);
+    run_for(100ms);
 }
 
 /// If only the queue master has lost a held key, its answer doesn't spare other clients the delay between two rounds.
 void cluster_run::check_wrong_leader(process& holder, process& rival)
 {
     constexpr std::uint32_t rounds = 40;
-    const auto taken = begin_attempt(holder, resource::contested, 1);
-    run_until(world_->now() + 1s, [&] { return taken->ended; });
+    const auto taken = make_attempt(holder, resource::contested, 1);
     if (!taken->has || masters_.size() < 3)
     {
         return;
@@ -353,15 +413,13 @@ void cluster_run::check_wrong_leader(process& holder, process& rival)
         [&](const master& left, const master& right) { return claim(left) < claim(right); });
     masters_[static_cast<std::size_t>(leader - mine.masters.begin())]->remove(contested);
 
-    const auto tries = begin_attempt(rival, resource::contested, rounds);
-    run_until(world_->now() + 10s, [&] { return tries->ended; });
+    const auto tries = make_attempt(rival, resource::contested, rounds);
     // The delay is half of the longest one in the mean, and at least every other round has one.
     oracle_.check(
         tries->ended && tries->took >= rounds * mine.retry_delay_max / 16, "line",
-        fmt::format(
-            "{} tries {} times in {} us", rival.name(), tries->told.rounds, tries->took.count() / 1000));
+        "{} tries {} times in {} us", rival.name(), tries->told.rounds, in_us(tries->took));
     taken->has = {};
-    run_until(world_->now() + 100ms);
+    run_for(100ms);
 }
 
 /// Each process holds a lease at its shutdown, on masters that have forgotten the release script.
@@ -383,8 +441,8 @@ void cluster_run::take_for_shutdown()
         each->locks().async_try_acquire(
             resource_name(own_resource(*each)), {.ttl = long_ttl}, std::move(ended));
     }
-    run_until(world_->now() + 1s, [&] { return *done == all.size(); });
-    run_until(world_->now() + 10 * (plan_.latency + plan_.jitter));
+    run_for(1s, [&] { return *done == all.size(); });
+    run_for(10 * (plan_.latency + plan_.jitter));
     for (const auto& each : masters_)
     {
         each->flush_scripts();
@@ -400,11 +458,18 @@ void cluster_run::check_shutdown(const std::vector<std::shared_ptr<process>>& th
     }
     for (const auto& each : these)
     {
-        for (std::size_t index = 0; index < masters_.size() && each->was_shut_down(); ++index)
+        // Whatever it held is released, with the script in full after the digest.
+        const clock::duration longest = 8 * (plan_.latency + plan_.jitter) + 1ms;
+        oracle_.check(
+            !plan_.habits.empty() || !each->was_shut_down() || each->shutdown_took() <= longest, "shutdown",
+            "{} is shut down in {} us, though all masters answer", each->name(),
+            std::chrono::duration_cast<std::chrono::microseconds>(each->shutdown_took()).count());
+        for (std::size_t index = plan_.habits.size(); index < masters_.size() && each->was_shut_down();
+             ++index)
         {
             oracle_.check(
                 !masters_[index]->value(key_of(resource_name(own_resource(*each)))), "shutdown",
-                fmt::format("master {} still has what {} held when it was shut down", index, each->name()));
+                "master {} still has what {} held when it was shut down", index, each->name());
         }
     }
     last_ones_.clear();

@@ -2,18 +2,16 @@
 // simulate: runs seeds, prints the events of one, or reduces the faults of one to those that a violation needs.
 #include "cluster_run.hpp"
 #include "faults.hpp"
-#include "jobs.hpp"
 #include "plan.hpp"
 #include "search.hpp"
+#include "support/fake_replies.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <exception>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -35,20 +33,17 @@ struct request
     bool traces = false;
     bool minimises = false;
     bool lists_faults = false;
+    std::string recorded;
+    bool records = false;
 };
-
-std::optional<std::uint64_t> number_in(std::string_view text)
-{
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() ? std::optional{value} : std::nullopt;
-}
 
 void read_range(const std::string& text, request& asked)
 {
     const std::size_t dots = text.find("..");
-    const auto first = number_in(std::string_view{text}.substr(0, dots));
-    const auto last = dots == std::string::npos ? first : number_in(std::string_view{text}.substr(dots + 2));
+    const auto first = integer_in<std::uint64_t>(std::string_view{text}.substr(0, dots));
+    const auto last = dots == std::string::npos
+                          ? first
+                          : integer_in<std::uint64_t>(std::string_view{text}.substr(dots + 2));
     if (!first || !last || *last < *first)
     {
         throw CLI::ValidationError{
@@ -72,6 +67,13 @@ void add_options(CLI::App& app, request& asked)
     modes->add_flag("--faults", asked.lists_faults, "List the kinds of faults");
     app.add_option("--jobs", asked.jobs, "The number of processes that run --seeds")
         ->check(CLI::Range(std::size_t{1}, max_jobs));
+    CLI::Option* const totals =
+        app.add_option(
+               "--totals", asked.recorded,
+               "Fail if the totals of --seeds differ from those in this file by more than 2 %")
+            ->type_name("FILE");
+    app.add_flag("--record", asked.records, "Write the totals to the file of --totals instead")
+        ->needs(totals);
     app.add_flag("--trace", asked.traces, "Print every event of --seed")->needs(seed);
     app.add_flag(
            "--minimise", asked.minimises,
@@ -122,6 +124,19 @@ int run(const request& asked)
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     fmt::print("{}\n{:.0f} seeds a second\n", all.in_words(), static_cast<double>(all.seeds) / took.count());
+    if (asked.records)
+    {
+        record_to(asked.recorded, all);
+        return 0;
+    }
+    const std::string shifted = asked.recorded.empty() ? std::string{} : compare_with(asked.recorded, all);
+    if (!shifted.empty())
+    {
+        fmt::print(
+            "totals have shifted; if the change explains it, record them in the same commit (--record):\n{}",
+            shifted);
+        return 1;
+    }
     return 0;
 }
 

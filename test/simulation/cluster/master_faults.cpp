@@ -16,282 +16,171 @@ namespace
 
 using namespace std::chrono_literals;
 
-struct target
-{
-    std::size_t index;
-    sim_master& master;
-};
+using commands = std::initializer_list<const char*>;
 
-target any_master(cluster_run& cluster, chance& draws, fault_number number)
+constexpr commands only_set{"SET"};
+constexpr commands grants{"SET", "turn", "extend"};
+constexpr commands writes{"SET", "turn", "extend", "release"};
+
+void refuse(sim_master& master, commands refused, const std::string& said)
 {
-    const std::size_t index = draws.below(cluster.masters().size());
-    cluster.tell_fault(number, index);
-    return {index, *cluster.masters()[index]};
+    for (const char* each : refused)
+    {
+        master.refuse(each, said);
+    }
 }
 
-void hang(cluster_run& cluster, chance& draws)
+void refuse_for_a_while(const master_fault& it, commands refused, const std::string& said)
 {
-    sim_master& master = any_master(cluster, draws, fault_number::master_pause).master;
-    master.hang();
-    cluster.later(some_time(draws), [&master] { master.resume(); });
+    refuse(it.master, refused, said);
+    it.undo_later(&sim_master::answer_as_usual);
 }
 
-void restart_at_once(cluster_run& cluster, chance& draws)
+void refuse_to_the_end(const master_fault& it, commands refused, const std::string& said)
 {
-    any_master(cluster, draws, fault_number::restart).master.restart(cluster.fresh_run_id(), true);
+    it.cluster.allow_leftovers(it.index);
+    refuse(it.master, refused, said);
 }
 
-void kill(cluster_run& cluster, chance& draws)
+void kill(const master_fault& it)
 {
-    const target its = any_master(cluster, draws, fault_number::master_killed);
-    its.master.restart(cluster.fresh_run_id(), true);
-    its.master.door = entrance::refuses;
-    cluster.later(some_time(draws), [&cluster, index = its.index] { cluster.open_door(index); });
+    it.master.restart(it.cluster.fresh_run_id(), true);
+    it.master.door = entrance::refuses;
+    it.cluster.later(
+        some_time(it.draws), [&cluster = it.cluster, index = it.index] { cluster.open_door(index); });
 }
 
 /// No lease that was held there is still valid when the master is back.
-void come_back_empty_later(cluster_run& cluster, chance& draws)
+void come_back_empty_later(const master_fault& it)
 {
-    const target its = any_master(cluster, draws, fault_number::empty_after_max_ttl);
-    if (!cluster.send_away(its.index))
+    if (!it.cluster.send_away(it.index))
     {
         return;
     }
-    its.master.restart(cluster.fresh_run_id(), true);
-    const auto longest = cluster.drawn().longest_ttl();
-    cluster.later(
-        longest + longest * cluster.drawn().max_drift() / 500'000 + 2ms,
-        [&cluster, its]
+    it.master.restart(it.cluster.fresh_run_id(), true);
+    const auto longest = it.cluster.drawn().longest_ttl();
+    it.cluster.later(
+        longest + longest * it.cluster.drawn().max_drift() / 500'000 + 2ms,
+        [&cluster = it.cluster, &master = it.master, index = it.index]
         {
-            its.master.flush_all();
-            cluster.bring_back(its.index);
+            master.flush_all();
+            cluster.bring_back(index);
         });
 }
 
-void refuse_for_a_while(cluster_run& cluster, chance& draws, sim_master& master)
-{
-    cluster.later(some_time(draws), [&master] { master.answer_as_usual(); });
-}
-
-void run_out_of_memory(cluster_run& cluster, chance& draws)
-{
-    sim_master& master = any_master(cluster, draws, fault_number::oom).master;
-    const char* const said = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
-    for (const char* each : {"SET", "turn", "extend"})
-    {
-        master.refuse(each, said);
-    }
-    refuse_for_a_while(cluster, draws, master);
-}
-
-void refuse_writes(cluster_run& cluster, chance& draws, fault_number number, const char* said)
-{
-    sim_master& master = any_master(cluster, draws, number).master;
-    for (const char* each : {"SET", "turn", "extend", "release"})
-    {
-        master.refuse(each, said);
-    }
-    refuse_for_a_while(cluster, draws, master);
-}
-
 /// As after NOREPLICAS, a release that is refused in this way isn't repeated.
-void become_replica(cluster_run& cluster, chance& draws)
+void become_replica(const master_fault& it)
 {
-    cluster.allow_leftovers();
-    sim_master& master = any_master(cluster, draws, fault_number::readonly).master;
-    for (const char* each : {"SET", "turn", "extend", "release"})
-    {
-        master.refuse(each, "-READONLY You can't write against a read only replica.\r\n");
-    }
-    master.role = "replica";
-    cluster.later(
-        some_time(draws),
-        [&master]
+    it.cluster.allow_leftovers(it.index);
+    refuse(it.master, writes, "-READONLY You can't write against a read only replica.\r\n");
+    it.master.role = "replica";
+    it.undo_later(
+        [](sim_master& master)
         {
             master.role = "master";
             master.answer_as_usual();
         });
 }
 
-void load(cluster_run& cluster, chance& draws)
-{
-    refuse_writes(
-        cluster, draws, fault_number::loading, "-LOADING Redis is loading the dataset in memory\r\n");
-}
-
-void be_busy(cluster_run& cluster, chance& draws)
-{
-    refuse_writes(
-        cluster, draws, fault_number::busy,
-        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n");
-}
-
 /// A release that is refused in this way isn't repeated, so the ttl frees the key.
-void miss_replicas(cluster_run& cluster, chance& draws)
+void miss_replicas(const master_fault& it)
 {
-    cluster.allow_leftovers();
-    refuse_writes(
-        cluster, draws, fault_number::noreplicas, "-NOREPLICAS Not enough good replicas to write.\r\n");
+    it.cluster.allow_leftovers(it.index);
+    refuse_for_a_while(it, writes, "-NOREPLICAS Not enough good replicas to write.\r\n");
 }
 
 /// The text contains the password of the masters, if they have one, and terminal escape sequences. After some refusals
 /// in a row, a release isn't repeated.
-void fail_oddly(cluster_run& cluster, chance& draws)
+void fail_oddly(const master_fault& it)
 {
-    cluster.allow_leftovers();
-    const std::string said = "-ERR you sent \x1b[1m" + cluster.masters().front()->password + "\x07\r\n";
-    refuse_writes(cluster, draws, fault_number::odd_error, said.c_str());
+    it.cluster.allow_leftovers(it.index);
+    refuse_for_a_while(it, writes, "-ERR you sent \x1b[1m" + it.master.password + "\x07\r\n");
 }
 
-/// Until the end: with every command of a kind.
-void refuse_to_the_end(
-    cluster_run& cluster, chance& draws, fault_number number, std::initializer_list<const char*> commands,
-    const char* said)
-{
-    cluster.allow_leftovers();
-    sim_master& master = any_master(cluster, draws, number).master;
-    for (const char* each : commands)
-    {
-        master.refuse(each, said);
-    }
-}
-
-void rename_scripts_away(cluster_run& cluster, chance& draws)
+void forbid_locks(const master_fault& it)
 {
     refuse_to_the_end(
-        cluster, draws, fault_number::no_scripts, {"turn", "extend", "release"},
-        "-ERR unknown command 'EVALSHA', with args beginning with: '' \r\n");
-}
-
-void forbid_locks(cluster_run& cluster, chance& draws)
-{
-    const char* const said = "-NOPERM this user has no permissions to run this command\r\n";
-    if (draws.one_in(2))
-    {
-        refuse_to_the_end(cluster, draws, fault_number::forbidden, {"SET"}, said);
-    }
-    else
-    {
-        refuse_to_the_end(
-            cluster, draws, fault_number::forbidden, {"SET", "turn", "extend", "release"}, said);
-    }
-}
-
-void fail_oddly_to_the_end(cluster_run& cluster, chance& draws)
-{
-    refuse_to_the_end(
-        cluster, draws, fault_number::odd_error_to_the_end, {"release"},
-        "-ERR an error that no client knows\r\n");
-}
-
-void be_busy_to_the_end(cluster_run& cluster, chance& draws)
-{
-    refuse_to_the_end(
-        cluster, draws, fault_number::busy_to_the_end, {"SET", "turn", "extend", "release"},
-        "-BUSY Redis is busy running a script.\r\n");
+        it, it.draws.one_in(2) ? only_set : writes,
+        "-NOPERM this user has no permissions to run this command\r\n");
 }
 
 /// As other libraries use them. Not in the place of a lock: that would be a key that is lost.
-void use_another_type(cluster_run& cluster, chance& draws)
+void use_another_type(const master_fault& it)
 {
-    sim_master& master = any_master(cluster, draws, fault_number::another_type).master;
-    const std::string key = key_of(cluster.resource_name(draws.below(cluster.drawn().resources)));
-    if (!master.value(key))
+    const std::string key = key_of(it.cluster.resource_name(it.draws.below(it.cluster.drawn().resources)));
+    if (!it.master.value(key))
     {
-        master.set_hash(key);
-        cluster.at_mending([&master, key] { master.remove_hash(key); });
+        it.master.set_hash(key);
+        it.cluster.at_mending([&master = it.master, key] { master.remove_hash(key); });
     }
-}
-
-void forget_scripts(cluster_run& cluster, chance& draws)
-{
-    any_master(cluster, draws, fault_number::script_flush).master.flush_scripts();
 }
 
 /// Stale connections can't be killed any more.
-void forbid_kills(cluster_run& cluster, chance& draws)
+void forbid_kills(const master_fault& it)
 {
-    sim_master& master = any_master(cluster, draws, fault_number::noperm).master;
-    cluster.allow_leftovers();
-    for (const char* each : {"may kill?", "CLIENT KILL"})
-    {
-        master.refuse(each, "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
-    }
-    refuse_for_a_while(cluster, draws, master);
+    it.cluster.allow_leftovers(it.index);
+    refuse_for_a_while(
+        it, {"may kill?", "CLIENT KILL"},
+        "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
 }
 
-void garble(cluster_run& cluster, chance& draws)
+void garble(const master_fault& it)
 {
-    sim_master& master = any_master(cluster, draws, fault_number::garbled).master;
     constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "turn", "extend", "release"};
-    const char* const what = kinds.at(draws.below(kinds.size()));
-    const char* const said = draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
-    master.answer(what, {.bytes = said, .runs = draws.one_in(2), .nonsense = true});
-    refuse_for_a_while(cluster, draws, master);
+    const char* const what = kinds.at(it.draws.below(kinds.size()));
+    const char* const said = it.draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
+    it.master.answer(what, {.bytes = said, .runs = it.draws.one_in(2), .nonsense = true});
+    it.undo_later(&sim_master::answer_as_usual);
 }
 
-void drift(cluster_run& cluster, chance& draws)
+/// As after SUBSCRIBE or CLIENT TRACKING, which the library doesn't use. RESP3 tells such a message from a reply.
+void push(const master_fault& it)
 {
-    sim_master& master = any_master(cluster, draws, fault_number::master_drift).master;
-    const auto bound = static_cast<std::size_t>(cluster.drawn().max_drift());
-    const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
-    master.clock_of_its_own().set_rate(cluster.world().now(), draws.one_in(2) ? rate : -rate);
+    const auto to = any_link_of(it.master, it.draws);
+    if (!to || to->at_master().id == 0)
+    {
+        return;
+    }
+    client_state& client = to->at_master();
+    if (client.protocol == 3)
+    {
+        to->reply(">2\r\n$10\r\ninvalidate\r\n*1\r\n$3\r\nkey\r\n");
+        return;
+    }
+    client.got_nonsense = true;
+    to->reply("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
+    it.cluster.watch().on_nonsense(it.index, client);
 }
 
-void restart_empty(cluster_run& cluster, chance& draws)
+void slow_down_disk(const master_fault& it)
 {
-    any_master(cluster, draws, fault_number::restart_empty).master.restart(cluster.fresh_run_id(), false);
+    it.master.fsync = it.draws.between(100us, 20ms);
+    const clock::duration usual =
+        it.index < it.cluster.drawn().habits.size() ? it.cluster.drawn().habits[it.index].fsync : 0us;
+    const auto undo = [&master = it.master, usual] { master.fsync = usual; };
+    it.cluster.later(some_time(it.draws), undo);
+    it.cluster.at_mending(undo);
 }
 
-void restart_stale(cluster_run& cluster, chance& draws)
+void restart_stale(const master_fault& it)
 {
-    sim_master& master = any_master(cluster, draws, fault_number::restart_stale).master;
-    master.on_disk = persistence::everysec;
-    master.unflushed = draws.between(1ms, 2s);
-    master.restart(cluster.fresh_run_id());
+    it.master.on_disk = persistence::everysec;
+    it.master.unflushed = it.draws.between(1ms, 2s);
+    it.master.restart(it.cluster.fresh_run_id());
 }
 
-void flush(cluster_run& cluster, chance& draws)
+/// Draws by how much a clock jumps: by less than a ttl, or by more than all of them.
+clock::duration any_jump(chance& draws)
 {
-    any_master(cluster, draws, fault_number::flushall).master.flush_all();
+    return draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s);
 }
 
-void promote(cluster_run& cluster, chance& draws)
+void drift_wildly(const master_fault& it)
 {
-    sim_master& master = any_master(cluster, draws, fault_number::promote).master;
-    master.promote_stale_replica(cluster.fresh_run_id(), draws.between(1ms, 200ms));
-}
-
-void demote_and_promote(cluster_run& cluster, chance& draws)
-{
-    any_master(cluster, draws, fault_number::demote_and_promote)
-        .master.lose_writes_of(draws.between(1ms, 200ms));
-}
-
-void evict(cluster_run& cluster, chance& draws)
-{
-    any_master(cluster, draws, fault_number::evict).master.evict(draws.below(8));
-}
-
-void jump_ahead(cluster_run& cluster, chance& draws)
-{
-    const std::size_t index = any_master(cluster, draws, fault_number::clock_ahead).index;
-    cluster.set_clock(index, draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s));
-}
-
-void jump_back(cluster_run& cluster, chance& draws)
-{
-    const std::size_t index = any_master(cluster, draws, fault_number::clock_back).index;
-    cluster.set_clock(index, -(draws.one_in(2) ? draws.between(1ms, 200ms) : draws.between(1s, 3600s)));
-}
-
-void drift_wildly(cluster_run& cluster, chance& draws)
-{
-    const target its = any_master(cluster, draws, fault_number::wild_drift);
-    const auto rate = static_cast<std::int64_t>(draws.below(600'000)) - 300'000;
-    its.master.clock_of_its_own().set_rate(cluster.world().now(), rate);
-    sim_master& master = its.master;
-    cluster.at_mending([&cluster, &master] { master.clock_of_its_own().set_rate(cluster.world().now(), 0); });
+    const auto set_rate = [&cluster = it.cluster, &master = it.master](std::int64_t rate)
+    { master.clock_of_its_own().set_rate(cluster.world().now(), rate); };
+    set_rate(static_cast<std::int64_t>(it.draws.below(600'000)) - 300'000);
+    it.cluster.at_mending([set_rate] { set_rate(0); });
 }
 
 } // namespace
@@ -300,48 +189,85 @@ std::vector<fault> master_faults()
 {
     return {
         {fault_number::master_pause, "master pause",
-         "a master does nothing for a while; what comes waits for it", keeps, hang},
-        {fault_number::restart, "restart", "a master restarts with all its keys", keeps, restart_at_once},
+         "a master does nothing for a while; what comes waits for it", keeps,
+         [](const master_fault& it)
+         {
+             it.master.hang();
+             it.undo_later(&sim_master::resume);
+         }},
+        {fault_number::restart, "restart", "a master restarts with all its keys", keeps,
+         [](const master_fault& it) { it.master.restart(it.cluster.fresh_run_id(), true); }},
         {fault_number::master_killed, "master killed",
          "a master is away for a while, and comes back with all its keys", keeps, kill},
         {fault_number::empty_after_max_ttl, "empty after max ttl",
          "a master comes back empty, after all ttls are over", keeps, come_back_empty_later},
-        {fault_number::oom, "OOM", "a master has no memory for writes", keeps, run_out_of_memory},
+        {fault_number::oom, "OOM", "a master has no memory for writes", keeps,
+         [](const master_fault& it)
+         { refuse_for_a_while(it, grants, "-OOM command not allowed when used memory > 'maxmemory'.\r\n"); }},
         {fault_number::readonly, "READONLY", "a master is a replica for a while", keeps, become_replica},
-        {fault_number::loading, "LOADING", "a master loads its data", keeps, load},
-        {fault_number::busy, "BUSY", "a master runs a slow script", keeps, be_busy},
+        {fault_number::loading, "LOADING", "a master loads its data", keeps,
+         [](const master_fault& it)
+         { refuse_for_a_while(it, writes, "-LOADING Redis is loading the dataset in memory\r\n"); }},
+        {fault_number::busy, "BUSY", "a master runs a slow script", keeps,
+         [](const master_fault& it)
+         {
+             refuse_for_a_while(
+                 it, writes,
+                 "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
+                 "NOSAVE.\r\n");
+         }},
         {fault_number::noreplicas, "NOREPLICAS", "a master has too few replicas to write", keeps,
          miss_replicas},
         {fault_number::odd_error, "odd error", "a master answers writes with an error that nobody knows",
          keeps, fail_oddly},
         {fault_number::no_scripts, "no scripts", "a master knows no scripts, to the end", keeps,
-         rename_scripts_away},
+         [](const master_fault& it)
+         {
+             refuse_to_the_end(
+                 it, {"turn", "extend", "release"},
+                 "-ERR unknown command 'EVALSHA', with args beginning with: '' \r\n");
+         }},
         {fault_number::forbidden, "forbidden",
          "a master forbids SET, or all that has to do with locks, to the end", keeps, forbid_locks},
         {fault_number::odd_error_to_the_end, "odd error to the end",
-         "a master answers releases with an unknown error, to the end", keeps, fail_oddly_to_the_end},
+         "a master answers releases with an unknown error, to the end", keeps,
+         [](const master_fault& it)
+         { refuse_to_the_end(it, {"release"}, "-ERR an error that no client knows\r\n"); }},
         {fault_number::busy_to_the_end, "BUSY to the end", "a master runs a slow script, to the end", keeps,
-         be_busy_to_the_end},
+         [](const master_fault& it)
+         { refuse_to_the_end(it, writes, "-BUSY Redis is busy running a script.\r\n"); }},
         {fault_number::another_type, "another type",
          "a key of another type is where a lock would be, to the end", keeps, use_another_type},
-        {fault_number::script_flush, "SCRIPT FLUSH", "a master forgets its scripts", keeps, forget_scripts},
+        {fault_number::script_flush, "SCRIPT FLUSH", "a master forgets its scripts", keeps,
+         [](const master_fault& it) { it.master.flush_scripts(); }},
         {fault_number::noperm, "NOPERM", "connections may not be killed", keeps, forbid_kills},
         {fault_number::garbled, "garbled", "a reply isn't RESP, or not what such a command answers", keeps,
          garble},
+        {fault_number::push, "push", "a master sends something that no client has asked for", keeps, push},
+        {fault_number::slow_disk, "slow disk", "a master waits for its disk after each write", keeps,
+         slow_down_disk},
         {fault_number::master_drift, "master drift", "a master's clock goes faster or slower, as it may",
-         keeps, drift},
+         keeps,
+         [](const master_fault& it)
+         { it.master.clock_of_its_own().set_rate(it.cluster.world().now(), permitted_drift(it)); }},
         {fault_number::restart_empty, "restart empty", "a master restarts without its keys", breaks,
-         restart_empty},
+         [](const master_fault& it) { it.master.restart(it.cluster.fresh_run_id(), false); }},
         {fault_number::restart_stale, "restart stale",
          "a master restarts without what wasn't flushed to disk", breaks, restart_stale},
-        {fault_number::flushall, "FLUSHALL", "a master's keys are gone", breaks, flush},
+        {fault_number::flushall, "FLUSHALL", "a master's keys are gone", breaks,
+         [](const master_fault& it) { it.master.flush_all(); }},
         {fault_number::promote, "promote", "a replica that is behind takes a master's place", breaks,
-         promote},
+         [](const master_fault& it)
+         { it.master.promote_stale_replica(it.cluster.fresh_run_id(), it.draws.between(1ms, 200ms)); }},
         {fault_number::demote_and_promote, "demote and promote",
-         "a master loses its last writes without closing connections", breaks, demote_and_promote},
-        {fault_number::evict, "evict", "a key is evicted", breaks, evict},
-        {fault_number::clock_ahead, "clock ahead", "a master's clock jumps ahead", breaks, jump_ahead},
-        {fault_number::clock_back, "clock back", "a master's clock jumps back", breaks, jump_back},
+         "a master loses its last writes without closing connections", breaks,
+         [](const master_fault& it) { it.master.lose_writes_of(it.draws.between(1ms, 200ms)); }},
+        {fault_number::evict, "evict", "a key is evicted", breaks,
+         [](const master_fault& it) { it.master.evict(it.draws.below(8)); }},
+        {fault_number::clock_ahead, "clock ahead", "a master's clock jumps ahead", breaks,
+         [](const master_fault& it) { it.cluster.set_clock(it.index, any_jump(it.draws)); }},
+        {fault_number::clock_back, "clock back", "a master's clock jumps back", breaks,
+         [](const master_fault& it) { it.cluster.set_clock(it.index, -any_jump(it.draws)); }},
         {fault_number::wild_drift, "wild drift", "a master's clock goes as it likes", breaks, drift_wildly},
     };
 }

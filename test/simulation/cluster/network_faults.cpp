@@ -4,9 +4,6 @@
 
 #include "cluster_run.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace redlock::test
 {
 
@@ -15,124 +12,63 @@ namespace
 
 using namespace std::chrono_literals;
 
-std::size_t any_master(cluster_run& cluster, chance& draws)
+void delay(const master_fault& it)
 {
-    return draws.below(cluster.masters().size());
-}
-
-/// One connection of a master, if it has any.
-std::shared_ptr<virtual_link> any_link_of(sim_master& master, chance& draws)
-{
-    auto links = master.links();
-    std::erase_if(links, [](const auto& each) { return !each->open(); });
-    return links.empty() ? nullptr : links[draws.below(links.size())];
-}
-
-std::shared_ptr<virtual_link> any_link(cluster_run& cluster, chance& draws, fault_number number)
-{
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(number, index);
-    return any_link_of(*cluster.masters()[index], draws);
-}
-
-void delay(cluster_run& cluster, chance& draws)
-{
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::delay, index);
-    sim_master& master = *cluster.masters()[index];
-    const latency before = master.network;
-    const clock::duration longer = draws.between(1ms, 60ms);
-    master.network.there += draws.one_in(2) ? longer : 0ms;
-    master.network.back += draws.one_in(2) ? longer : 0ms;
-    cluster.later(
-        some_time(draws),
-        [&master, before]
+    latency& network = it.master.network;
+    const latency before = network;
+    const clock::duration longer = it.draws.between(1ms, 60ms);
+    network.there += it.draws.one_in(2) ? longer : 0ms;
+    network.back += it.draws.one_in(2) ? longer : 0ms;
+    it.undo_later(
+        [before](sim_master& master)
         {
             master.network.there = before.there;
             master.network.back = before.back;
         });
 }
 
-void reorder(cluster_run& cluster, chance& draws)
+void reorder(const master_fault& it)
 {
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::reorder, index);
-    sim_master& master = *cluster.masters()[index];
-    const clock::duration before = master.network.jitter;
-    master.network.jitter = draws.between(1ms, 30ms);
-    cluster.later(some_time(draws), [&master, before] { master.network.jitter = before; });
+    const clock::duration before = it.master.network.jitter;
+    it.master.network.jitter = it.draws.between(1ms, 30ms);
+    it.undo_later([before](sim_master& master) { master.network.jitter = before; });
 }
 
-void split(cluster_run& cluster, chance& draws)
+void part(const cluster_fault& it)
 {
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::split, index);
-    sim_master& master = *cluster.masters()[index];
-    master.network.piece = 1 + draws.below(7);
-    cluster.later(some_time(draws), [&master] { master.network.piece = 0; });
-}
-
-void cut_there(cluster_run& cluster, chance& draws)
-{
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::cut_there, index);
-    sim_master& master = *cluster.masters()[index];
-    master.network.cut_there = true;
-    cluster.later(some_time(draws), [&master] { master.heal(); });
-}
-
-void cut_back(cluster_run& cluster, chance& draws)
-{
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::cut_back, index);
-    sim_master& master = *cluster.masters()[index];
-    master.network.cut_back = true;
-    cluster.later(some_time(draws), [&master] { master.heal(); });
-}
-
-void part(cluster_run& cluster, chance& draws)
-{
-    const std::size_t how_many = 1 + draws.below(cluster.masters().size());
-    const clock::duration length = some_time(draws);
-    cluster.tell_fault(fault_number::partition, how_many);
+    const std::size_t how_many = 1 + it.draws.below(it.cluster.masters().size());
+    const clock::duration length = some_time(it.draws);
+    it.tell(how_many);
     for (std::size_t index = 0; index < how_many; ++index)
     {
-        sim_master& master = *cluster.masters()[index];
+        sim_master& master = *it.cluster.masters()[index];
         master.network.cut_there = master.network.cut_back = true;
-        cluster.later(length, [&master] { master.heal(); });
+        it.cluster.later(length, [&master] { master.heal(); });
     }
 }
 
 /// Holds what is in flight on one connection, often beyond the end of that connection, which then is a stale one.
-void hold(cluster_run& cluster, chance& draws)
+void hold(const link_fault& it)
 {
-    if (const auto link = any_link(cluster, draws, fault_number::hold))
+    it.link->hold();
+    if (it.draws.one_in(2))
     {
-        link->hold();
-        if (draws.one_in(2))
-        {
-            cluster.later(some_time(draws), [link] { link->break_off(); });
-        }
-        cluster.later(some_time(draws), [link] { link->let_go(); });
+        it.undo_later(&virtual_link::break_off);
     }
+    it.undo_later(&virtual_link::let_go);
 }
 
 /// A stale connection, after which the next connections get no further than their handshakes.
-void flap(cluster_run& cluster, chance& draws)
+void flap(const link_fault& it)
 {
-    const auto ghost = any_link(cluster, draws, fault_number::flapping);
-    if (!ghost)
-    {
-        return;
-    }
-    const int origin = ghost->at_master().origin;
+    const auto ghost = it.link;
     ghost->hold();
-    clock::duration at = draws.between(0ms, 5ms);
-    cluster.later(at, [ghost] { ghost->break_off(); });
-    for (std::size_t left = 1 + draws.below(12); left > 0; --left)
+    clock::duration at = it.draws.between(0ms, 5ms);
+    it.cluster.later(at, [ghost] { ghost->break_off(); });
+    for (std::size_t left = 1 + it.draws.below(12); left > 0; --left)
     {
-        at += draws.between(0ms, 8ms);
-        const auto cut_others = [&cluster, ghost, origin]
+        at += it.draws.between(0ms, 8ms);
+        const auto cut_others = [&cluster = it.cluster, ghost, origin = ghost->at_master().origin]
         {
             for (const auto& each : cluster.links_of(origin))
             {
@@ -142,114 +78,38 @@ void flap(cluster_run& cluster, chance& draws)
                 }
             }
         };
-        cluster.later(at, cut_others);
+        it.cluster.later(at, cut_others);
     }
-    cluster.later(at + some_time(draws), [ghost] { ghost->let_go(); });
+    it.cluster.later(at + some_time(it.draws), [ghost] { ghost->let_go(); });
 }
 
 /// The same, and each connection loses the same part of what it sends.
-void cut_short(cluster_run& cluster, chance& draws)
+void cut_short(const master_fault& it)
 {
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::cut_short, index);
-    sim_master& master = *cluster.masters()[index];
-    const clock::duration length = some_time(draws);
-    if (const auto ghost = any_link_of(master, draws))
+    sim_master& master = it.master;
+    const clock::duration length = some_time(it.draws);
+    if (const auto ghost = any_link_of(master, it.draws))
     {
         ghost->hold();
-        cluster.later(draws.between(0ms, 5ms), [ghost] { ghost->break_off(); });
-        cluster.later(length + some_time(draws), [ghost] { ghost->let_go(); });
+        it.cluster.later(it.draws.between(0ms, 5ms), [ghost] { ghost->break_off(); });
+        it.cluster.later(length + some_time(it.draws), [ghost] { ghost->let_go(); });
     }
-    master.network.breaks_at = 1 + draws.below(5);
-    cluster.later(length, [&master] { master.network.breaks_at = 0; });
+    master.network.breaks_at = 1 + it.draws.below(5);
+    it.cluster.later(length, [&master] { master.network.breaks_at = 0; });
 }
 
-void hold_replies(cluster_run& cluster, chance& draws)
+void shut_door(const master_fault& it, entrance how)
 {
-    if (const auto link = any_link(cluster, draws, fault_number::hold_replies))
+    if (it.master.door == entrance::open)
     {
-        link->hold_replies();
-        cluster.later(some_time(draws), [link] { link->let_go_of_replies(); });
+        it.master.door = how;
     }
-}
-
-void reset(cluster_run& cluster, chance& draws)
-{
-    if (const auto link = any_link(cluster, draws, fault_number::reset))
+    if (it.draws.one_in(2))
     {
-        link->break_off();
+        it.master.break_connections();
     }
-}
-
-void reset_all(cluster_run& cluster, chance& draws)
-{
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::reset_all, index);
-    cluster.masters()[index]->break_connections();
-}
-
-void sever(cluster_run& cluster, chance& draws)
-{
-    if (const auto link = any_link(cluster, draws, fault_number::sever))
-    {
-        link->cut();
-    }
-}
-
-void half_close(cluster_run& cluster, chance& draws)
-{
-    if (const auto link = any_link(cluster, draws, fault_number::half_close))
-    {
-        link->end_for_client();
-    }
-}
-
-void half_open(cluster_run& cluster, chance& draws)
-{
-    if (const auto link = any_link(cluster, draws, fault_number::half_open))
-    {
-        link->end_for_master();
-    }
-}
-
-void fill(cluster_run& cluster, chance& draws)
-{
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(fault_number::full, index);
-    sim_master& master = *cluster.masters()[index];
-    master.takes_bytes = false;
-    cluster.later(some_time(draws), [&master] { master.heal(); });
-}
-
-void shut_door(cluster_run& cluster, chance& draws, fault_number number, entrance how)
-{
-    const std::size_t index = any_master(cluster, draws);
-    cluster.tell_fault(number, index);
-    sim_master& master = *cluster.masters()[index];
-    if (master.door == entrance::open)
-    {
-        master.door = how;
-    }
-    if (draws.one_in(2))
-    {
-        master.break_connections();
-    }
-    cluster.later(some_time(draws), [&cluster, index] { cluster.open_door(index); });
-}
-
-void refuse(cluster_run& cluster, chance& draws)
-{
-    shut_door(cluster, draws, fault_number::refused, entrance::refuses);
-}
-
-void ignore(cluster_run& cluster, chance& draws)
-{
-    shut_door(cluster, draws, fault_number::silent, entrance::silent);
-}
-
-void crowd(cluster_run& cluster, chance& draws)
-{
-    shut_door(cluster, draws, fault_number::crowded, entrance::crowded);
+    it.cluster.later(
+        some_time(it.draws), [&cluster = it.cluster, index = it.index] { cluster.open_door(index); });
 }
 
 } // namespace
@@ -259,9 +119,24 @@ std::vector<fault> network_faults()
     return {
         {fault_number::delay, "delay", "bytes take longer in one direction or both", keeps, delay},
         {fault_number::reorder, "reorder", "connections overtake each other", keeps, reorder},
-        {fault_number::split, "split", "replies come in small pieces", keeps, split},
-        {fault_number::cut_there, "cut there", "nothing reaches a master", keeps, cut_there},
-        {fault_number::cut_back, "cut back", "nothing comes back from a master", keeps, cut_back},
+        {fault_number::split, "split", "replies come in small pieces", keeps,
+         [](const master_fault& it)
+         {
+             it.master.network.piece = 1 + it.draws.below(7);
+             it.undo_later([](sim_master& master) { master.network.piece = 0; });
+         }},
+        {fault_number::cut_there, "cut there", "nothing reaches a master", keeps,
+         [](const master_fault& it)
+         {
+             it.master.network.cut_there = true;
+             it.undo_later(&sim_master::heal);
+         }},
+        {fault_number::cut_back, "cut back", "nothing comes back from a master", keeps,
+         [](const master_fault& it)
+         {
+             it.master.network.cut_back = true;
+             it.undo_later(&sim_master::heal);
+         }},
         {fault_number::partition, "partition", "some masters, or all, can't be reached", keeps, part},
         {fault_number::hold, "hold", "what was sent on a connection arrives later, perhaps after its end",
          keeps, hold},
@@ -270,19 +145,33 @@ std::vector<fault> network_faults()
         {fault_number::cut_short, "cut short", "the same, and they are cut when they send for the n-th time",
          keeps, cut_short},
         {fault_number::hold_replies, "hold replies", "the replies on a connection arrive later", keeps,
-         hold_replies},
-        {fault_number::reset, "reset", "a connection is reset", keeps, reset},
-        {fault_number::reset_all, "reset all", "all connections of a master are reset", keeps, reset_all},
+         [](const link_fault& it)
+         {
+             it.link->hold_replies();
+             it.undo_later(&virtual_link::let_go_of_replies);
+         }},
+        {fault_number::reset, "reset", "a connection is reset", keeps,
+         [](const link_fault& it) { it.link->break_off(); }},
+        {fault_number::reset_all, "reset all", "all connections of a master are reset", keeps,
+         [](const master_fault& it) { it.master.break_connections(); }},
         {fault_number::sever, "sever", "a connection is reset on both sides, and what was under way is gone",
-         keeps, sever},
+         keeps, [](const link_fault& it) { it.link->cut(); }},
         {fault_number::half_close, "half-close", "the client sees an end, the master doesn't", keeps,
-         half_close},
+         [](const link_fault& it) { it.link->end_for_client(); }},
         {fault_number::half_open, "half-open", "the master sees an end, the client doesn't", keeps,
-         half_open},
-        {fault_number::full, "full", "a master takes no bytes", keeps, fill},
-        {fault_number::refused, "refused", "nobody listens", keeps, refuse},
-        {fault_number::silent, "silent", "who connects gets no answer", keeps, ignore},
-        {fault_number::crowded, "crowded", "a master has too many clients", keeps, crowd},
+         [](const link_fault& it) { it.link->end_for_master(); }},
+        {fault_number::full, "full", "a master takes no bytes", keeps,
+         [](const master_fault& it)
+         {
+             it.master.takes_bytes = false;
+             it.undo_later(&sim_master::heal);
+         }},
+        {fault_number::refused, "refused", "nobody listens", keeps,
+         [](const master_fault& it) { shut_door(it, entrance::refuses); }},
+        {fault_number::silent, "silent", "who connects gets no answer", keeps,
+         [](const master_fault& it) { shut_door(it, entrance::silent); }},
+        {fault_number::crowded, "crowded", "a master has too many clients", keeps,
+         [](const master_fault& it) { shut_door(it, entrance::crowded); }},
     };
 }
 

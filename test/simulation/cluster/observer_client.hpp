@@ -3,10 +3,10 @@
 #pragma once
 
 #include "chance.hpp"
-#include "trace_numbers.hpp"
 
 #include <redlock/redlock.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -17,14 +17,6 @@ namespace redlock::test
 {
 
 class process;
-
-/// An event of which an observer must be notified.
-enum class expected_event : std::uint8_t
-{
-    failed_extension,
-    loss,
-    release
-};
 
 class observer_client
 {
@@ -38,12 +30,12 @@ class observer_client
     void stop() noexcept { stopping_ = true; }
     /// Called by the observer of its managers.
     void on_event(const event& what);
-    /// The observer must be notified of this event by the end.
-    void expect(expected_event what, const std::string& owner_id) { expected_.emplace(what, owner_id); }
-    /// Returns an expected event that never came, in words; empty if there is none.
-    std::string missing() const;
-    /// Checks that a text is printable and has no password in it.
-    void read(std::string_view text);
+    /// Checks that texts are printable and have no password in them.
+    template <std::convertible_to<std::string_view>... Text>
+    void read(const Text&... texts)
+    {
+        (check_text(texts), ...);
+    }
     void read(const report& told);
 
   private:
@@ -54,18 +46,15 @@ class observer_client
     void ask_wrongly();
     void set_up_wrongly();
     void name_a_master();
-    void note(observed what, error_code reason = {});
+    void note(error_code reason = {});
     void check_round(const round_decided& decided);
+    void check_text(std::string_view text);
     void check_owner(std::string_view what, std::string_view owner_id);
 
     process& home_;
     chance draws_;
     bool stopping_ = false;
     bool examining_ = false;
-    std::set<std::pair<expected_event, std::string>> expected_;
-    std::set<std::pair<expected_event, std::string>> told_;
-    bool dropped_ = false;
-    std::set<std::string, std::less<>> lost_; // Owner ids of leases that were reported lost.
 };
 
 } // namespace redlock::test

@@ -3,13 +3,12 @@
 #include "oracle.hpp"
 
 #include "cluster_run.hpp"
-#include "wire_trace.hpp"
 
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <utility>
 
 namespace redlock::test
 {
@@ -87,7 +86,24 @@ void oracle::forget(const process& gone)
 
 void oracle::closing(const process& by)
 {
-    closed_[by.number()] = true;
+    std::vector<std::size_t>& held = closed_[by.number()];
+    held.clear();
+    for (const std::size_t each : current_)
+    {
+        // Another manager of the process may have held it.
+        if (lease_intervals_[each].by == &by && !std::exchange(lease_intervals_[each].manager_closed, true))
+        {
+            held.push_back(each);
+        }
+    }
+}
+
+void oracle::check_shut_down(const process& by)
+{
+    for (const std::size_t each : closed_[by.number()])
+    {
+        check_confirmed(by, lease_intervals_[each].owner_id, lease_intervals_[each].resource);
+    }
 }
 
 void oracle::completed(const process& by, const call& what, error_code error)
@@ -108,11 +124,12 @@ void oracle::completed(const process& by, const call& what, error_code error)
     }
     else if (error.category() == error_category())
     {
-        expected = error.value() < static_cast<int>(errc::too_many_operations);
+        const plan& drawn = cluster_.drawn();
+        expected =
+            error.value() < static_cast<int>(errc::too_many_operations) ||
+            (error == errc::too_many_operations && (drawn.max_operations || drawn.max_waiting_acquires));
     }
-    check(
-        expected, "errors",
-        fmt::format("{}: {} ends with '{}'", by.name(), name_of(what.what), error.message()));
+    check(expected, "errors", "{}: {} ends with '{}'", by.name(), name_of(what.what), error.message());
 }
 
 bool oracle::believes(const lease_interval_record& one) const
@@ -138,9 +155,8 @@ void oracle::check_alone(std::size_t known_as)
         // A kept lease is held until its validity ends, because the body may still be running.
         check(
             cluster_.drawn().breaks_assumptions, other.kept && !other.has->valid() ? "body" : "exclusion",
-            fmt::format(
-                "{} holds {} with {}, and so does {} with {}", one.by->name(), one.resource, one.owner_id,
-                other.by->name(), other.owner_id));
+            "{} holds {} with {}, and so does {} with {}", one.by->name(), one.resource, one.owner_id,
+            other.by->name(), other.owner_id);
     }
 }
 
@@ -162,15 +178,11 @@ void oracle::check_kept_by_quorum(const lease_interval_record& one)
     };
     const auto keep =
         static_cast<std::size_t>(std::count_if(cluster_.masters().begin(), cluster_.masters().end(), keeps));
-    const std::size_t quorum = cluster_.masters().size() / 2 + 1;
+    const std::size_t quorum = quorum_of(cluster_.masters().size());
     check(
         keep >= quorum, "validity",
-        [&]
-        {
-            return fmt::format(
-                "{} has a valid lease of {} with {}, whose key only {} of {} masters keep", one.by->name(),
-                one.resource, one.owner_id, keep, cluster_.masters().size());
-        });
+        "{} has a valid lease of {} with {}, whose key only {} of {} masters keep", one.by->name(),
+        one.resource, one.owner_id, keep, cluster_.masters().size());
 }
 
 /// Checks the masters again at the last moment at which the lease is valid.
@@ -193,7 +205,7 @@ void oracle::on_command(
 {
     trace& told = cluster_.told();
     told.add({master, static_cast<std::uint64_t>(from.origin), static_cast<std::uint64_t>(from.id)});
-    add_exchange(told, what, words, reply);
+    told.add_exchange(what, words, reply);
     if (told.printing())
     {
         const bool is_script = what == "extend" || what == "release" || what == "turn";
@@ -206,10 +218,20 @@ void oracle::on_command(
                 "client {} ({}) on #{}: {} -> {}", from.origin,
                 by != nullptr ? in_seconds(by->now()) : "gone", from.id, asked, shown(reply)));
     }
+    commands_ += what == "SET" || what == "turn" || what == "extend" || what == "release" ? 1U : 0U;
     releases_[master] += what == "release" ? 1U : 0U;
+    if (!cluster_.drawn().looked_on || what != "TIME") // An observer client reads clocks as well.
+    {
+        cluster_.processes()
+            .at(static_cast<std::size_t>(from.origin) - 1)
+            ->events()
+            .record(master, cluster_.masters()[master]->run_id, from.id, cluster_.world().now(), what, reply);
+    }
+    check_reported(
+        reports_.record(master, from.origin, cluster_.world().now(), what, words, reply, from.got_nonsense));
     if (const auto broken = wire_.look(master, cluster_.masters()[master]->run_id, from, what, words, reply))
     {
-        check(false, broken->first, broken->second);
+        check(false, broken->check, "{}", broken->words);
     }
     const bool asks_for_turn = what == "turn" && words.size() > 4;
     if ((what == "SET" && words.size() > 2) || asks_for_turn)
@@ -248,29 +270,18 @@ void oracle::after_step(process& by)
         const clock::time_point until = one.has->valid_until();
         check(
             !one.final_loss || !one.has->valid(), "final",
-            [&]
-            {
-                return fmt::format(
-                    "{} was notified of the loss of {}, but the lease looks valid", by.name(), one.resource);
-            });
+            "{} was notified of the loss of {}, but the lease looks valid", by.name(), one.resource);
         // The epoch stands for a lease that was released, or whose key is missing or not ours.
         check(
             until >= one.until || until == clock::time_point{}, "shortened",
-            [&]
-            {
-                return fmt::format(
-                    "the lease of {} on {} is valid for a shorter time than before", by.name(), one.resource);
-            });
+            "the lease of {} on {} is valid for a shorter time than before", by.name(), one.resource);
         if (until <= one.until)
         {
             continue;
         }
         check(
-            by.now() < one.until, "final",
-            [&] {
-                return fmt::format(
-                    "the lease of {} on {} is valid again after it expired", by.name(), one.resource);
-            });
+            by.now() < one.until, "final", "the lease of {} on {} is valid again after it expired", by.name(),
+            one.resource);
         one.until = one.has->valid_until();
         check_alone(known_as);
         check_kept_by_quorum(one);
@@ -295,9 +306,8 @@ void oracle::check_left()
         const process* const by =
             link && link->open() ? cluster_.process_of(link->at_master().origin) : nullptr;
         check(
-            by == nullptr || by->paused(), why.check,
-            [&, what = why.what]
-            { return fmt::format("{} keeps a connection {}", by != nullptr ? by->name() : "", what); });
+            by == nullptr || by->paused(), why.check, "{} keeps a connection {}",
+            by != nullptr ? by->name() : "", why.what);
     }
     std::erase_if(
         useless_,
@@ -323,17 +333,11 @@ void oracle::before_time_passes()
         }
         check(
             one.by->now() < one.until - *one.told_before, "loss in time",
-            [&]
-            {
-                return fmt::format(
-                    "{} keeps {} with {}, and isn't notified that the lease expires in {} us", one.by->name(),
-                    one.resource, one.owner_id,
-                    std::chrono::duration_cast<std::chrono::microseconds>(one.until - one.by->now()).count());
-            });
+            "{} keeps {} with {}, and isn't notified that the lease expires in {} us", one.by->name(),
+            one.resource, one.owner_id, in_us(one.until - one.by->now()));
         check(
             !one.hold_ends || one.by->now() < *one.hold_ends, "max hold",
-            [&]
-            { return fmt::format("{} keeps {} for longer than max_hold", one.by->name(), one.resource); });
+            "{} keeps {} for longer than max_hold", one.by->name(), one.resource);
     }
 }
 
@@ -342,30 +346,40 @@ void oracle::check_verdict(const process& by, const report& told, error_code err
     const std::size_t answered = told.count(vote::granted) + told.count(vote::denied);
     const std::size_t pending = told.count(vote::pending);
     check(
-        error != errc::held_by_other || answered >= told.quorum(), "verdict",
-        [&] { return fmt::format("{}: '{}' with {} answers", by.name(), error.message(), answered); });
+        error != errc::held_by_other || answered >= told.quorum(), "verdict", "{}: '{}' with {} answers",
+        by.name(), error.message(), answered);
     check(
         error != errc::no_quorum || answered + pending < told.quorum(), "verdict",
-        [&]
-        {
-            return fmt::format(
-                "{}: '{}' with {} answers, and {} that may still come", by.name(), error.message(), answered,
-                pending);
-        });
+        "{}: '{}' with {} answers, and {} that may still come", by.name(), error.message(), answered,
+        pending);
 }
 
 void oracle::check_round(const process& by, const report& told, error_code error, bool paused)
 {
     check_verdict(by, told, error);
     check(
-        error || told.validity > clock::duration{0}, "verdict",
-        fmt::format("{} gets a lease without validity", by.name()));
+        error || told.validity > clock::duration{0}, "verdict", "{} gets a lease without validity",
+        by.name());
     const auto patience = told.node_timeout + std::chrono::milliseconds{1};
     check(
         paused || error == boost::asio::error::operation_aborted || told.elapsed <= patience, "in time",
-        fmt::format(
-            "{}: a round with {} ms for its masters took {} us", by.name(), told.node_timeout.count(),
-            std::chrono::duration_cast<std::chrono::microseconds>(told.elapsed).count()));
+        "{}: a round with {} ms for its masters took {} us", by.name(), told.node_timeout.count(),
+        in_us(told.elapsed));
+}
+
+void oracle::check_validity(
+    const process& by, const report& told, error_code error, std::chrono::milliseconds ttl,
+    std::chrono::milliseconds least)
+{
+    check(
+        error || told.validity > least, "min validity",
+        "{} gets a lease that is valid for {} us, not more than {} ms", by.name(), in_us(told.validity),
+        least.count());
+    const clock::duration left = ttl - told.elapsed - cluster_.drift_of(ttl);
+    check(
+        error != errc::validity_exhausted || left <= least, "min validity",
+        "{} gets no lease, though it would be valid for {} us, more than {} ms", by.name(), in_us(left),
+        least.count());
 }
 
 void oracle::check_back_off(const process& by, const report& told, clock::duration took)
@@ -373,11 +387,7 @@ void oracle::check_back_off(const process& by, const report& told, clock::durati
     constexpr std::chrono::milliseconds least{1};
     const clock::duration pauses =
         told.rounds > 1 ? (told.rounds - 1) * clock::duration{least} : clock::duration{0};
-    check(
-        took >= pauses, "back-off",
-        fmt::format(
-            "{}: {} rounds in {} us", by.name(), told.rounds,
-            std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
+    check(took >= pauses, "back-off", "{}: {} rounds in {} us", by.name(), told.rounds, in_us(took));
 }
 
 void oracle::check_wait(
@@ -386,10 +396,8 @@ void oracle::check_wait(
 {
     const clock::duration patience = wait + node_timeout + std::chrono::milliseconds{1};
     check(
-        paused || took <= patience, "in time",
-        fmt::format(
-            "{}: an acquire that may wait for {} ms took {} us", by.name(), wait.count(),
-            std::chrono::duration_cast<std::chrono::microseconds>(took).count()));
+        paused || took <= patience, "in time", "{}: an acquire that may wait for {} ms took {} us", by.name(),
+        wait.count(), in_us(took));
 }
 
 void oracle::check_release(
@@ -400,43 +408,58 @@ void oracle::check_release(
     {
         return;
     }
-    check(
-        !released.valid(), "final",
-        fmt::format("{} has released {}, but the lease looks valid", by.name(), resource));
-    if (error || cluster_.drawn().breaks_assumptions || cluster_.leftovers())
+    check(!released.valid(), "final", "{} has released {}, but the lease looks valid", by.name(), resource);
+    if (!error)
+    {
+        check_confirmed(by, owner_id, resource);
+    }
+}
+
+void oracle::check_confirmed(const process& by, const std::string& owner_id, const std::string& resource)
+{
+    if (cluster_.drawn().breaks_assumptions)
     {
         return;
     }
     const std::string key = key_of(resource);
-    const auto keep = static_cast<std::size_t>(std::count_if(
-        cluster_.masters().begin(), cluster_.masters().end(),
-        [&](const auto& each) { return each->value(key) == owner_id; }));
+    std::size_t keep = 0;
+    for (std::size_t master = 0; master < cluster_.masters().size(); ++master)
+    {
+        keep += !cluster_.leftovers(master) && cluster_.masters()[master]->value(key) == owner_id ? 1U : 0U;
+    }
     check(
         keep + quorum_of(cluster_.masters().size()) <= cluster_.masters().size(), "confirmed",
-        fmt::format("{} has released {}, but {} masters still have the key", by.name(), resource, keep));
+        "{} has released {}, but {} masters still have the key", by.name(), resource, keep);
+}
+
+/// Returns whether the client of an owner id is up and releases every outstanding key.
+bool oracle::must_release(const std::string& owner_id) const
+{
+    const auto found = owners_.find(owner_id);
+    const process* const by = found != owners_.end() ? cluster_.process_of(found->second) : nullptr;
+    return by != nullptr && by->orderly();
 }
 
 void oracle::check_released()
 {
     for (const auto& [owner_id, master] : wire_.owed())
     {
-        const auto found = owners_.find(owner_id);
-        const process* by = found != owners_.end() ? cluster_.process_of(found->second) : nullptr;
         check(
-            by == nullptr || !by->orderly(), "outstanding",
-            fmt::format("master {} ran the SET of {}, but never got its release", master, owner_id));
+            !must_release(owner_id) || cluster_.leftovers(master), "outstanding",
+            "master {} ran the SET of {}, but never got its release", master, owner_id);
     }
     for (std::size_t master = 0; master < cluster_.masters().size(); ++master)
     {
+        if (cluster_.leftovers(master))
+        {
+            continue;
+        }
         for (const auto& [key, owner_id] : cluster_.masters()[master]->contents())
         {
             const auto found = owners_.find(owner_id);
-            const process* by = found != owners_.end() ? cluster_.process_of(found->second) : nullptr;
             check(
-                by == nullptr || !by->orderly(), "released",
-                fmt::format(
-                    "master {} still has {} of client {}: {}", master, key,
-                    found != owners_.end() ? found->second : 0, owner_id));
+                !must_release(owner_id), "released", "master {} still has {} of client {}: {}", master, key,
+                found != owners_.end() ? found->second : 0, owner_id);
         }
     }
 }

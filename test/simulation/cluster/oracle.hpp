@@ -3,13 +3,15 @@
 // what a user sees: leases, and the results of operations.
 #pragma once
 
+#include "report_check.hpp"
 #include "simulation/sim_master.hpp"
 #include "wire_rules.hpp"
 
 #include <redlock/redlock.hpp>
 
+#include <fmt/format.h>
+
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -24,12 +26,11 @@ class process;
 class cluster_run;
 struct call;
 
-/// A broken promise.
-struct violation
+/// Returns a duration for a message.
+inline clock::rep in_us(clock::duration length)
 {
-    std::string check; // Its name.
-    std::string words;
-};
+    return std::chrono::duration_cast<std::chrono::microseconds>(length).count();
+}
 
 /// Checks the promises of the library. The names of the checks:
 ///   exclusion       two leases of one resource are valid at once
@@ -49,6 +50,7 @@ struct violation
 ///   max hold        a client keeps a resource for longer than max_hold
 ///   late start      a body begins under an expired lease
 ///   verdict         the result of a round contradicts its votes
+///   min validity    a lease is granted with less than was asked for, or refused with more
 ///   in time         a round takes longer than its masters have to answer
 ///   back-off        rounds follow each other at once, or always after the same delay
 ///   confirmed       a release succeeds, and a quorum still has the key
@@ -57,10 +59,12 @@ struct violation
 ///   nonsense        a connection is kept after an invalid reply
 ///   replica         a connection is kept after its master reported to be a replica
 ///   inspection      an inspection or examination contradicts itself
-///   events          an observer is notified of something that didn't happen
+///   executor        a handler, a body or an observer is called on the wrong executor
+///   events          an observer is notified of something that didn't happen, or not of something that did
 ///   refusal         an invalid request isn't refused, or for the wrong reason
 ///   words           a text has an unprintable byte or a password in it
 ///   shutdown        a manager was shut down, and a key of its still exists
+///   reports         a report contradicts what the masters answered
 ///   settles         a release is repeated at a master that refuses releases permanently, or other releases fail
 /// and those of wire_rules.
 class oracle
@@ -69,26 +73,24 @@ class oracle
     explicit oracle(cluster_run& cluster);
 
     const std::optional<violation>& found() const noexcept { return found_; }
-    /// Records the first violation.
-    void check(bool holds, std::string_view name, std::string words)
+    /// Records the first violation. Its text is only made then.
+    template <class... Values>
+    void check(
+        bool holds, std::string_view name, fmt::format_string<const Values&...> words,
+        const Values&... values)
     {
         if (!holds && !found_)
         {
-            found_ = violation{std::string{name}, std::move(words)};
-        }
-    }
-    /// The same for frequent checks: the text is only made for a violation.
-    template <std::invocable<> Words>
-    void check(bool holds, std::string_view name, const Words& words)
-    {
-        if (!holds && !found_)
-        {
-            check(false, name, words());
+            found_ = violation{std::string{name}, fmt::format(words, values...)};
         }
     }
     /// The number of double holds while the assumptions were broken.
     std::size_t doubles() const noexcept { return doubles_; }
     std::size_t leases() const noexcept { return lease_intervals_.size(); }
+    /// The number of lock commands that the masters executed, and of events that observers received.
+    std::size_t commands() const noexcept { return commands_; }
+    std::size_t events() const noexcept { return events_; }
+    void count_event() noexcept { ++events_; }
 
     // ---- What a user sees.
     /// Records a new lease. The loss of a kept lease is to be reported `told_before` its end. A kept lease counts as held
@@ -105,6 +107,10 @@ class oracle
     void check_verdict(const process& by, const report& told, error_code error);
     /// Checks the report of one round. `paused`: the process was paused during the round.
     void check_round(const process& by, const report& told, error_code error, bool paused);
+    /// Checks the validity of the round that decided an acquire, against the least that was asked for.
+    void check_validity(
+        const process& by, const report& told, error_code error, std::chrono::milliseconds ttl,
+        std::chrono::milliseconds least);
     /// Checks the delays between the rounds of an acquire.
     void check_back_off(const process& by, const report& told, clock::duration took);
     /// Checks that an acquire ended within its wait. `paused`: the process was paused during the acquire.
@@ -117,8 +123,17 @@ class oracle
         error_code error);
     /// The manager is being shut down or dropped.
     void closing(const process& by);
+    /// The manager reported that every lease was released.
+    void check_shut_down(const process& by);
     /// The process was destroyed together with its leases.
     void forget(const process& gone);
+
+    /// Checks a comparison with the wire.
+    void check_reported(const std::optional<std::string>& contradiction)
+    {
+        check(!contradiction, "reports", "{}", contradiction.value_or(""));
+    }
+    report_check& reports() noexcept { return reports_; }
 
     /// The number of releases that a master got.
     std::size_t releases_at(std::size_t master) const { return releases_[master]; }
@@ -129,6 +144,12 @@ class oracle
     void on_command(
         std::size_t master, const client_state& from, const std::string& what, const command& words,
         const std::string& reply);
+    /// The master has sent something that is no reply: the connection has to be closed.
+    void on_nonsense(std::size_t master, const client_state& to)
+    {
+        reports_.distort(to.origin, master);
+        expect_left(master, to, {"nonsense", "that it can't understand"});
+    }
     /// The process made a step: leases may have been extended.
     void after_step(process& by);
     /// No event is left at the current time.
@@ -150,6 +171,7 @@ class oracle
         bool told = false;
         bool final_loss = false;
         bool over = false;
+        bool manager_closed = false;
     };
 
     /// Why a connection has to be closed.
@@ -161,22 +183,28 @@ class oracle
 
     bool believes(const lease_interval_record& one) const;
     void check_alone(std::size_t known_as);
+    /// A quorum of the masters doesn't have the key.
+    void check_confirmed(const process& by, const std::string& owner_id, const std::string& resource);
     void check_kept_by_quorum(const lease_interval_record& one);
     void watch_end(std::size_t known_as);
     void expect_left(std::size_t master, const client_state& from, useless why);
     void check_left();
+    bool must_release(const std::string& owner_id) const;
 
     cluster_run& cluster_;
     wire_rules wire_;
+    report_check reports_;
     std::optional<violation> found_;
     std::vector<lease_interval_record> lease_intervals_;
-    std::vector<std::size_t> current_;               // Indices of held leases.
-    std::map<std::string, int, std::less<>> owners_; // The process of each owner id.
-    std::map<int, bool> closed_;
+    std::vector<std::size_t> current_;                       // Indices of held leases.
+    std::map<std::string, int, std::less<>> owners_;         // The process of each owner id.
+    std::map<int, std::vector<std::size_t>> closed_;         // By process, with what it held.
     std::map<std::string, std::size_t, std::less<>> grants_; // By owner id.
     std::vector<std::pair<std::weak_ptr<virtual_link>, useless>>
         useless_; // Connections that have to be closed.
     std::size_t doubles_ = 0;
+    std::size_t commands_ = 0;
+    std::size_t events_ = 0;
     std::vector<std::size_t> releases_; // By master.
 };
 

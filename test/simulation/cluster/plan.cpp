@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace redlock::test
 {
@@ -61,6 +62,69 @@ void draw_workload(plan& drawn, chance& draws)
     does.work = std::min<clock::duration>(shortest * (1 + draws.below(3)), 200ms);
 }
 
+void draw_limits(plan& drawn, chance& draws)
+{
+    const auto small = [&draws](std::size_t most)
+    { return draws.one_in(8) ? std::optional{1 + draws.below(most)} : std::nullopt; };
+    drawn.max_outstanding_keys = small(3);
+    // An observer client may be busy for longer than the checks at the end wait.
+    drawn.max_operations = drawn.looked_on ? std::nullopt : small(4);
+    drawn.max_waiting_acquires = small(2);
+    drawn.max_waiting_events = small(8).value_or(drawn.max_waiting_events);
+    drawn.rest = draws.one_in(100) ? clock::duration{20min} : clock::duration{0};
+}
+
+habit draw_habit(chance& draws)
+{
+    // By a renamed command, or by an ACL.
+    static const std::array<std::vector<const char*>, 14> refused{
+        {{"SET"},
+         {"INFO"},
+         {"TIME"},
+         {"EVAL"},
+         {"EVALSHA"},
+         {"EVAL", "EVALSHA"},
+         {"EVAL", "EVALSHA", "SCRIPT LOAD", "SCRIPT FLUSH"},
+         {"SCRIPT LOAD", "SCRIPT FLUSH"},
+         {"CLIENT ID"},
+         {"CLIENT SETNAME"},
+         {"CLIENT KILL", "may kill?"},
+         {"CLIENT ID", "CLIENT SETNAME", "CLIENT KILL", "may kill?"},
+         {"SELECT"},
+         {"HELLO"}}};
+    habit drawn;
+    if (draws.one_in(4))
+    {
+        drawn.fsync = draws.between(100us, 20ms);
+        return drawn;
+    }
+    drawn.refuses = refused.at(draws.below(refused.size()));
+    // No ACL forbids HELLO.
+    const bool renamed = drawn.refuses.front() == std::string_view{"HELLO"} || draws.one_in(2);
+    drawn.with = renamed ? "-ERR unknown command, with args beginning with: \r\n"
+                         : "-NOPERM this user has no permissions to run this command\r\n";
+    if (draws.one_in(8))
+    {
+        drawn.refuses = {"SET", "turn"};
+        drawn.with = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    }
+    return drawn;
+}
+
+void draw_habits(plan& drawn, chance& draws)
+{
+    const std::size_t minority = (drawn.masters - 1) / 2;
+    if (minority == 0 || !draws.one_in(4))
+    {
+        return;
+    }
+    const std::size_t how_many = 1 + draws.below(minority);
+    for (std::size_t each = 0; each < how_many; ++each)
+    {
+        drawn.habits.push_back(draw_habit(draws));
+    }
+}
+
 void draw_injections(plan& drawn, chance& draws)
 {
     // Each seed enables a random subset: some violations need the absence of other faults.
@@ -95,7 +159,8 @@ milliseconds plan::longest_ttl() const
 
 std::int64_t plan::max_drift() const
 {
-    return static_cast<std::int64_t>(drift_factor * 1'000'000) / 2;
+    // One ahead and one behind: (1 + x) / (1 - x) <= 1 + drift_factor.
+    return static_cast<std::int64_t>(drift_factor * 1'000'000 / (2 + drift_factor));
 }
 
 plan draw_plan(std::uint64_t seed)
@@ -109,12 +174,17 @@ plan draw_plan(std::uint64_t seed)
     drawn.workers = 1 + draws.below(3);
     drawn.resources = 1 + draws.below(2);
     drawn.looked_on = draws.one_in(8);
+    drawn.observed = drawn.looked_on || !draws.one_in(4);
     drawn.locked_up = draws.one_in(4);
     drawn.old_masters = draws.one_in(10);
     drawn.database = draws.one_in(10) ? 3 : 0;
     drawn.length = draws.between(20ms, 200ms);
     draw_times(drawn, draws);
     draw_workload(drawn, draws);
+    draw_limits(drawn, draws);
+    draw_habits(drawn, draws);
+    drawn.other_executors = draws.one_in(3);
+    drawn.throws_one_in = draws.one_in(4) ? 6 : 0;
     draw_injections(drawn, draws);
     return drawn;
 }

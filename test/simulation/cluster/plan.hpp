@@ -36,6 +36,14 @@ struct workload
     clock::duration work{};         // How long a lease is held, at most.
 };
 
+/// What a master does differently, from its first connection to the end of the run.
+struct habit
+{
+    std::vector<const char*> refuses{}; // Kinds of commands that it never runs: see `what_of`.
+    const char* with = "";              // Its error reply to them.
+    clock::duration fsync{};            // How long a write waits for the disk.
+};
+
 struct plan
 {
     std::uint64_t seed = 0;
@@ -46,11 +54,15 @@ struct plan
     std::size_t clients = 2; // Processes.
     std::size_t workers = 2; // In each of them.
     std::size_t resources = 1;
-    bool looked_on = false;   // Each process has an observer client.
-    bool locked_up = false;   // The masters require a password.
-    bool old_masters = false; // The masters don't know HELLO.
+    bool observed = false;         // The managers have an observer.
+    bool other_executors = false;  // Some handlers, and the observer, run on an executor of the caller's own.
+    std::size_t throws_one_in = 0; // Handlers that throw; 0 for none.
+    bool looked_on = false;        // Each process has an observer client.
+    bool locked_up = false;        // The masters require a password.
+    bool old_masters = false;      // The masters don't know HELLO.
     int database = 0;
-    clock::duration length{}; // Until the faults stop.
+    clock::duration length{};  // Until the faults stop.
+    std::vector<habit> habits; // Of the first masters: a minority.
 
     std::vector<std::chrono::milliseconds> ttls;
     std::optional<std::chrono::milliseconds> node_timeout;
@@ -60,6 +72,13 @@ struct plan
     std::chrono::milliseconds probe_interval{};
     std::chrono::milliseconds response_timeout{};
     double drift_factor = 0.01;
+
+    // Limits that are reached, and time for what ages.
+    std::optional<std::size_t> max_outstanding_keys;
+    std::optional<std::size_t> max_operations;
+    std::optional<std::size_t> max_waiting_acquires;
+    std::size_t max_waiting_events = 1024;
+    clock::duration rest{}; // After the faults, before the checks.
 
     clock::duration latency{};
     clock::duration jitter{};

@@ -3,7 +3,6 @@
 #include "process.hpp"
 
 #include "cluster_run.hpp"
-#include "wire_trace.hpp"
 
 #include "api/create.hpp"
 #include "manager/access.hpp"
@@ -11,8 +10,6 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
-
-#include <algorithm>
 
 namespace redlock::test
 {
@@ -25,6 +22,7 @@ process::process(cluster_run& cluster, int number, std::uint64_t seed)
       name_{"client " + std::to_string(number)},
       draws_{seed},
       environment_{std::make_shared<virtual_environment>(cluster.shared_world(), number)},
+      callers_{std::in_place, BOOST_ASIO_CONCURRENCY_HINT_UNSAFE},
       io_{std::in_place, BOOST_ASIO_CONCURRENCY_HINT_UNSAFE},
       handlers_{&asio::use_service<pending_handlers>(*io_)}
 {
@@ -61,12 +59,54 @@ void process::start()
 void process::make_manager()
 {
     config options = cluster_.options();
-    if (observer_client_)
+    const plan& drawn = cluster_.drawn();
+    // Processes that are added later check the others, and need more than one operation.
+    if (static_cast<std::size_t>(number_) <= drawn.clients)
     {
-        options.observer.on_event = [this](const event& what) { observer_client_->on_event(what); };
+        options.max_outstanding_keys = drawn.max_outstanding_keys.value_or(options.max_outstanding_keys);
+        options.max_operations = drawn.max_operations.value_or(options.max_operations);
+        options.max_waiting_acquires = drawn.max_waiting_acquires.value_or(options.max_waiting_acquires);
+        options.observer.max_waiting = drawn.max_waiting_events;
+    }
+    if (cluster_.drawn().observed)
+    {
+        if (cluster_.drawn().other_executors)
+        {
+            options.observer.executor = other_executor();
+        }
+        options.observer.on_event = [this, number = ++managers_](const event& what)
+        { on_event(number, what); };
     }
     locks_.emplace(
         detail::access::make_manager(api::create(io_->get_executor(), std::move(options), environment_)));
+}
+
+void process::on_event(int manager, const event& what)
+{
+    cluster_.watch().count_event();
+    cluster_.watch().check(
+        on_other_executor() == cluster_.drawn().other_executors, "executor",
+        "{} is notified of an event on the wrong executor", name_);
+    const auto contradiction = events_.notified(manager, what);
+    cluster_.watch().check(!contradiction, "events", "{}: {}", name_, contradiction.value_or(""));
+    if (const auto* decided = std::get_if<round_decided>(&what))
+    {
+        oracle& watch = cluster_.watch();
+        watch.check_reported(watch.reports().decided(number_, *decided));
+    }
+    if (const auto* warned = std::get_if<master_warning>(&what);
+        warned != nullptr && warned->what == risk::clock)
+    {
+        cluster_.watch().check(
+            cluster_.drawn().breaks_assumptions || cluster_.clock_was_set(warned->index) ||
+                cluster_.masters()[warned->index]->habits.contains("TIME") ||
+                cluster_.watch().reports().misdirected(number_),
+            "events", "{} is notified of the clock of master {}: {}", name_, warned->index, warned->detail);
+    }
+    if (observer_client_)
+    {
+        observer_client_->on_event(what);
+    }
 }
 
 bool process::step(chance& picks)
@@ -80,8 +120,11 @@ bool process::step(chance& picks)
     {
         handlers_->post_ready(picks.below(ready));
     }
-    io_->restart();
-    if (io_->poll_one() == 0)
+    const bool can_choose = cluster_.drawn().other_executors && busy_until_ <= cluster_.world().now();
+    const bool other_first = can_choose && picks.one_in(2);
+    const bool ran =
+        (other_first && run_one(*callers_)) || run_one(*io_) || (can_choose && run_one(*callers_));
+    if (!ran)
     {
         return false;
     }
@@ -92,6 +135,35 @@ bool process::step(chance& picks)
         pause();
     }
     return true;
+}
+
+/// Runs one handler. Returns false if none was ready.
+bool process::run_one(asio::io_context& in)
+{
+    in.restart();
+    try
+    {
+        return in.poll_one() > 0;
+    }
+    catch (const handler_failure&)
+    {
+        return true; // As in a program that catches it and calls run() again.
+    }
+}
+
+void process::keep_busy(clock::duration length)
+{
+    busy_until_ = cluster_.world().now() + length;
+    ++pauses_;
+    cluster_.world().at(
+        busy_until_, event_kind::timer,
+        [weak = weak_from_this()]
+        {
+            if (const auto self = weak.lock())
+            {
+                ++self->pauses_;
+            }
+        });
 }
 
 void process::kill(bool resets)
@@ -114,6 +186,7 @@ void process::kill(bool resets)
     io_.reset();
     workers_.clear();
     locks_.reset();
+    callers_.reset();
 }
 
 void process::shut_down(bool then_anew)
@@ -124,11 +197,16 @@ void process::shut_down(bool then_anew)
     }
     closing_ = true;
     const call_ptr ending = begin(action::shutdown);
-    auto done = [this, ending, then_anew](error_code error)
+    auto done = [this, ending, then_anew, began = cluster_.world().now()](error_code error)
     {
         end(ending, error);
+        shutdown_took_ = cluster_.world().now() - began;
         closing_ = false;
         was_shut_down_ = !then_anew && !error;
+        if (!error)
+        {
+            cluster_.watch().check_shut_down(*this);
+        }
         if (then_anew && !stopping_)
         {
             make_manager();
@@ -181,18 +259,19 @@ void process::stop()
     }
 }
 
-void process::post(std::function<void()> what)
+void process::after(clock::duration length, std::function<void()> what)
 {
-    asio::post(*io_, std::move(what));
+    when_up(length, [this, what = std::move(what)] { asio::post(*io_, what); });
 }
 
-void process::after(clock::duration length, std::function<void()> what)
+/// Calls `what` after `length` of true time, outside of the executor, if the process is up then.
+void process::when_up(clock::duration length, std::function<void()> what)
 {
     auto due = [weak = weak_from_this(), what = std::move(what)]
     {
         if (const auto self = weak.lock(); self && self->up())
         {
-            self->post(what);
+            what();
         }
     };
     cluster_.world().at(cluster_.world().now() + length, event_kind::timer, std::move(due));
@@ -250,22 +329,10 @@ void process::wait(clock::duration length, waiting_handler handler)
     const pending_handlers::ticket ticket = handlers_->add(io_->get_executor(), std::move(handler));
     if (slot.is_connected())
     {
-        slot.assign(
-            [handlers = handlers_, ticket](asio::cancellation_type)
-            {
-                pending_handlers::ticket waiting = ticket;
-                handlers->complete(waiting, asio::error::operation_aborted);
-            });
+        slot.assign([handlers = handlers_, waiting = ticket](asio::cancellation_type) mutable
+                    { handlers->complete(waiting, asio::error::operation_aborted); });
     }
-    auto due = [weak = weak_from_this(), ticket]
-    {
-        if (const auto self = weak.lock(); self && self->up())
-        {
-            pending_handlers::ticket waiting = ticket;
-            self->handlers_->complete(waiting, {});
-        }
-    };
-    cluster_.world().at(cluster_.world().now() + length, event_kind::timer, std::move(due));
+    when_up(length, [this, waiting = ticket]() mutable { handlers_->complete(waiting, {}); });
 }
 
 std::string process::leftovers()
@@ -297,7 +364,9 @@ std::string process::leftovers()
     {
         return "a manager is left, or a lease";
     }
-    return observer_client_ && orderly_ ? observer_client_->missing() : std::string{};
+    return cluster_.drawn().observed && orderly_ && !cluster_.watch().reports().misdirected(number_)
+               ? events_.missing()
+               : std::string{};
 }
 
 void process::say(action what, action_phase phase, error_code error, std::optional<std::size_t> resource)
@@ -306,7 +375,7 @@ void process::say(action what, action_phase phase, error_code error, std::option
     told.add(
         {static_cast<std::uint64_t>(number_), static_cast<std::uint64_t>(what),
          static_cast<std::uint64_t>(phase), resource ? *resource + 1 : 0});
-    add_error(told, error);
+    told.add_error(error);
     if (told.printing())
     {
         const std::string about = resource ? " resource " + std::to_string(*resource) : std::string{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "chance.hpp"
+#include "event_check.hpp"
 #include "observer_client.hpp"
 #include "simulation/pending_handlers.hpp"
 #include "simulation/virtual_environment.hpp"
@@ -12,6 +13,7 @@
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/io_context.hpp>
@@ -42,6 +44,11 @@ struct call
 };
 using call_ptr = std::shared_ptr<call>;
 
+/// Thrown by handlers of users.
+struct handler_failure
+{
+};
+
 class process : public std::enable_shared_from_this<process>
 {
   public:
@@ -58,6 +65,10 @@ class process : public std::enable_shared_from_this<process>
     const std::shared_ptr<virtual_environment>& shared_environment() const noexcept { return environment_; }
     clock::time_point now() const noexcept { return environment_->now(); }
     boost::asio::io_context& context() noexcept { return *io_; }
+    /// The executor of a part of the program that is busy at times. Only while the process is up.
+    boost::asio::any_io_executor other_executor() { return callers_->get_executor(); }
+    /// Returns true in a handler that runs there.
+    bool on_other_executor() { return callers_->get_executor().running_in_this_thread(); }
     /// Only while the process is up.
     lock_manager& locks() noexcept { return *locks_; }
 
@@ -67,7 +78,7 @@ class process : public std::enable_shared_from_this<process>
     void open() { make_manager(); }
     bool up() const noexcept { return io_.has_value(); }
     bool paused() const noexcept { return paused_; }
-    /// The number of pauses so far.
+    /// The number of pauses so far, including those of the other executor.
     std::size_t pauses() const noexcept { return pauses_; }
     /// Runs one handler. Returns false if none was ready.
     bool step(chance& picks);
@@ -90,9 +101,13 @@ class process : public std::enable_shared_from_this<process>
             what();
         }
     }
+    /// Runs no handler of the other executor for this long.
+    void keep_busy(clock::duration length);
     void resume() noexcept
     {
         paused_ = false;
+        pauses_ += busy_until_ > clock::time_point{} ? 1U : 0U;
+        busy_until_ = {};
         steps_to_pause_.reset();
     }
     /// Ends the process at once. Its sockets are closed, or reset, which loses what was under way.
@@ -102,6 +117,8 @@ class process : public std::enable_shared_from_this<process>
     bool closing() const noexcept { return closing_; }
     /// The manager was shut down without an error, and not replaced.
     bool was_shut_down() const noexcept { return was_shut_down_; }
+    /// How long the last shutdown took, in true time.
+    clock::duration shutdown_took() const noexcept { return shutdown_took_; }
     /// Destroys its manager without a shutdown, and makes a new one.
     void drop_manager();
     /// Cancels one of the running operations.
@@ -113,7 +130,6 @@ class process : public std::enable_shared_from_this<process>
     // ---- For its workers.
     /// Calls `what` in this process after `length` of true time.
     void after(clock::duration length, std::function<void()> what);
-    void post(std::function<void()> what);
     /// Begins an operation, which may be cancelled after a number of steps.
     call_ptr begin(action what, std::optional<std::size_t> resource = {});
     void end(const call_ptr& done, error_code error);
@@ -125,12 +141,12 @@ class process : public std::enable_shared_from_this<process>
             observer_client_->read(told);
         }
     }
-    /// Makes the observer client expect an event.
+    /// The observer must be notified of this event.
     void expect_event(expected_event what, const std::string& owner_id)
     {
-        if (observer_client_ && !closing_ && !was_shut_down_)
+        if (!closing_ && !was_shut_down_)
         {
-            observer_client_->expect(what, owner_id);
+            events_.expect(what, owner_id);
         }
     }
     /// Waits as an Asio timer does.
@@ -142,9 +158,9 @@ class process : public std::enable_shared_from_this<process>
     }
 
     // ---- For the oracle.
+    event_check& events() noexcept { return events_; }
     /// Its manager was never shut down or dropped, so it must release every outstanding key.
     bool orderly() const noexcept { return orderly_; }
-    std::size_t running() const noexcept { return running_; }
     /// Destroys the manager. Returns what is left after that in words; empty if nothing is.
     std::string leftovers();
     void say(action what, error_code error = {}) { say(what, action_phase::whole, error, {}); }
@@ -152,8 +168,11 @@ class process : public std::enable_shared_from_this<process>
   private:
     using waiting_handler = boost::asio::any_completion_handler<void(error_code)>;
 
+    bool run_one(boost::asio::io_context& in);
     void wait(clock::duration length, waiting_handler handler);
+    void when_up(clock::duration length, std::function<void()> what);
     void make_manager();
+    void on_event(int manager, const event& what);
     void count_down();
     void say(action what, action_phase phase, error_code error, std::optional<std::size_t> resource);
 
@@ -162,18 +181,23 @@ class process : public std::enable_shared_from_this<process>
     std::string name_;
     chance draws_;
     std::shared_ptr<virtual_environment> environment_;
+    std::optional<boost::asio::io_context> callers_;
     std::optional<boost::asio::io_context> io_;
     pending_handlers* handlers_;
     std::optional<lock_manager> locks_;
     std::vector<std::unique_ptr<worker>> workers_;
     std::optional<observer_client> observer_client_;
+    event_check events_;
+    int managers_ = 0;
     bool paused_ = false;
     std::size_t pauses_ = 0;
     std::optional<std::size_t> steps_to_pause_;
+    clock::time_point busy_until_{};
     std::function<void()> at_grant_;
     bool stopping_ = false;
     bool closing_ = false;
     bool was_shut_down_ = false;
+    clock::duration shutdown_took_{};
     bool orderly_ = true;
 
     struct countdown

@@ -4,6 +4,8 @@
 
 #include "cluster_run.hpp"
 
+#include <algorithm>
+
 namespace redlock::test
 {
 
@@ -12,160 +14,102 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t max_processes = 8;
-
-/// Returns a process that is up; null if there is none.
-std::shared_ptr<process> any_process(cluster_run& cluster, chance& draws, fault_number number)
+/// Draws how long a process does nothing: rarely for longer than a lease is valid.
+clock::duration some_time(const process_fault& it)
 {
-    std::vector<std::shared_ptr<process>> up;
-    for (const auto& each : cluster.processes())
-    {
-        if (each->up())
-        {
-            up.push_back(each);
-        }
-    }
-    if (up.empty())
-    {
-        return nullptr;
-    }
-    auto one = up[draws.below(up.size())];
-    cluster.tell_fault(number, static_cast<std::size_t>(one->number()));
-    return one;
+    const clock::duration longest = 2 * it.cluster.drawn().longest_ttl();
+    return it.draws.one_in(3) ? it.draws.between(0ms, std::min<clock::duration>(longest, 300ms))
+                              : it.draws.between(0ms, 20ms);
 }
 
-clock::duration some_time(const cluster_run& cluster, chance& draws)
+void pause(const process_fault& it)
 {
-    const clock::duration longest = 2 * cluster.drawn().longest_ttl();
-    return draws.one_in(3) ? draws.between(0ms, std::min<clock::duration>(longest, 300ms))
-                           : draws.between(0ms, 20ms);
-}
-
-void pause(cluster_run& cluster, chance& draws)
-{
-    if (const auto one = any_process(cluster, draws, fault_number::client_pause))
+    constexpr std::size_t soon = 40;
+    if (it.draws.one_in(2))
     {
-        if (draws.one_in(2))
-        {
-            one->pause();
-        }
-        else
-        {
-            constexpr std::size_t soon = 40;
-            one->pause_after(draws.below(soon));
-        }
-        cluster.later(some_time(cluster, draws), [one] { one->resume(); });
+        it.process->pause();
     }
+    else
+    {
+        it.process->pause_after(it.draws.below(soon));
+    }
+    it.cluster.later(some_time(it), [one = it.process] { one->resume(); });
 }
 
 /// A pause that begins when the last grant of a quorum has arrived: before it is read, before its lease is handed out,
 /// or soon after.
-void pause_at_grant(cluster_run& cluster, chance& draws)
+void pause_at_grant(const process_fault& it)
 {
-    if (const auto one = any_process(cluster, draws, fault_number::pause_at_grant))
+    constexpr std::size_t soon = 6;
+    const std::size_t steps = it.draws.below(soon);
+    const clock::duration longest = it.cluster.drawn().longest_ttl();
+    const clock::duration length =
+        it.draws.one_in(3) ? some_time(it) : it.draws.between(longest / 2, 2 * longest);
+    it.process->at_grant(
+        [&cluster = it.cluster, one = it.process, steps, length]
+        {
+            one->pause_after(steps);
+            cluster.later(length, [one] { one->resume(); });
+        });
+}
+
+/// The executor on which a caller waits for its lock does something else for a while, from now on or from a grant on.
+void keep_busy(const process_fault& it)
+{
+    const clock::duration length = it.draws.between(0ms, 2 * it.cluster.drawn().longest_ttl());
+    if (it.draws.one_in(2))
     {
-        constexpr std::size_t soon = 6;
-        const std::size_t steps = draws.below(soon);
-        const clock::duration longest = cluster.drawn().longest_ttl();
-        const clock::duration length =
-            draws.one_in(3) ? some_time(cluster, draws) : draws.between(longest / 2, 2 * longest);
-        one->at_grant(
-            [&cluster, one, steps, length]
-            {
-                one->pause_after(steps);
-                cluster.later(length, [one] { one->resume(); });
-            });
+        it.process->keep_busy(length);
+        return;
     }
+    it.process->at_grant([one = it.process, length] { one->keep_busy(length); });
 }
 
 /// Like a pause, but masters may close the connections of the process meanwhile.
-void sleep(cluster_run& cluster, chance& draws)
+void sleep(const process_fault& it)
 {
-    if (const auto one = any_process(cluster, draws, fault_number::client_sleep))
+    it.process->pause();
+    const clock::duration length = some_time(it);
+    for (const auto& each : it.cluster.links_of(it.process->number()))
     {
-        one->pause();
-        const clock::duration length = some_time(cluster, draws);
-        for (const auto& each : cluster.links_of(one->number()))
+        if (it.draws.one_in(2))
         {
-            if (draws.one_in(2))
-            {
-                each->end_for_master();
-            }
+            each->end_for_master();
         }
-        cluster.later(length, [one] { one->resume(); });
     }
+    it.cluster.later(length, [one = it.process] { one->resume(); });
 }
 
-void replace(cluster_run& cluster, chance& draws)
+void add_client(const cluster_fault& it)
 {
-    if (cluster.processes().size() < max_processes)
+    constexpr std::size_t max_processes = 8;
+    if (it.cluster.processes().size() < max_processes)
     {
-        cluster.later(draws.between(0ms, 30ms), [&cluster] { cluster.add_process().start(); });
-    }
-}
-
-void kill(cluster_run& cluster, chance& draws)
-{
-    if (const auto one = any_process(cluster, draws, fault_number::client_killed))
-    {
-        one->kill(false);
-        replace(cluster, draws);
-    }
-}
-
-void kill_and_reset(cluster_run& cluster, chance& draws)
-{
-    if (const auto one = any_process(cluster, draws, fault_number::client_killed_and_reset))
-    {
-        one->kill(true);
-        replace(cluster, draws);
-    }
-}
-
-void join(cluster_run& cluster, chance& draws)
-{
-    cluster.tell_fault(fault_number::new_client, cluster.processes().size());
-    replace(cluster, draws);
-}
-
-void cancel(cluster_run& cluster, chance& draws)
-{
-    if (const auto one = any_process(cluster, draws, fault_number::cancellation))
-    {
-        one->cancel_one(draws.below(16));
-    }
-}
-
-void shut_down(cluster_run& cluster, chance& draws)
-{
-    if (const auto one = any_process(cluster, draws, fault_number::shutdown))
-    {
-        one->shut_down(true);
-    }
-}
-
-void drop(cluster_run& cluster, chance& draws)
-{
-    if (const auto one = any_process(cluster, draws, fault_number::manager_dropped))
-    {
-        one->drop_manager();
+        it.cluster.later(
+            it.draws.between(0ms, 30ms), [&cluster = it.cluster] { cluster.add_process().start(); });
     }
 }
 
 /// A name leads to a server that has another name as well. It has two votes unless that is detected.
-void share_a_server(cluster_run& cluster, chance& draws)
+void share_a_server(const cluster_fault& it)
 {
-    const std::size_t masters = cluster.masters().size();
-    const auto one = masters > 1 ? any_process(cluster, draws, fault_number::same_server) : nullptr;
+    const std::size_t masters = it.cluster.masters().size();
+    const auto one = masters > 1 ? any_process(it) : nullptr;
     if (!one)
     {
         return;
     }
-    const std::size_t from = draws.below(masters);
-    const std::size_t to = (from + 1 + draws.below(masters - 1)) % masters;
+    const std::size_t from = it.draws.below(masters);
+    const std::size_t to = (from + 1 + it.draws.below(masters - 1)) % masters;
+    if (it.cluster.masters()[to]->habits.contains("INFO"))
+    {
+        return; // Without an identity, it can't be detected.
+    }
     // The releases of keys on the right server are sent to the wrong one.
-    cluster.allow_leftovers();
-    const auto lead_to = [&cluster, one, from](std::size_t index)
+    it.cluster.allow_leftovers(from);
+    it.cluster.allow_leftovers(to);
+    it.cluster.watch().reports().misdirect(one->number());
+    const auto lead_to = [&cluster = it.cluster, one, from](std::size_t index)
     {
         if (one->up())
         {
@@ -177,17 +121,7 @@ void share_a_server(cluster_run& cluster, chance& draws)
         }
     };
     lead_to(to);
-    cluster.at_mending([lead_to, from] { lead_to(from); });
-}
-
-void drift(cluster_run& cluster, chance& draws)
-{
-    if (const auto one = any_process(cluster, draws, fault_number::client_drift))
-    {
-        const auto bound = static_cast<std::size_t>(cluster.drawn().max_drift());
-        const auto rate = static_cast<std::int64_t>(draws.one_in(2) ? bound : draws.below(bound + 1));
-        one->environment().set_rate(draws.one_in(2) ? rate : -rate);
-    }
+    it.cluster.at_mending([lead_to, from] { lead_to(from); });
 }
 
 } // namespace
@@ -199,22 +133,40 @@ std::vector<fault> process_faults()
          "a client does nothing for a while; what comes waits for it", keeps, pause},
         {fault_number::pause_at_grant, "pause at a grant",
          "the same, as soon as it has the grants of a quorum", keeps, pause_at_grant},
+        {fault_number::busy_caller, "busy caller",
+         "handlers that run on another executor have to wait for it", keeps, keep_busy},
         {fault_number::client_sleep, "client sleep",
          "a client's machine sleeps, and some masters drop its connections", keeps, sleep},
         {fault_number::client_killed, "client killed",
-         "a client ends without a word, its connections are closed", keeps, kill},
+         "a client ends without a word, its connections are closed", keeps,
+         [](const process_fault& it)
+         {
+             it.process->kill(false);
+             add_client(it);
+         }},
         {fault_number::client_killed_and_reset, "client killed and reset",
-         "the same, and what it had sent last never arrives", keeps, kill_and_reset},
-        {fault_number::new_client, "new client", "one client more", keeps, join},
-        {fault_number::cancellation, "cancellation", "an operation is cancelled", keeps, cancel},
+         "the same, and what it had sent last never arrives", keeps,
+         [](const process_fault& it)
+         {
+             it.process->kill(true);
+             add_client(it);
+         }},
+        {fault_number::new_client, "new client", "one client more", keeps,
+         [](const cluster_fault& it)
+         {
+             it.tell(it.cluster.processes().size());
+             add_client(it);
+         }},
+        {fault_number::cancellation, "cancellation", "an operation is cancelled", keeps,
+         [](const process_fault& it) { it.process->cancel_one(it.draws.below(16)); }},
         {fault_number::shutdown, "shutdown", "a manager is shut down in the middle, and another one made",
-         keeps, shut_down},
+         keeps, [](const process_fault& it) { it.process->shut_down(true); }},
         {fault_number::manager_dropped, "manager dropped", "a manager is destroyed, and another one made",
-         keeps, drop},
+         keeps, [](const process_fault& it) { it.process->drop_manager(); }},
         {fault_number::same_server, "same server", "for a client two names lead to one master", keeps,
          share_a_server},
         {fault_number::client_drift, "client drift", "a client's clock goes faster or slower, as it may",
-         keeps, drift},
+         keeps, [](const process_fault& it) { it.process->environment().set_rate(permitted_drift(it)); }},
     };
 }
 

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
@@ -38,13 +39,14 @@ std::string key_of(const std::string& resource)
 
 const std::string& resource_names::name(std::size_t number)
 {
+    // Shared by all runs with the same masters.
     static std::map<std::vector<std::string>, std::map<std::size_t, std::string>> all;
-    if (known_ == nullptr)
+    std::string& known = all[masters_][number];
+    if (known.empty())
     {
-        known_ = &all[masters_];
+        known = search(number);
     }
-    const auto found = known_->find(number);
-    return found != known_->end() ? found->second : known_->emplace(number, search(number)).first->second;
+    return known;
 }
 
 std::size_t resource_names::number_in(std::string_view key)

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,7 +20,8 @@ inline constexpr std::size_t wanted = 11;
 inline constexpr std::size_t refused = 12;
 inline constexpr std::size_t crowded = 13;
 inline constexpr std::size_t contested = 14;
-inline constexpr std::size_t own = 15; // Plus the number of the process.
+inline constexpr std::size_t handed_over = 15;
+inline constexpr std::size_t own = 16; // Plus the number of the process.
 
 } // namespace resource
 
@@ -44,7 +44,6 @@ class resource_names
     std::string search(std::size_t number) const;
 
     std::vector<std::string> masters_;
-    std::map<std::size_t, std::string>* known_ = nullptr; // Shared by all runs with the same masters.
 };
 
 /// The key of a resource.

@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
+#include <stdexcept>
 
 namespace redlock::test
 {
@@ -57,9 +59,11 @@ outcome_of_run run_seed(const plan& drawn, std::FILE* out)
     cluster_run cluster{drawn, told};
     one.found = cluster.run();
     one.hash = told.hash();
-    one.lasted = cluster.lasted();
+    one.lasted = cluster.lasted() - drawn.rest;
     one.leases = cluster.watch().leases();
     one.doubles = cluster.watch().doubles();
+    one.commands = cluster.watch().commands();
+    one.events = cluster.watch().events();
     return one;
 }
 
@@ -70,6 +74,8 @@ void totals::add(const totals& some)
     faults += some.faults;
     doubles += some.doubles;
     simulated += some.simulated;
+    commands += some.commands;
+    events += some.events;
     hash += some.hash;
 }
 
@@ -80,6 +86,49 @@ std::string totals::in_words() const
         "{:016x}",
         seeds, leases, faults, std::chrono::duration_cast<std::chrono::seconds>(simulated).count(), doubles,
         hash);
+}
+
+std::map<std::string, std::size_t> totals::by_name() const
+{
+    return {
+        {"leases", leases},
+        {"milliseconds", static_cast<std::size_t>(simulated / std::chrono::milliseconds{1})},
+        {"commands", commands},
+        {"events", events}};
+}
+
+std::string compare_with(const std::string& file, const totals& now)
+{
+    std::ifstream in{file};
+    if (!in)
+    {
+        throw std::runtime_error{"can't read " + file};
+    }
+    std::map<std::string, std::size_t> recorded;
+    std::string name;
+    for (std::size_t number = 0; in >> name >> number;)
+    {
+        recorded[name] = number;
+    }
+    std::string words;
+    for (const auto& [what, have] : now.by_name())
+    {
+        const std::size_t before = recorded[what]; // 0 if the file has no such line.
+        if ((have > before ? have - before : before - have) * 50 > before)
+        {
+            words += fmt::format("{} {}, recorded: {}\n", have, what, before);
+        }
+    }
+    return words;
+}
+
+void record_to(const std::string& file, const totals& now)
+{
+    std::ofstream out{file};
+    for (const auto& [name, number] : now.by_name())
+    {
+        out << name << ' ' << number << '\n';
+    }
 }
 
 std::optional<found_violation>
@@ -103,7 +152,7 @@ run_seeds(std::uint64_t first, std::uint64_t last, std::size_t step, totals& all
             return found_violation{seed, *one.found};
         }
         all.add(
-            {1, one.leases, drawn.injections.size(), one.doubles, one.lasted,
+            {1, one.leases, drawn.injections.size(), one.doubles, one.lasted, one.commands, one.events,
              chance::mixed(seed ^ one.hash)});
     }
     return {};

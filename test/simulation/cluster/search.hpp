@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,8 @@ struct outcome_of_run
     clock::duration lasted{};
     std::size_t leases = 0;
     std::size_t doubles = 0;
+    std::size_t commands = 0;
+    std::size_t events = 0;
 };
 
 /// Runs one seed. Prints its events to `out` unless it is null.
@@ -36,11 +39,20 @@ struct totals
     std::size_t faults = 0;
     std::size_t doubles = 0; // Double holds while the assumptions were broken.
     clock::duration simulated{};
-    std::uint64_t hash = 0; // Independent of the order of the seeds.
+    std::size_t commands = 0; // Lock commands that the masters executed.
+    std::size_t events = 0;   // Delivered to observers.
+    std::uint64_t hash = 0;   // Independent of the order of the seeds.
 
     void add(const totals& some);
     std::string in_words() const;
+    /// Returns the totals that a change of the library may shift, by name.
+    std::map<std::string, std::size_t> by_name() const;
 };
+
+/// Compares totals with those in a file, which has a line "<name> <number>" for each. Returns those that differ by more
+/// than 2 % in words; empty if none does. Throws `std::runtime_error` if the file can't be read.
+std::string compare_with(const std::string& file, const totals& now);
+void record_to(const std::string& file, const totals& now);
 
 struct found_violation
 {
@@ -51,6 +63,11 @@ struct found_violation
 /// Runs every `step`-th seed up to the first violation. Some seeds are run twice to check that both traces are equal.
 std::optional<found_violation>
 run_seeds(std::uint64_t first, std::uint64_t last, std::size_t step, totals& all);
+
+/// Runs every `jobs`-th seed in each of `jobs` processes. The first violation ends all of them. Throws
+/// `std::runtime_error` if a process crashes; its own message is on stderr.
+std::optional<found_violation>
+run_in_jobs(std::uint64_t first, std::uint64_t last, std::size_t jobs, totals& all);
 
 /// Removes faults as long as the violation stays, and prints those that are left. Returns an exit status.
 int minimise(std::uint64_t seed);

@@ -3,8 +3,6 @@
 // without changing the hash of a seed. A number is never changed and never reused; a new entry takes the next free one.
 #pragma once
 
-#include <redlock/error.hpp>
-
 #include <cstdint>
 #include <string_view>
 
@@ -103,35 +101,13 @@ enum class fault_number : std::uint8_t
     manager_dropped = 56,
     same_server = 57,
     client_drift = 58,
-    all_mended = 59 // No fault, but their end.
-};
-
-/// An event of the library's observer.
-enum class observed : std::uint8_t
-{
-    master_up = 1,
-    master_down = 2,
-    master_warning = 3,
-    round_decided = 4,
-    lease_extended = 5,
-    lease_lost = 6,
-    lease_released = 7,
-    events_dropped = 8
+    all_mended = 59, // No fault, but their end.
+    push = 60,
+    slow_disk = 61,
+    busy_caller = 62
 };
 
 /// Returns the name of an action for printed traces and for messages.
 std::string_view name_of(action what) noexcept;
-
-/// Returns the number of a command as `what_of` classifies it. Throws `std::logic_error` for a command without a number.
-std::uint64_t command_number(std::string_view what);
-
-/// Returns the number of an error's category; 0 for success.
-std::uint64_t category_number(const error_code& error) noexcept;
-
-/// Returns the number of an error within its category.
-inline std::uint64_t value_number(const error_code& error) noexcept
-{
-    return static_cast<std::uint64_t>(error.value());
-}
 
 } // namespace redlock::test

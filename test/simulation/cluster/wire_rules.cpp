@@ -2,11 +2,12 @@
 // Rules for the commands on the wire.
 #include "wire_rules.hpp"
 
+#include "support/fake_replies.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string_view>
 
 namespace redlock::test
@@ -14,23 +15,6 @@ namespace redlock::test
 
 namespace
 {
-
-std::int64_t number_in(const std::string& word)
-{
-    std::int64_t value = 0;
-    std::from_chars(word.data(), word.data() + word.size(), value);
-    return value;
-}
-
-/// Returns true for errors after which neither the command nor any part of a script has run.
-bool has_not_run(const std::string& reply)
-{
-    constexpr std::array<std::string_view, 8> refusals{
-        "-LOADING ",    "-BUSY ",   "-OOM ",       "-READONLY ",
-        "-NOREPLICAS ", "-NOPERM ", "-WRONGTYPE ", "-ERR unknown command"};
-    return std::any_of(
-        refusals.begin(), refusals.end(), [&](std::string_view each) { return reply.starts_with(each); });
-}
 
 /// Returns true for errors after which a command isn't repeated.
 bool is_permanent(const std::string& reply)
@@ -41,9 +25,16 @@ bool is_permanent(const std::string& reply)
         refusals.begin(), refusals.end(), [&](std::string_view each) { return reply.starts_with(each); });
 }
 
+/// Returns true for errors after which neither the command nor any part of a script has run.
+bool has_not_run(const std::string& reply)
+{
+    return is_permanent(reply) || reply.starts_with("-LOADING ") || reply.starts_with("-BUSY ") ||
+           reply.starts_with("-OOM ") || reply.starts_with("-READONLY ");
+}
+
 } // namespace
 
-std::optional<std::pair<std::string, std::string>> wire_rules::look(
+std::optional<violation> wire_rules::look(
     std::size_t master, const std::string& run_id, const client_state& from, const std::string& what,
     const command& words, const std::string& reply)
 {
@@ -56,11 +47,11 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     }
     if (what == "CLIENT KILL" && words.size() == 4 && reply == ":1\r\n")
     {
-        const auto killed = origins_.find(std::tuple{number_in(words[3]), master, run_id});
+        const auto killed = origins_.find(std::tuple{integer_in(words[3]).value_or(0), master, run_id});
         if (killed != origins_.end() && killed->second != from.origin)
         {
-            return std::pair{
-                std::string{"stranger"},
+            return violation{
+                "stranger",
                 fmt::format("client {} kills a connection of client {}", from.origin, killed->second)};
         }
         return std::nullopt;
@@ -79,9 +70,8 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     }
     if (seen.released_on.contains(here))
     {
-        return std::pair{
-            std::string{"order"},
-            fmt::format("master {} gets {} of {} after its release", master, what, owner_id)};
+        return violation{
+            "order", fmt::format("master {} gets {} of {} after its release", master, what, owner_id)};
     }
     if (what == "extend")
     {
@@ -93,7 +83,7 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
         return std::nullopt;
     }
     // A client that has to wait has set no key, and an unknown script has done nothing.
-    const bool waits = reply.starts_with(':') && number_in(reply.substr(1)) > 0;
+    const bool waits = reply.starts_with(':') && reply != ":0\r\n" && !reply.starts_with(":-");
     if (what == "turn" && (waits || reply.starts_with("-NOSCRIPT ")))
     {
         return std::nullopt;
@@ -105,20 +95,19 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look(
     }
     if (again && !seen.asked_to_extend)
     {
-        return std::pair{
-            std::string{"owner id"}, fmt::format("master {} gets {} of {} twice", master, what, owner_id)};
+        return violation{"owner id", fmt::format("master {} gets {} of {} twice", master, what, owner_id)};
     }
     if (again && seen.extended_at.size() < quorum_)
     {
-        return std::pair{
-            std::string{"rejoin"}, fmt::format(
-                                       "master {} gets {} of {} again, which {} masters have extended",
-                                       master, what, owner_id, seen.extended_at.size())};
+        return violation{
+            "rejoin", fmt::format(
+                          "master {} gets {} of {} again, which {} masters have extended", master, what,
+                          owner_id, seen.extended_at.size())};
     }
     return std::nullopt;
 }
 
-std::optional<std::pair<std::string, std::string>> wire_rules::look_at_release(
+std::optional<violation> wire_rules::look_at_release(
     std::size_t master, const connection& on, const std::string& owner_id, const std::string& reply)
 {
     constexpr std::size_t max_tries = 6; // The first one, and one after each of five delays.
@@ -127,8 +116,8 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look_at_release(
     seen.set_at.erase(master);
     if (seen.released_on.contains(on) || seen.refused_on.contains(on))
     {
-        return std::pair{
-            std::string{"repeat"},
+        return violation{
+            "repeat",
             fmt::format("master {} gets a release of {} again, which it has answered", master, owner_id)};
     }
     if (reply.starts_with(':'))
@@ -141,8 +130,8 @@ std::optional<std::pair<std::string, std::string>> wire_rules::look_at_release(
     }
     else if (reply.starts_with("-ERR ") && ++seen.unknown_errors[on] > max_tries)
     {
-        return std::pair{
-            std::string{"repeat"},
+        return violation{
+            "repeat",
             fmt::format("master {} has refused the release of {} {} times", master, owner_id, max_tries)};
     }
     return std::nullopt;

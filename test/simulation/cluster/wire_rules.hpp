@@ -17,6 +17,13 @@
 namespace redlock::test
 {
 
+/// A broken promise.
+struct violation
+{
+    std::string check; // Its name.
+    std::string words;
+};
+
 /// Checks each command that a master executes. The rules don't depend on time or faults:
 ///   order      nothing of an owner id follows its release on the same connection
 ///   owner id   a master gets the SET of an owner id once, unless the lease was extended
@@ -29,8 +36,8 @@ class wire_rules
   public:
     explicit wire_rules(std::size_t quorum) noexcept : quorum_{quorum} {}
 
-    /// Returns the name of a broken rule and a message; empty if no rule is broken.
-    std::optional<std::pair<std::string, std::string>> look(
+    /// Returns a broken rule; empty if no rule is broken.
+    std::optional<violation> look(
         std::size_t master, const std::string& run_id, const client_state& from, const std::string& what,
         const command& words, const std::string& reply);
 
@@ -51,7 +58,7 @@ class wire_rules
         std::map<connection, std::size_t, std::less<>> unknown_errors;
     };
 
-    std::optional<std::pair<std::string, std::string>> look_at_release(
+    std::optional<violation> look_at_release(
         std::size_t master, const connection& on, const std::string& owner_id, const std::string& reply);
 
     std::size_t quorum_;

@@ -13,7 +13,6 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
-#include <algorithm>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -52,6 +51,54 @@ auto cancellable(const call_ptr& by, Function function)
 }
 
 } // namespace
+
+template <class Function, class Begin>
+void worker::start(const call_ptr& by, Function done, Begin begin)
+{
+    const plan& drawn = home_.cluster().drawn();
+    const bool elsewhere = drawn.other_executors && draws_.one_in(2);
+    auto may_throw =
+        [this, elsewhere, done = std::move(done), one_in = drawn.throws_one_in](auto&&... values) mutable
+    {
+        check_executor(elsewhere);
+        done(std::forward<decltype(values)>(values)...);
+        if (one_in > 0 && draws_.one_in(one_in))
+        {
+            throw handler_failure{};
+        }
+    };
+    auto token = cancellable(by, std::move(may_throw));
+    if (elsewhere)
+    {
+        begin(asio::bind_executor(home_.other_executor(), std::move(token)));
+    }
+    else
+    {
+        begin(std::move(token));
+    }
+}
+
+/// Usually none, otherwise any that is allowed.
+std::chrono::milliseconds worker::draw_min_validity(std::chrono::milliseconds ttl)
+{
+    const std::chrono::milliseconds most = ttl - home_.cluster().drift_of(ttl);
+    return draws_.one_in(4) ? std::chrono::milliseconds{draws_.below(static_cast<std::size_t>(most.count()))}
+                            : 0ms;
+}
+
+void worker::check_executor(bool elsewhere)
+{
+    home_.cluster().watch().check(
+        home_.on_other_executor() == elsewhere, "executor", "{} is called on the wrong executor",
+        home_.name());
+}
+
+/// As by a caller that passes the same report to every call.
+std::shared_ptr<report> worker::used_report()
+{
+    told_ = told_ ? std::make_shared<report>(*told_) : std::make_shared<report>();
+    return told_;
+}
 
 void worker::start()
 {
@@ -114,41 +161,62 @@ void worker::act()
 void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin(action::try_acquire, resource);
-    const auto told = std::make_shared<report>();
+    const auto told = used_report();
     const std::size_t pauses = home_.pauses();
-    auto done = [this, self = under_way_, ttl, told, pauses](error_code error, redlock::lease won)
+    const std::chrono::milliseconds least = draw_min_validity(ttl);
+    auto done = [this, self = under_way_, ttl, resource, told, pauses, least,
+                 truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
         home_.end(self, error);
+        check_acquire(truly_began, resource, *told, won);
         home_.cluster().watch().check_round(home_, *told, error, home_.pauses() > pauses);
+        home_.cluster().watch().check_validity(home_, *told, error, ttl, least);
         on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl}));
     };
-    home_.locks().async_try_acquire(
-        home_.cluster().resource_name(resource), {.ttl = ttl}, *told,
-        cancellable(under_way_, std::move(done)));
+    start(
+        under_way_, std::move(done),
+        [&](auto token)
+        {
+            home_.locks().async_try_acquire(
+                home_.cluster().resource_name(resource), {.ttl = ttl, .min_validity = least}, *told,
+                std::move(token));
+        });
 }
 
 void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin(action::acquire, resource);
-    const auto told = std::make_shared<report>();
+    const auto told = used_report();
     const clock::time_point began = home_.now();
     const std::size_t pauses = home_.pauses();
     const std::chrono::milliseconds wait{draws_.below(100)};
-    auto done =
-        [this, self = under_way_, ttl, told, began, pauses, wait](error_code error, redlock::lease won)
+    const std::chrono::milliseconds least = draw_min_validity(ttl);
+    auto done = [this, self = under_way_, ttl, resource, told, began, pauses, wait, least,
+                 truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
+        check_acquire(truly_began, resource, *told, won);
         const clock::duration took = home_.now() - began;
         home_.end(self, error);
         home_.read(*told);
         home_.cluster().watch().check_verdict(home_, *told, error);
+        home_.cluster().watch().check_validity(home_, *told, error, ttl, least);
         home_.cluster().watch().check_back_off(home_, *told, took);
+        home_.cluster().watch().check(
+            error != errc::held_by_other || took + 1ms >= wait, "in time",
+            "{}: an acquire that may wait for {} ms gave up after {} us", home_.name(), wait.count(),
+            took / 1us);
         home_.cluster().watch().check_wait(
             home_, wait, home_.cluster().node_timeout_of(ttl), took, home_.pauses() > pauses);
         on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl}));
     };
-    home_.locks().async_acquire(
-        home_.cluster().resource_name(resource), {.ttl = ttl, .wait = wait}, *told,
-        cancellable(under_way_, std::move(done)));
+    start(
+        under_way_, std::move(done),
+        [&](auto token)
+        {
+            home_.locks().async_acquire(
+                home_.cluster().resource_name(resource), {.ttl = ttl, .wait = wait, .min_validity = least},
+                *told, std::move(token));
+        });
 }
 
 void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
@@ -165,8 +233,21 @@ void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
         .ttl = ttl,
         .max_hold = most ? time_limit{*most} : time_limit{no_limit},
         .wait = std::chrono::milliseconds{draws_.below(100)}};
-    home_.locks().async_acquire_kept(
-        home_.cluster().resource_name(resource), with, cancellable(under_way_, std::move(done)));
+    start(
+        under_way_, std::move(done),
+        [&](auto token) {
+            home_.locks().async_acquire_kept(home_.cluster().resource_name(resource), with, std::move(token));
+        });
+}
+
+void worker::check_acquire(
+    clock::time_point began, std::size_t resource, const report& told, const redlock::lease& won)
+{
+    oracle& watch = home_.cluster().watch();
+    const int mine = home_.number();
+    watch.check_reported(
+        won ? watch.reports().reported(mine, began, won.owner_id(), told)
+            : watch.reports().refused(mine, began, key_of(home_.cluster().resource_name(resource)), told));
 }
 
 void worker::on_won(const lease_interval_ptr& won)
@@ -231,12 +312,18 @@ void worker::hold_on()
 void worker::extend()
 {
     under_way_ = home_.begin(action::extend);
-    const auto told = std::make_shared<report>();
-    auto done = [this, self = under_way_, mine = has_, told,
+    const auto told = used_report();
+    auto done = [this, self = under_way_, mine = has_, told, pauses = home_.pauses(),
                  owner_id = std::string{has_->lease.owner_id()}](error_code error)
     {
         home_.end(self, error);
         home_.read(*told);
+        // The round may have begun before this call, which then shares it.
+        const clock::time_point since = home_.cluster().world().now() - 2 * told->elapsed - 2ms;
+        oracle& watch = home_.cluster().watch();
+        watch.check_reported(
+            home_.pauses() > pauses ? std::nullopt
+                                    : watch.reports().reported(home_.number(), since, owner_id, *told));
         if (error == errc::no_quorum || error == errc::validity_exhausted)
         {
             home_.expect_event(expected_event::failed_extension, owner_id);
@@ -246,7 +333,9 @@ void worker::extend()
             hold_on();
         }
     };
-    has_->lease.async_extend(has_->ttl, *told, cancellable(under_way_, std::move(done)));
+    start(
+        under_way_, std::move(done),
+        [&](auto token) { has_->lease.async_extend(has_->ttl, *told, std::move(token)); });
 }
 
 void worker::on_lost(const lease_interval_ptr& lost)
@@ -279,16 +368,21 @@ void worker::give_back()
     const call_ptr releasing = home_.begin(action::release);
     const std::string owner_id{mine->lease.owner_id()};
     const std::string resource{mine->lease.resource()};
-    const auto told = std::make_shared<report>();
+    const auto told = used_report();
     home_.expect_event(expected_event::release, owner_id);
-    auto released = [this, releasing, mine, owner_id, resource, told](error_code error)
+    auto released = [this, releasing, mine, owner_id, resource, told,
+                     began = home_.cluster().world().now()](error_code error)
     {
         home_.end(releasing, error);
         home_.read(*told);
+        oracle& watch = home_.cluster().watch();
+        watch.check_reported(watch.reports().reported(home_.number(), began, owner_id, *told));
         home_.cluster().watch().check_release(home_, mine->lease, owner_id, resource, error);
         done();
     };
-    mine->lease.async_release(*told, cancellable(releasing, std::move(released)));
+    start(
+        releasing, std::move(released),
+        [&](auto token) { mine->lease.async_release(*told, std::move(token)); });
 }
 
 void worker::done()
@@ -306,9 +400,17 @@ void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
         home_.end(self, code_of(thrown));
         later();
     };
-    auto body = [this, margin](redlock::lease& held) { return work(held, margin); };
+    const bool elsewhere = home_.cluster().drawn().other_executors && draws_.one_in(2);
+    auto body = [this, margin, elsewhere](redlock::lease& held) { return work(held, margin, elsewhere); };
     keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
     auto called = cancellable(under_way_, std::move(done));
+    if (elsewhere)
+    {
+        home_.locks().async_with_lock(
+            home_.cluster().resource_name(resource), with, body,
+            asio::bind_executor(home_.other_executor(), std::move(called)));
+        return;
+    }
     if (draws_.one_in(2))
     {
         home_.locks().async_with_lock(home_.cluster().resource_name(resource), with, body, std::move(called));
@@ -320,12 +422,14 @@ void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
         home_.cluster().resource_name(resource), with, body, asio::bind_executor(later, std::move(called)));
 }
 
-asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin)
+asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin, bool elsewhere)
 {
     oracle& watch = home_.cluster().watch();
-    watch.check(held.valid(), "late start", home_.name() + " begins a body under a lease that has lapsed");
+    check_executor(elsewhere);
+    watch.check(held.valid(), "late start", "{} begins a body under a lease that has lapsed", home_.name());
     const bool deaf = draws_.one_in(8);
-    const std::optional<std::chrono::milliseconds> told_before = deaf ? std::nullopt : std::optional{margin};
+    const std::optional<std::chrono::milliseconds> told_before =
+        deaf || elsewhere ? std::nullopt : std::optional{margin};
     const std::size_t known_as = watch.won(home_, held, told_before, true);
     if (deaf)
     {

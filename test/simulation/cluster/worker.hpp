@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <vector>
 
 namespace redlock::test
 {
@@ -44,23 +43,34 @@ class worker
 
   private:
     void later();
+    std::shared_ptr<report> used_report();
+    void check_executor(bool elsewhere);
+    std::chrono::milliseconds draw_min_validity(std::chrono::milliseconds ttl);
     void act();
     void acquire(std::size_t resource, std::chrono::milliseconds ttl);
     void try_once(std::size_t resource, std::chrono::milliseconds ttl);
     void keep(std::size_t resource, std::chrono::milliseconds ttl);
     void run_body(std::size_t resource, std::chrono::milliseconds ttl);
+    /// Compares the report of an acquire that began at this true time with the wire.
+    void check_acquire(
+        clock::time_point began, std::size_t resource, const report& told, const redlock::lease& won);
     void on_won(const lease_interval_ptr& won);
     void hold_on();
     void extend();
     void give_back();
     void on_lost(const lease_interval_ptr& lost);
     void done();
-    boost::asio::awaitable<void> work(redlock::lease& held, std::chrono::milliseconds margin);
+    /// Begins an operation by `begin(token)`, for which a token is drawn that calls `done`.
+    template <class Function, class Begin>
+    void start(const std::shared_ptr<call>& by, Function done, Begin begin);
+    /// `elsewhere`: on another executor, which doesn't learn of a loss while it is busy.
+    boost::asio::awaitable<void> work(redlock::lease& held, std::chrono::milliseconds margin, bool elsewhere);
 
     process& home_;
     chance draws_;
     bool stopping_ = false;
-    std::size_t looks_ = 0; // Extensions that are left before the release.
+    std::shared_ptr<report> told_; // Of the last call that had one.
+    std::size_t looks_ = 0;        // Extensions that are left before the release.
     std::shared_ptr<call> under_way_;
     lease_interval_ptr has_;
 };

@@ -172,16 +172,16 @@ TEST_CASE("every token that starts at once accepts a temporary body that owns so
             co_return result;
         };
     };
-    locks.async_with_lock("r", keeping, body(), boost::asio::detached);
-    locks.async_with_lock("r", keeping, body(), [](std::exception_ptr, int) {});
-    const std::future<int> future = locks.async_with_lock("r", keeping, body(), boost::asio::use_future);
+    locks.async_with_lock("stock", keeping, body(), boost::asio::detached);
+    locks.async_with_lock("stock", keeping, body(), [](std::exception_ptr, int) {});
+    const std::future<int> future = locks.async_with_lock("stock", keeping, body(), boost::asio::use_future);
     CHECK(future.valid());
     boost::asio::any_completion_handler<void(std::exception_ptr, int)> erased{[](std::exception_ptr, int) {}};
-    locks.async_with_lock("r", keeping, body(), std::move(erased));
+    locks.async_with_lock("stock", keeping, body(), std::move(erased));
     // Tokens that start the operation later need a body that outlives the call.
     auto named = body();
-    const auto awaited = locks.async_with_lock("r", keeping, std::ref(named));
-    const auto deferred = locks.async_with_lock("r", keeping, std::ref(named), boost::asio::deferred);
+    const auto awaited = locks.async_with_lock("stock", keeping, std::ref(named));
+    const auto deferred = locks.async_with_lock("stock", keeping, std::ref(named), boost::asio::deferred);
     CHECK(redlock::asio::is_free);
 }
 

@@ -43,7 +43,7 @@ TEST_CASE("a deadline fires, and not before its time")
     clock::time_point fired{};
     probe item{[&] { fired = here->strand.now(); }};
     const clock::time_point when = here->strand.now() + 20ms;
-    here->strand.turn([&] { here->strand.arm(item, when); });
+    here->strand.run_step([&] { here->strand.arm(item, when); });
     CHECK(run_until(io, [&] { return fired != clock::time_point{}; }));
     CHECK(fired >= when);
 }
@@ -57,7 +57,7 @@ TEST_CASE("deadlines fire in order of their time, not of their arming")
     probe second{[&] { fired.push_back(2); }};
     probe third{[&] { fired.push_back(3); }};
     const clock::time_point now = here->strand.now();
-    here->strand.turn(
+    here->strand.run_step(
         [&]
         {
             here->strand.arm(second, now + 15ms);
@@ -75,9 +75,9 @@ TEST_CASE("an earlier deadline moves a pending alarm forward")
     int fired = 0;
     probe far{[&] { FAIL_CHECK("an hour hasn't passed"); }};
     probe near{[&] { ++fired; }};
-    here->strand.turn([&] { here->strand.arm(far, here->strand.now() + 1h); });
+    here->strand.run_step([&] { here->strand.arm(far, here->strand.now() + 1h); });
     io.poll();
-    here->strand.turn([&] { here->strand.arm(near, here->strand.now() + 1ms); });
+    here->strand.run_step([&] { here->strand.arm(near, here->strand.now() + 1ms); });
     CHECK(run_until(io, [&] { return fired == 1; }));
     CHECK(far.armed());
 }
@@ -88,7 +88,7 @@ TEST_CASE("a deadline in the past fires in a later step, not immediately")
     const auto here = started(io.get_executor());
     int fired = 0;
     probe item{[&] { ++fired; }};
-    here->strand.turn([&] { here->strand.arm(item, clock::time_point{}); });
+    here->strand.run_step([&] { here->strand.arm(item, clock::time_point{}); });
     CHECK(fired == 0);
     CHECK(run_until(io, [&] { return fired == 1; }));
 }
@@ -109,7 +109,7 @@ TEST_CASE("a deadline that arms itself again keeps firing, and doesn't starve ot
         ++posted;
         asio::post(io, post);
     };
-    here->strand.turn([&] { here->strand.arm(item, clock::time_point{}); });
+    here->strand.run_step([&] { here->strand.arm(item, clock::time_point{}); });
     asio::post(io, post);
     CHECK(run_until(io, [&] { return fired >= 20 && posted >= 20; }));
     here->strand.close();
@@ -124,7 +124,7 @@ TEST_CASE("a disarmed deadline doesn't fire with the alarm set for it")
     probe dropped{[&] { FAIL_CHECK("it was disarmed"); }};
     probe kept{[&] { ++fired; }};
     const clock::time_point now = here->strand.now();
-    here->strand.turn(
+    here->strand.run_step(
         [&]
         {
             here->strand.arm(dropped, now + 1ms);
@@ -141,8 +141,8 @@ TEST_CASE("a deadline that is moved to a later time fires once, at that time")
     std::vector<clock::time_point> fired;
     probe item{[&] { fired.push_back(here->strand.now()); }};
     const clock::time_point now = here->strand.now();
-    here->strand.turn([&] { here->strand.arm(item, now + 1ms); });
-    here->strand.turn([&] { here->strand.arm(item, now + 30ms); });
+    here->strand.run_step([&] { here->strand.arm(item, now + 1ms); });
+    here->strand.run_step([&] { here->strand.arm(item, now + 30ms); });
     CHECK(run_until(io, [&] { return !fired.empty(); }));
     REQUIRE(fired.size() == 1);
     CHECK(fired[0] >= now + 30ms);
@@ -154,9 +154,9 @@ TEST_CASE("no alarm fires after close(), and none keeps the context running")
     const auto here = started(io.get_executor());
     probe past{[&] { FAIL_CHECK("it was closed"); }};
     probe far{[&] { FAIL_CHECK("an hour hasn't passed"); }};
-    here->strand.turn([&] { here->strand.arm(far, here->strand.now() + 1h); });
-    here->strand.turn([&] { here->strand.close(); });
-    here->strand.turn([&] { here->strand.arm(past, clock::time_point{}); });
+    here->strand.run_step([&] { here->strand.arm(far, here->strand.now() + 1h); });
+    here->strand.run_step([&] { here->strand.close(); });
+    here->strand.run_step([&] { here->strand.arm(past, clock::time_point{}); });
     io.run_for(generous);
     CHECK(io.stopped());
     CHECK(past.armed());
@@ -167,8 +167,8 @@ TEST_CASE("an alarm that has fired but wasn't processed is discarded by close()"
     asio::io_context io;
     const auto here = started(io.get_executor());
     probe past{[&] { FAIL_CHECK("it was closed"); }};
-    here->strand.turn([&] { here->strand.arm(past, clock::time_point{}); });
-    here->strand.turn([&] { here->strand.close(); });
+    here->strand.run_step([&] { here->strand.arm(past, clock::time_point{}); });
+    here->strand.run_step([&] { here->strand.close(); });
     io.run_for(generous);
     CHECK(io.stopped());
     CHECK(past.armed());
@@ -197,7 +197,7 @@ TEST_CASE("destroying the context with a pending alarm destroys the owner")
         asio::io_context io;
         auto here = started(io.get_executor());
         there = here;
-        here->strand.turn([&] { here->strand.arm(item, here->strand.now() + 1h); });
+        here->strand.run_step([&] { here->strand.arm(item, here->strand.now() + 1h); });
         io.poll();
     }
     CHECK(there.expired());

@@ -7,6 +7,7 @@
 
 #include "support/child_process.hpp"
 #include "support/loopback.hpp"
+#include "unit/io/fake_names.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
@@ -50,13 +51,13 @@ fake_resolver& resolver()
     return *only;
 }
 
-void let_name_lead_to(const std::string& name, const std::string& other)
+} // namespace
+
+void redlock::test::let_name_lead_to(const std::string& name, const std::string& other)
 {
     const std::lock_guard lock{resolver().mutex};
     resolver().leads_to[name] = other;
 }
-
-} // namespace
 
 /// Replaces the C library's function, so that a test decides where a name leads, and when.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
@@ -196,16 +197,16 @@ class attempt
     }
     void begin(std::vector<tcp::endpoint> addresses, clock::duration time)
     {
-        here_->strand.turn([&]
-                           { connector().connect_to(std::move(addresses), clock::now() + time, done()); });
+        here_->strand.run_step(
+            [&] { connector().connect_to(std::move(addresses), clock::now() + time, done()); });
     }
     void begin_with_name(clock::duration time)
     {
-        here_->strand.turn([&] { connector().connect(clock::now() + time, done()); });
+        here_->strand.run_step([&] { connector().connect(clock::now() + time, done()); });
     }
     void close()
     {
-        here_->strand.turn(
+        here_->strand.run_step(
             [&]
             {
                 connector().close();

@@ -36,28 +36,28 @@ TEST_CASE("a block that was given back is reused for the next frame of its size"
     void* first = pool.take(300);
     void* second = pool.take(300);
     CHECK(first != second);
-    frame_pool::give_back(first);
+    frame_pool::recycle(first);
     CHECK(pool.take(310) == first);
-    frame_pool::give_back(second);
-    frame_pool::give_back(first);
+    frame_pool::recycle(second);
+    frame_pool::recycle(first);
     CHECK(pool.take(300) == first);
     CHECK(pool.take(300) == second);
-    frame_pool::give_back(first);
-    frame_pool::give_back(second);
+    frame_pool::recycle(first);
+    frame_pool::recycle(second);
 }
 
 TEST_CASE("a block isn't reused for a frame that doesn't fit")
 {
     frame_pool pool;
     void* small = pool.take(100);
-    frame_pool::give_back(small);
+    frame_pool::recycle(small);
     void* large = pool.take(1000);
     CHECK(large != small);
     std::memset(large, 0x5a, 1000);
-    frame_pool::give_back(large);
+    frame_pool::recycle(large);
     void* small_again = pool.take(1);
     CHECK(small_again == small);
-    frame_pool::give_back(small_again);
+    frame_pool::recycle(small_again);
 }
 
 TEST_CASE("blocks of every size are aligned, disjoint, and as large as requested")
@@ -79,7 +79,7 @@ TEST_CASE("blocks of every size are aligned, disjoint, and as large as requested
         {
             overwritten += block[place] == index % 251 ? 0 : 1;
         }
-        frame_pool::give_back(block);
+        frame_pool::recycle(block);
     }
     CHECK(overwritten == 0);
 }
@@ -100,14 +100,14 @@ TEST_CASE("over a long run, no more blocks are allocated than were in use at onc
         else if (!out.empty())
         {
             const std::size_t index = random() % out.size();
-            frame_pool::give_back(std::exchange(out[index], out.back()));
+            frame_pool::recycle(std::exchange(out[index], out.back()));
             out.pop_back();
         }
     }
     CHECK(ever.size() <= 20);
     for (void* block : out)
     {
-        frame_pool::give_back(block);
+        frame_pool::recycle(block);
     }
 }
 
@@ -117,14 +117,14 @@ TEST_CASE("a block returns to the pool that it came from")
     auto right = std::make_unique<frame_pool>();
     void* of_left = left.take(10);
     void* of_right = right->take(10);
-    frame_pool::give_back(of_left);
-    frame_pool::give_back(of_right);
+    frame_pool::recycle(of_left);
+    frame_pool::recycle(of_right);
     // If they were mixed up, this would free memory that belongs to `left`.
     right.reset();
     void* again = left.take(10);
     CHECK(again == of_left);
     std::memset(again, 1, 10);
-    frame_pool::give_back(again);
+    frame_pool::recycle(again);
 }
 
 } // namespace redlock::test

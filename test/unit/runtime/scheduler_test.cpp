@@ -36,9 +36,9 @@ using namespace std::chrono_literals;
 using words = std::vector<std::string>;
 
 /// Counts its ends of a step, at which a connection writes.
-struct writer final : runtime::end_of_turn
+struct writer final : runtime::step_end_hook
 {
-    void on_end_of_turn() override { ++writes; }
+    void on_step_end() override { ++writes; }
 
     int writes = 0;
 };
@@ -55,7 +55,7 @@ TEST_CASE("end-of-step work waits for the handlers that are ready, if more are e
     const auto say_something = [&]
     {
         here->strand.expect_more(more);
-        here->strand.at_end_of_turn(link);
+        here->strand.at_step_end(link);
     };
     for (int turn = 0; turn < 3; ++turn)
     {
@@ -76,7 +76,7 @@ TEST_CASE("a step requested by another thread during a step runs after it, on it
     const auto here = started(io.get_executor());
     words order;
     std::thread::id done_by;
-    here->strand.turn(
+    here->strand.run_step(
         [&]
         {
             const auto second = [&]
@@ -85,7 +85,7 @@ TEST_CASE("a step requested by another thread during a step runs after it, on it
                 order.emplace_back("second");
             };
             // turn() returns without waiting.
-            std::thread{[&] { here->strand.turn(second); }}.join();
+            std::thread{[&] { here->strand.run_step(second); }}.join();
             order.emplace_back("first");
         });
     CHECK(order == words{"first", "second"});
@@ -97,10 +97,10 @@ TEST_CASE("a step that is started inside another one runs after it")
     asio::io_context io;
     const auto here = started(io.get_executor());
     words order;
-    here->strand.turn(
+    here->strand.run_step(
         [&]
         {
-            here->strand.turn([&] { order.emplace_back("inner"); });
+            here->strand.run_step([&] { order.emplace_back("inner"); });
             order.emplace_back("outer");
         });
     CHECK(order == words{"outer", "inner"});
@@ -195,14 +195,14 @@ TEST_CASE("a completion is delivered after the step, when another step may begin
     asio::io_context io;
     const auto here = started(io.get_executor());
     words order;
-    here->strand.turn(
+    here->strand.run_step(
         [&]
         {
-            here->strand.after_turn(
+            here->strand.after_step(
                 [&]
                 {
                     order.emplace_back("delivered");
-                    here->strand.turn([&] { order.emplace_back("another turn"); });
+                    here->strand.run_step([&] { order.emplace_back("another turn"); });
                     order.emplace_back("went on");
                 });
             order.emplace_back("turn");
@@ -220,7 +220,7 @@ TEST_CASE("completions delivered together share the end of the step that they le
     int begun = 0;
     const auto begin_something_new = [&]
     {
-        here->strand.enter([&] { here->strand.at_end_of_turn(link); });
+        here->strand.enter([&] { here->strand.at_step_end(link); });
         // Not before the last completion, and then at once.
         CHECK(link.writes == (++begun == told ? 1 : 0));
     };
@@ -228,7 +228,7 @@ TEST_CASE("completions delivered together share the end of the step that they le
     {
         for (int each = 0; each < told; ++each)
         {
-            here->strand.after_turn(begin_something_new);
+            here->strand.after_step(begin_something_new);
         }
     };
     asio::post(io, here->strand.bind(all_come_to_their_end));
@@ -248,7 +248,7 @@ TEST_CASE("a completion is never delivered inside the call that started its oper
         here->strand.enter(
             [&]
             {
-                here->strand.after_turn(
+                here->strand.after_step(
                     [&]
                     {
                         CHECK_FALSE(inside);
@@ -279,10 +279,10 @@ TEST_CASE("a completion does not wait for those of other operations", "[threads]
     here->strand.post(
         [&]
         {
-            here->strand.after_turn(
+            here->strand.after_step(
                 [&]
                 { first.set_value(second.get_future().wait_for(generous) == std::future_status::ready); });
-            here->strand.after_turn([&] { second.set_value(); });
+            here->strand.after_step([&] { second.set_value(); });
         });
     CHECK(first.get_future().get());
     threads.wait();
@@ -298,7 +298,7 @@ TEST_CASE("no completion is delivered once the context is stopped")
         {
             for (int each = 0; each < 3; ++each)
             {
-                here->strand.after_turn(
+                here->strand.after_step(
                     [&]
                     {
                         ++told_so_far;
@@ -329,7 +329,7 @@ TEST_CASE("a thread that runs the steps of others returns to its own work, howev
     };
     here->strand.post(again);
     bool told_of_it = false;
-    here->strand.post([&] { here->strand.after_turn([&] { told_of_it = true; }); });
+    here->strand.post([&] { here->strand.after_step([&] { told_of_it = true; }); });
     // Posted by a posted handler, so it runs after the scheduler's first handler.
     asio::post(io, [&] { asio::post(io, [&] { stop = told_of_it; }); });
     io.run();
@@ -344,8 +344,8 @@ TEST_CASE("a waiting step may hold the last reference to its owner")
     const std::weak_ptr<host> there = here;
     runtime::scheduler& strand = here->strand;
     // As an operation of several steps does: each moves the handler into the next.
-    strand.turn([&strand, owner = std::move(here)]() mutable
-                { strand.turn([owner = std::move(owner)] { CHECK(owner); }); });
+    strand.run_step([&strand, owner = std::move(here)]() mutable
+                    { strand.run_step([owner = std::move(owner)] { CHECK(owner); }); });
     CHECK(there.expired());
 }
 
@@ -356,13 +356,13 @@ TEST_CASE("destroying the context discards waiting steps, with what they own")
     {
         const auto here = started(io->get_executor());
         there = here;
-        here->strand.turn(
+        here->strand.run_step(
             [&]
             {
                 for (int each = 0; each < 1000; ++each)
                 {
                     // Each keeps its owner alive, as the handler of an operation does.
-                    here->strand.turn([here] {});
+                    here->strand.run_step([here] {});
                 }
             });
     }
@@ -378,19 +378,19 @@ TEST_CASE("a handler that throws affects neither other handlers nor later steps"
     words order;
     const auto tell = [&]
     {
-        here->strand.after_turn(
+        here->strand.after_step(
             [&]
             {
                 order.emplace_back("first");
                 throw std::runtime_error{"first"};
             });
-        here->strand.after_turn([&] { order.emplace_back("second"); });
+        here->strand.after_step([&] { order.emplace_back("second"); });
     };
-    CHECK_THROWS_AS(here->strand.turn(tell), std::runtime_error);
+    CHECK_THROWS_AS(here->strand.run_step(tell), std::runtime_error);
     CHECK(order == words{"first"});
     io.run();
     CHECK(order == words{"first", "second"});
-    here->strand.turn([&] { order.emplace_back("turn"); });
+    here->strand.run_step([&] { order.emplace_back("turn"); });
     CHECK(order.back() == "turn");
 }
 

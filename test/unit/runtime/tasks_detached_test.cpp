@@ -42,12 +42,12 @@ detached_task wait_often(scheduler&, async_event& signal, int times, int& woken)
     }
 }
 
-class counted_end final : public runtime::end_of_turn
+class counted_end final : public runtime::step_end_hook
 {
   public:
     counted_end(lines& said, std::string name) : said_{said}, name_{std::move(name)} {}
 
-    void on_end_of_turn() override
+    void on_step_end() override
     {
         said_.push_back(name_);
         if (async_event* next = std::exchange(then, nullptr))
@@ -70,7 +70,7 @@ TEST_CASE("a detached task starts at once, and resumes in the step that notifies
     workbench here;
     async_event signal{here.strand};
     lines said;
-    here.strand.turn(
+    here.strand.run_step(
         [&]
         {
             wait_and_tell(here.strand, signal, "flow", said);
@@ -86,10 +86,10 @@ TEST_CASE("a detached task that isn't notified stays suspended")
     workbench here;
     async_event signal{here.strand};
     lines said;
-    here.strand.turn([&] { wait_and_tell(here.strand, signal, "flow", said); });
-    here.strand.turn([] {});
+    here.strand.run_step([&] { wait_and_tell(here.strand, signal, "flow", said); });
+    here.strand.run_step([] {});
     CHECK(said == lines{"flow begins"});
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(said == lines{"flow begins", "flow ends"});
 }
 
@@ -99,7 +99,7 @@ TEST_CASE("detached tasks resume in the order of their notifications")
     async_event first{here.strand};
     async_event second{here.strand};
     lines said;
-    here.strand.turn(
+    here.strand.run_step(
         [&]
         {
             wait_and_tell(here.strand, first, "1", said);
@@ -117,18 +117,18 @@ TEST_CASE("a notification before the wait is kept, and several are merged into o
     int woken = 0;
     signal.notify();
     signal.notify();
-    here.strand.turn([&] { wait_often(here.strand, signal, 3, woken); });
+    here.strand.run_step([&] { wait_often(here.strand, signal, 3, woken); });
     CHECK(woken == 1);
-    here.strand.turn(
+    here.strand.run_step(
         [&]
         {
             signal.notify();
             signal.notify();
         });
     CHECK(woken == 2);
-    here.strand.turn([] {});
+    here.strand.run_step([] {});
     CHECK(woken == 2);
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(woken == 3);
 }
 
@@ -137,9 +137,9 @@ TEST_CASE("a notification without a waiting task has no effect")
     workbench here;
     async_event signal{here.strand};
     int woken = 0;
-    here.strand.turn([&] { wait_often(here.strand, signal, 1, woken); });
-    here.strand.turn([&] { signal.notify(); });
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { wait_often(here.strand, signal, 1, woken); });
+    here.strand.run_step([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(woken == 1);
 }
 
@@ -150,7 +150,7 @@ TEST_CASE("an event that is destroyed between its notification and the end of th
     {
         workbench there;
         auto signal = std::make_unique<async_event>(there.strand);
-        there.strand.turn(
+        there.strand.run_step(
             [&]
             {
                 wait_and_tell(there.strand, *signal, "flow", said);
@@ -169,20 +169,20 @@ TEST_CASE("end-of-step work runs once per step, after the coroutines, and is rep
     async_event second{here.strand};
     lines said;
     counted_end write{said, "write"};
-    here.strand.turn(
+    here.strand.run_step(
         [&]
         {
-            here.strand.at_end_of_turn(write);
-            here.strand.at_end_of_turn(write);
+            here.strand.at_step_end(write);
+            here.strand.at_step_end(write);
             wait_and_tell(here.strand, signal, "1", said);
             wait_and_tell(here.strand, second, "2", said);
             signal.notify();
             write.then = &second;
         });
     CHECK(said == lines{"1 begins", "2 begins", "1 ends", "write", "2 ends"});
-    here.strand.turn([] {});
+    here.strand.run_step([] {});
     CHECK(said.size() == 5);
-    here.strand.turn([&] { here.strand.at_end_of_turn(write); });
+    here.strand.run_step([&] { here.strand.at_step_end(write); });
     CHECK(said.size() == 6);
 }
 

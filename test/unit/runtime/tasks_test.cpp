@@ -131,12 +131,12 @@ TEST_CASE("a task runs when it is awaited and passes its result on, through seve
     async_event signal{here.strand};
     int result = 0;
     int guests = 0;
-    here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
+    here.strand.run_step([&] { sum_up(here.strand, signal, result, guests); });
     CHECK(guests == 3);
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(result == 0);
     CHECK(guests == 3);
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(result == 42);
     CHECK(guests == 0);
 }
@@ -145,7 +145,7 @@ TEST_CASE("a task can return a move-only type")
 {
     workbench here;
     int result = 0;
-    here.strand.turn([&] { take_only_movable(here.strand, result); });
+    here.strand.run_step([&] { take_only_movable(here.strand, result); });
     CHECK(result == 7);
 }
 
@@ -154,9 +154,9 @@ TEST_CASE("a task that is never awaited never starts, and is destroyed with its 
     workbench here;
     async_event signal{here.strand};
     int guests = 0;
-    here.strand.turn([&] { make_task_only(here.strand, signal, guests); });
+    here.strand.run_step([&] { make_task_only(here.strand, signal, guests); });
     CHECK(guests == 0);
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(guests == 0);
 }
 
@@ -165,8 +165,8 @@ TEST_CASE("detached tasks and tasks can be members of a class that has the sched
     workbench here;
     owner member{here.strand};
     int result = 0;
-    here.strand.turn([&] { member.run(result); });
-    here.strand.turn([&] { member.notify(); });
+    here.strand.run_step([&] { member.run(result); });
+    here.strand.run_step([&] { member.notify(); });
     CHECK(result == 42);
 }
 
@@ -176,9 +176,9 @@ TEST_CASE("destroying the detached tasks destroys the tasks that are suspended i
     async_event signal{here.strand};
     int result = 0;
     int guests = 0;
-    here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
+    here.strand.run_step([&] { sum_up(here.strand, signal, result, guests); });
     async_event other{here.strand};
-    here.strand.turn([&] { sum_up(here.strand, other, result, guests); });
+    here.strand.run_step([&] { sum_up(here.strand, other, result, guests); });
     CHECK(guests == 6);
     here.strand.destroy_detached_tasks();
     CHECK(guests == 0);
@@ -194,7 +194,7 @@ TEST_CASE("a scheduler destroys its detached tasks")
     {
         workbench here;
         async_event signal{here.strand};
-        here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
+        here.strand.run_step([&] { sum_up(here.strand, signal, result, guests); });
         CHECK(guests == 3);
     }
     CHECK(guests == 0);
@@ -206,9 +206,9 @@ TEST_CASE("a detached task that has ended isn't destroyed twice")
     async_event signal{here.strand};
     int result = 0;
     int guests = 0;
-    here.strand.turn([&] { sum_up(here.strand, signal, result, guests); });
-    here.strand.turn([&] { signal.notify(); });
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { sum_up(here.strand, signal, result, guests); });
+    here.strand.run_step([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(result == 42);
     here.strand.destroy_detached_tasks();
     CHECK(guests == 0);
@@ -221,14 +221,14 @@ TEST_CASE("coroutines without local variables run to their end")
     int ended = 0;
     for (int turn = 1; turn <= 100; ++turn)
     {
-        here.strand.turn([&] { bare_detached_task(here.strand, signal, ended); });
-        here.strand.turn([&] { signal.notify(); });
+        here.strand.run_step([&] { bare_detached_task(here.strand, signal, ended); });
+        here.strand.run_step([&] { signal.notify(); });
         REQUIRE(ended == turn);
     }
     int sum = 0;
-    here.strand.turn([&] { bare_awaiter(here.strand, signal, sum); });
+    here.strand.run_step([&] { bare_awaiter(here.strand, signal, sum); });
     CHECK(sum == 0);
-    here.strand.turn([&] { signal.notify(); });
+    here.strand.run_step([&] { signal.notify(); });
     CHECK(sum == 11);
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("coroutines without local variables can be destroyed while they are su
     {
         async_event signal{here.strand};
         async_event other{here.strand};
-        here.strand.turn(
+        here.strand.run_step(
             [&]
             {
                 bare_detached_task(here.strand, signal, ended);

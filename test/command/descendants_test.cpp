@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock run: children that end together, and processes that outlive the command.
+#include "command/command.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <csignal>
+
+#include <fmt/format.h>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+constexpr int several = 5;
+
+/// Starts several processes in the background by a script, which writes their ids to a pipe. They last until they are
+/// killed, at most as long as the object.
+class sleepers
+{
+  public:
+    /// Returns a script that starts them as children of its shell.
+    std::string children() const
+    {
+        return fmt::format(
+            "for i in $(seq {}); do cat {} & echo $! >{}; done; ", several, never_.path(), from_.path());
+    }
+    /// Returns a script that starts them in shells that end, so that redlock becomes their parent.
+    std::string orphans() const
+    {
+        return fmt::format(
+            "for i in $(seq {}); do (cat {} & echo $! >{}); done; ", several, never_.path(), from_.path());
+    }
+    /// Waits until they have been started.
+    void wait()
+    {
+        while (ids_.size() < several)
+        {
+            ids_.push_back(std::stoi(from_.line()));
+        }
+    }
+    void kill() const
+    {
+        for (const pid_t each : ids_)
+        {
+            ::kill(each, SIGKILL);
+        }
+        for (const pid_t each : ids_)
+        {
+            REQUIRE(has_ended(each));
+        }
+    }
+    /// Returns true if each is in one of these states; "" if it was reaped.
+    bool all_are(std::initializer_list<std::string_view> states) const
+    {
+        const auto is_one = [&](pid_t id)
+        { return std::find(states.begin(), states.end(), state_of(id)) != states.end(); };
+        return std::all_of(ids_.begin(), ids_.end(), is_one);
+    }
+
+  private:
+    named_pipe from_;
+    named_pipe never_;
+    std::vector<pid_t> ids_;
+};
+
+/// Stops redlock, so that what ends meanwhile is reported by one SIGCHLD.
+void pause(const command& run)
+{
+    run.signal(SIGSTOP);
+    run.wait_for_stop();
+}
+
+} // namespace
+
+TEST_CASE("descendants: a command that ends in one SIGCHLD with orphans and inherited children is seen")
+{
+    five_masters masters;
+    for (const bool command_first : {true, false})
+    {
+        CAPTURE(command_first);
+        named_pipe from;
+        named_pipe to;
+        sleepers inherited;
+        sleepers orphans;
+        const std::string script =
+            fmt::format("{}echo $$ >{}; read line <{}; exit 7", orphans.orphans(), from.path(), to.path());
+        const command run{
+            run_shell(script, {"-v", "--ttl", "60s"}),
+            masters.environment(),
+            {},
+            inherited.children() + "exec \"$@\""};
+        inherited.wait();
+        orphans.wait();
+        const pid_t child = std::stoi(from.line());
+        pause(run);
+        if (!command_first)
+        {
+            inherited.kill();
+            orphans.kill();
+        }
+        to.write("end");
+        REQUIRE(has_ended(child));
+        if (command_first)
+        {
+            inherited.kill();
+            orphans.kill();
+        }
+        run.signal(SIGCONT);
+        CHECK(run.wait_after_command(masters.any()) == process_end{.exit_code = 7});
+        CHECK(masters.keys() == 0);
+    }
+}
+
+TEST_CASE("descendants: orphans that end in one SIGCHLD are all reaped, and the command runs on")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    sleepers orphans;
+    const std::string script =
+        fmt::format("{}echo $$ >{}; read line <{}; exit 7", orphans.orphans(), from.path(), to.path());
+    const command run{run_shell(script, {"-v", "--ttl", "60s"}), masters.environment()};
+    orphans.wait();
+    const pid_t child = std::stoi(from.line());
+    pause(run);
+    orphans.kill();
+    CHECK(orphans.all_are({"Z"}));
+    run.signal(SIGCONT);
+    // SIGCHLD is read before SIGWINCH, so a zombie after several of the latter stays.
+    for (int handled = 0; handled < several && !orphans.all_are({""}); ++handled)
+    {
+        REQUIRE(run.handles_another_signal(masters.any()));
+    }
+    CHECK(orphans.all_are({""}));
+    CHECK_FALSE(has_ended(child, 0ms));
+    to.write("end");
+    CHECK(run.wait_after_command(masters.any()) == process_end{.exit_code = 7});
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("descendants: an orphan that keeps stdout open delays neither the end nor the release, and runs on")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to_orphan;
+    const std::string orphan =
+        fmt::format("echo $$ >{0}; read line <{1}; echo late; echo done >{0}", from.path(), to_orphan.path());
+    const command run{
+        run_shell(fmt::format("(sh -c '{}' &); exit 7", orphan), {"-v", "--ttl", "60s"}),
+        masters.environment()};
+    const pid_t outlives = std::stoi(from.line());
+    CHECK(run.wait_after_command(masters.any()) == process_end{.exit_code = 7});
+    CHECK(masters.keys() == 0);
+    CHECK_FALSE(has_ended(outlives, 0ms));
+    to_orphan.write("work");
+    CHECK(from.line() == "done");
+    CHECK(run.output() == "late\n");
+}
+
+TEST_CASE(
+    "descendants: a loss ends the command with all orphans at once, but not what redlock was started with")
+{
+    five_masters masters;
+    named_pipe from;
+    sleepers inherited;
+    sleepers orphans;
+    // They die of SIGTERM, so the long grace isn't used.
+    const command run{
+        run_shell(
+            fmt::format("{}echo $$ >{}; exec sleep 1000", orphans.orphans(), from.path()),
+            {"-v", "--ttl", "60s", "--grace", "15s", "--max-hold", "500ms"}),
+        masters.environment(),
+        {},
+        inherited.children() + "exec \"$@\""};
+    inherited.wait();
+    orphans.wait();
+    const pid_t child = std::stoi(from.line());
+    CHECK(run.wait_unless(masters.any(), "it hasn't ended within --grace") == process_end{.exit_code = 77});
+    CHECK(has_ended(child, 0ms));
+    CHECK(orphans.all_are({"Z", ""}));
+    CHECK_FALSE(inherited.all_are({"Z", ""}));
+    CHECK(masters.keys() == 0);
+    inherited.kill();
+}
+
+TEST_CASE(
+    "descendants: a process whose main thread has ended is killed at a loss, before the release",
+    "[scenario-107]")
+{
+    five_masters masters;
+    named_pipe from;
+    const command run{
+        run_shell(
+            fmt::format("setsid {} {} & exec sleep 1000", WITHOUT_MAIN_THREAD, from.path()),
+            {"-v", "--ttl", "2s", "--grace", "200ms", "--max-hold", "500ms"}),
+        masters.environment()};
+    const pid_t process = std::stoi(from.line());
+    CHECK(run.wait() == process_end{.exit_code = 77});
+    CHECK(has_ended(process, 0ms));
+    CHECK(run.errors().find("SIGKILL to the command: it hasn't ended within --grace") != std::string::npos);
+    CHECK(masters.keys() == 0);
+}
+
+} // namespace redlock::test

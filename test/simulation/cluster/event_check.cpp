@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSL-1.0
+// Checks the events of a process.
+#include "event_check.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/hana/functional/overload.hpp>
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <string_view>
+#include <variant>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+std::string_view name_of(expected_event what)
+{
+    constexpr std::array<std::string_view, 3> names{"failed extension", "loss", "release"};
+    return names.at(static_cast<std::size_t>(what));
+}
+
+/// Reads the reply to TIME: two strings, seconds and microseconds. Returns microseconds.
+std::optional<std::int64_t> read_time(const std::string& reply)
+{
+    long long seconds = 0;
+    long long microseconds = 0;
+    if (std::sscanf(reply.c_str(), "*2\r\n$%*d\r\n%lld\r\n$%*d\r\n%lld", &seconds, &microseconds) != 2)
+    {
+        return std::nullopt;
+    }
+    return seconds * 1'000'000 + microseconds;
+}
+
+} // namespace
+
+std::optional<std::string> event_check::notified(int manager, const event& what)
+{
+    std::optional<std::string> wrong;
+    const auto check = [&](bool holds, std::string_view words)
+    {
+        if (!holds && !wrong)
+        {
+            wrong = words;
+        }
+    };
+    std::visit(
+        boost::hana::overload(
+            [&](const master_up& one)
+            {
+                bool& up = up_[{manager, one.index}];
+                check(
+                    !up || dropped_ > 0,
+                    fmt::format("master {} is up twice, and was not down between", one.index));
+                up = true;
+                ++ups_[one.index];
+            },
+            [&](const master_down& one)
+            {
+                check(
+                    one.reason != boost::asio::error::operation_aborted,
+                    fmt::format("master {} is reported down because its connection was closed", one.index));
+                up_[{manager, one.index}] = false;
+            },
+            [&](const master_warning& one) { clock_warnings_[one.index] += one.what == risk::clock ? 1 : 0; },
+            [&](const round_decided& one)
+            {
+                if (one.report.operation == operation::extend && one.report.result)
+                {
+                    check(!lost_.contains(one.owner_id), "a failed extension is reported after the loss");
+                    told_.emplace(expected_event::failed_extension, one.owner_id);
+                }
+            },
+            [&](const lease_extended& one)
+            { check(!lost_.contains(one.owner_id), "a lost lease is reported as extended"); },
+            [&](const lease_lost& one)
+            {
+                check(lost_.insert(one.owner_id).second, "a lease is reported lost twice");
+                told_.emplace(expected_event::loss, one.owner_id);
+            },
+            [&](const lease_released& one) { told_.emplace(expected_event::release, one.owner_id); },
+            [&](const events_dropped& some) { dropped_ += some.count; }),
+        what);
+    return wrong;
+}
+
+void event_check::record(
+    std::size_t master, const std::string& run_id, std::int64_t connection, clock::time_point at,
+    const std::string& what, const std::string& reply)
+{
+    if (what == "SET" || what == "turn" || what == "extend" || what == "release")
+    {
+        used_.emplace(master, run_id, connection);
+    }
+    const auto shown = what == "TIME" ? read_time(reply) : std::nullopt;
+    if (!shown)
+    {
+        return;
+    }
+    clock_readings& all = clocks_[{master, run_id}];
+    // The next probe on a connection shows that the reply to the previous one has arrived.
+    if (all.connection == connection)
+    {
+        if (all.confirmed)
+        {
+            const clock::duration elapsed = all.last.first - all.confirmed->first;
+            const clock::duration advanced =
+                std::chrono::microseconds{all.last.second - all.confirmed->second};
+            // More than any drift or round trip of a simulation explains.
+            jumps_[master] += std::chrono::abs(advanced - elapsed) > 700ms + elapsed / 3 ? 1 : 0;
+        }
+        all.confirmed = all.last;
+    }
+    all.connection = connection;
+    all.last = {at, *shown};
+}
+
+std::string event_check::missing() const
+{
+    std::vector<std::string> all;
+    for (const auto& [what, owner_id] : expected_)
+    {
+        if (!told_.contains({what, owner_id}))
+        {
+            all.push_back(fmt::format("the {} of {}", name_of(what), owner_id));
+        }
+    }
+    std::map<std::size_t, std::size_t> connections;
+    for (const auto& each : used_)
+    {
+        ++connections[std::get<0>(each)];
+    }
+    const auto compare = [&](const auto& happened, const auto& reported, std::string_view what)
+    {
+        for (const auto& [master, times] : happened)
+        {
+            const auto found = reported.find(master);
+            for (std::size_t known = found == reported.end() ? 0 : found->second; known < times; ++known)
+            {
+                all.push_back(fmt::format("{} of master {}", what, master));
+            }
+        }
+    };
+    compare(connections, ups_, "a connection");
+    compare(jumps_, clock_warnings_, "a jump of the clock");
+    return all.size() <= dropped_ ? "" : fmt::format("the observer was never notified of {}", all.front());
+}
+
+} // namespace redlock::test

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: BSL-1.0
+// Checks the events of a process: none contradicts another, and nothing that happened is missing.
+#pragma once
+
+#include "support/request_reader.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+/// An event of a lease, of which an observer must be notified.
+enum class expected_event : std::uint8_t
+{
+    failed_extension,
+    loss,
+    release
+};
+
+class event_check
+{
+  public:
+    /// Checks an event against the previous ones. `manager` is the number of the process's manager that sent it.
+    /// Returns a contradiction; empty if there is none.
+    std::optional<std::string> notified(int manager, const event& what);
+
+    /// The observer must be notified of this event by the end.
+    void expect(expected_event what, const std::string& owner_id) { expected_.emplace(what, owner_id); }
+    /// Records a command that a master executed for the process. From it follow events: a connection that carries lock
+    /// commands was up, and a clock that jumped between two readings is a risk.
+    void record(
+        std::size_t master, const std::string& run_id, std::int64_t connection, clock::time_point at,
+        const std::string& what, const std::string& reply);
+
+    /// Returns events that never came, in words; empty if there is none. Only for a process whose only manager has
+    /// ended in order.
+    std::string missing() const;
+
+  private:
+    struct clock_readings
+    {
+        std::int64_t connection = 0; // Of the last one.
+        std::optional<std::pair<clock::time_point, std::int64_t>>
+            confirmed; // When, and what it showed, in us.
+        std::pair<clock::time_point, std::int64_t> last{};
+    };
+
+    std::set<std::pair<expected_event, std::string>> expected_;
+    std::set<std::pair<expected_event, std::string>> told_;
+    std::set<std::string, std::less<>> lost_;        // Owner ids of leases that were reported lost.
+    std::map<std::pair<int, std::size_t>, bool> up_; // By manager and master.
+    std::map<std::size_t, std::size_t> ups_;         // By master.
+    std::map<std::size_t, std::size_t> clock_warnings_;
+    std::set<std::tuple<std::size_t, std::string, std::int64_t>> used_;    // Connections: master, run id, id.
+    std::map<std::pair<std::size_t, std::string>, clock_readings> clocks_; // By master and run id.
+    std::map<std::size_t, std::size_t> jumps_;                             // By master.
+    std::size_t dropped_ = 0;
+};
+
+} // namespace redlock::test

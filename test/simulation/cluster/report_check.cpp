@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: BSL-1.0
+// Compares reports with the wire.
+#include "report_check.hpp"
+
+#include "observer_client.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// The meaning of an error reply, by its first words. The library has its own table: src/core/server_error.cpp.
+master_errc reason_of(std::string_view error)
+{
+    constexpr std::array<std::pair<std::string_view, master_errc>, 13> reasons{{
+        {"LOADING ", master_errc::loading},
+        {"BUSY ", master_errc::busy},
+        {"READONLY ", master_errc::read_only},
+        {"MASTERDOWN ", master_errc::read_only},
+        {"NOREPLICAS ", master_errc::no_replicas},
+        {"MISCONF ", master_errc::misconfigured},
+        {"OOM ", master_errc::out_of_memory},
+        {"NOAUTH ", master_errc::authentication_failed},
+        {"WRONGPASS ", master_errc::authentication_failed},
+        {"NOPERM ", master_errc::no_permission},
+        {"MOVED ", master_errc::cluster_node},
+        {"CLUSTERDOWN ", master_errc::cluster_node},
+        {"ERR max number of clients", master_errc::too_many_clients},
+    }};
+    const auto found = std::find_if(
+        reasons.begin(), reasons.end(), [&](const auto& each) { return error.starts_with(each.first); });
+    return found == reasons.end() ? master_errc::command_failed : found->second;
+}
+
+bool is_error(std::string_view reply)
+{
+    return reply.starts_with('-');
+}
+
+/// The text of an error reply, without its sign and its end.
+std::string_view text_of(std::string_view reply)
+{
+    return reply.substr(1, reply.find('\r') - 1);
+}
+
+/// The vote of a reply that is no error.
+vote vote_of(operation what, std::string_view reply)
+{
+    switch (what)
+    {
+    case operation::acquire: // Of a slot request, a positive number is a wait.
+        return reply == "+OK\r\n" || reply == ":0\r\n" || reply.starts_with(":-") ? vote::granted
+                                                                                  : vote::denied;
+    case operation::extend:
+    case operation::release: // 2 and 3 say that other clients wait.
+        return reply == ":1\r\n" || reply == ":3\r\n" ? vote::granted : vote::denied;
+    }
+    return vote::failed;
+}
+
+std::optional<operation> operation_of(const std::string& what, const command& words)
+{
+    if (what == "SET" && words.size() > 2)
+    {
+        return operation::acquire;
+    }
+    if (words.size() <= 4)
+    {
+        return std::nullopt;
+    }
+    return what == "turn"      ? std::optional{operation::acquire}
+           : what == "extend"  ? std::optional{operation::extend}
+           : what == "release" ? std::optional{operation::release}
+                               : std::nullopt;
+}
+
+/// Returns true if a vote follows from an answer: the same meaning, and for an error the same text.
+bool follows(operation what, const master_report& vote, const std::string& reply)
+{
+    if (vote.vote == vote::granted || vote.vote == vote::denied)
+    {
+        // To a script that compares first, a key of another type is one of another owner.
+        const bool is_denial = what != operation::acquire && reply.starts_with("-WRONGTYPE ");
+        return is_error(reply) ? is_denial && vote.vote == vote::denied : vote_of(what, reply) == vote.vote;
+    }
+    return vote.vote == vote::failed && is_error(reply) && reason_of(text_of(reply)) == vote.reason &&
+           (reply.find(observer_client::password) != std::string::npos ||
+            short_text{text_of(reply)}.view() == vote.detail.view());
+}
+
+} // namespace
+
+std::optional<std::string> report_check::record(
+    std::size_t master, int process, clock::time_point at, const std::string& what, const command& words,
+    const std::string& reply, bool distorted)
+{
+    if (distorted)
+    {
+        distorted_.emplace(process, master);
+    }
+    if (is_error(reply))
+    {
+        errors_.emplace(process, master, static_cast<int>(reason_of(text_of(reply))));
+    }
+    const auto op = operation_of(what, words);
+    if (!op)
+    {
+        if (what == "EVAL" && words.size() == 4)
+        {
+            inspections_[{process, words[3]}][master].push_back({at, reply});
+        }
+        return std::nullopt;
+    }
+    const bool sets = what == "SET";
+    const std::string& owner_id = words[sets ? 2 : 4];
+    answers_[{owner_id, *op}][master].push_back({at, reply});
+    unused_[{owner_id, *op}][master].push_back({at, reply});
+    if (*op != operation::acquire)
+    {
+        return std::nullopt;
+    }
+    sent_[{process, words[sets ? 1 : 3]}].emplace_back(at, owner_id);
+    // A master that denied an extension is sent the key again.
+    const bool contradicts = is_checked(process, master) && unsent_.contains({owner_id, master}) &&
+                             !answers_.contains(std::pair{owner_id, operation::extend});
+    return contradicts
+               ? std::optional{fmt::format(
+                     "master {} runs a {} of {}, which was reported as unsent", master, what, owner_id)}
+               : std::nullopt;
+}
+
+/// Returns what is wrong with the vote of a master; null if nothing is.
+const char* report_check::wrong_with(
+    int process, std::size_t master, std::span<const exchange> answers, const report& told) const
+{
+    const master_report& vote = told.masters()[master];
+    const bool is_plain = !vote.reason && vote.detail.view().empty();
+    const bool is_answered = std::any_of(
+        answers.begin(), answers.end(),
+        [&](const exchange& each) { return follows(told.operation, vote, each.reply); });
+    switch (vote.vote)
+    {
+    case vote::pending:
+        return is_plain && vote.elapsed.count() == 0 ? nullptr
+                                                     : "a pending vote has no reason and no latency";
+    case vote::granted:
+    case vote::denied:
+        return is_answered && is_plain && vote.elapsed.count() > 0 ? nullptr
+                                                                   : "it isn't the answer of the master";
+    case vote::failed:
+    {
+        // The end of a connection fails its commands. Its reason may be the error of another command.
+        const bool of_connection =
+            vote.detail.view().empty() &&
+            (vote.reason == master_errc::connection_lost || vote.reason == master_errc::unresponsive ||
+             vote.reason.category() != master_category() ||
+             errors_.contains({process, master, vote.reason.value()}));
+        return is_answered || of_connection ? nullptr : "it isn't the answer of the master";
+    }
+    case vote::timed_out:
+        return vote.reason == master_errc::timed_out && vote.detail.view().empty() &&
+                       vote.elapsed >= told.node_timeout
+                   ? nullptr
+                   : "a vote times out after the node timeout, and has no other reason";
+    case vote::unsent:
+        return vote.reason && (told.operation != operation::acquire || answers.empty())
+                   ? nullptr
+                   : "the command was sent, or nothing explains that it wasn't";
+    }
+    return "it is no vote";
+}
+
+std::optional<std::string> report_check::compare(
+    int process, std::size_t master, std::span<const exchange> answers, const report& told) const
+{
+    const char* const wrong =
+        !is_checked(process, master) ? nullptr : wrong_with(process, master, answers, told);
+    if (wrong == nullptr)
+    {
+        return std::nullopt;
+    }
+    const master_report& vote = told.masters()[master];
+    std::string all;
+    for (const exchange& each : answers)
+    {
+        all += ' ' + each.reply.substr(0, each.reply.find('\r'));
+    }
+    return fmt::format(
+        "{} by client {}, master {}: vote {}, reason '{}', detail '{}', after {} ns of {} ms: {}; its "
+        "answers:{}",
+        to_string(told.operation), process, master, to_string(vote.vote), vote.reason.message(),
+        vote.detail.view(), vote.elapsed.count(), told.node_timeout.count(), wrong, all);
+}
+
+std::span<const report_check::exchange>
+report_check::answers_since(clock::time_point since, const exchanges& answers, std::size_t master)
+{
+    const auto found = answers.find(master);
+    if (found == answers.end())
+    {
+        return {};
+    }
+    const auto first = std::find_if(
+        found->second.begin(), found->second.end(), [&](const exchange& each) { return each.at >= since; });
+    return {first, found->second.end()};
+}
+
+std::optional<std::string> report_check::decided(int process, const round_decided& round)
+{
+    const report& told = round.report;
+    std::optional<std::string> found;
+    for (std::size_t master = 0; master < told.masters().size() && !found; ++master)
+    {
+        const master_report& vote = told.masters()[master];
+        std::vector<exchange>& all = unused_[{round.owner_id, told.operation}][master];
+        // A slow observer is notified after the key was sent again, because the master had denied an extension.
+        const bool rejoined =
+            vote.vote == vote::unsent && answers_.contains(std::pair{round.owner_id, operation::extend});
+        found = rejoined ? std::nullopt : compare(process, master, all, told);
+        // In any order: the extensions of a caller and those in the background overlap.
+        const auto answer = std::find_if(
+            all.begin(), all.end(),
+            [&](const exchange& each) { return follows(told.operation, vote, each.reply); });
+        if (answer != all.end())
+        {
+            all.erase(answer);
+        }
+        if (vote.vote == vote::timed_out && told.elapsed < told.node_timeout)
+        {
+            found = fmt::format(
+                "{} by client {}: master {} timed out, {} ns after the round began",
+                to_string(told.operation), process, master, told.elapsed.count());
+        }
+        if (told.operation == operation::acquire && vote.vote == vote::unsent)
+        {
+            unsent_.emplace(round.owner_id, master);
+        }
+    }
+    return found;
+}
+
+std::optional<std::string> report_check::compare(
+    int process, clock::time_point since, const exchanges& answers, const report& told) const
+{
+    std::optional<std::string> found;
+    for (std::size_t master = 0; master < told.masters().size() && !found; ++master)
+    {
+        found = compare(process, master, answers_since(since, answers, master), told);
+    }
+    return found;
+}
+
+std::optional<std::string> report_check::reported(
+    int process, clock::time_point since, std::string_view owner_id, const report& told) const
+{
+    const auto answered = answers_.find(std::pair{std::string{owner_id}, told.operation});
+    return compare(process, since, answered == answers_.end() ? exchanges{} : answered->second, told);
+}
+
+std::optional<std::string>
+report_check::refused(int process, clock::time_point since, const std::string& key, const report& told) const
+{
+    auto found = compare(process, since, {}, told); // No master may have received anything.
+    const auto sent = sent_.find({process, key});
+    if (!found || sent == sent_.end())
+    {
+        return found;
+    }
+    for (const auto& [at, owner_id] : sent->second)
+    {
+        if (at < since)
+        {
+            continue;
+        }
+        found = reported(process, since, owner_id, told);
+        if (!found)
+        {
+            break;
+        }
+    }
+    return found;
+}
+
+std::optional<std::string> report_check::inspected(
+    int process, clock::time_point since, const std::string& key, const inspection& seen) const
+{
+    const auto about = inspections_.find({process, key});
+    for (std::size_t master = 0; master < seen.masters().size(); ++master)
+    {
+        const master_inspection& one = seen.masters()[master];
+        const auto is_said_by = [&](const exchange& each)
+        {
+            return is_error(each.reply)
+                       ? short_text{text_of(each.reply)}.view() == one.detail.view()
+                       : one.owner_id.view().empty() ||
+                             each.reply.find(fmt::format("\r\n{}\r\n", one.owner_id.view())) !=
+                                 std::string::npos;
+        };
+        // A failure may be that of the connection, whose detail is no answer to the inspection.
+        const auto all = about == inspections_.end() ? std::span<const exchange>{}
+                                                     : answers_since(since, about->second, master);
+        if (!one.reason && is_checked(process, master) && std::none_of(all.begin(), all.end(), is_said_by))
+        {
+            return fmt::format(
+                "inspection by client {}: master {} never answered with owner id '{}', reason '{}', detail "
+                "'{}'",
+                process, master, one.owner_id.view(), one.reason.message(), one.detail.view());
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace redlock::test

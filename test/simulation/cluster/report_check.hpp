@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSL-1.0
+// Compares reports with the wire: each vote, reason and detail must be what that master answered to that owner id.
+#pragma once
+
+#include "support/request_reader.hpp"
+
+#include <redlock/redlock.hpp>
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+/// The answers of all masters, by owner id and operation. Each decided round needs an answer for each vote that no
+/// earlier round has used, so that a vote, reason or detail that is left over from an earlier round is found.
+class report_check
+{
+  public:
+    /// Records a command that a master executed for a process, and its reply. `distorted`: the connection has carried
+    /// bytes that aren't the reply of its command, so replies can't be assigned to commands any more. Returns a
+    /// contradiction if the command was reported as unsent.
+    std::optional<std::string> record(
+        std::size_t master, int process, clock::time_point at, const std::string& what, const command& words,
+        const std::string& reply, bool distorted);
+
+    /// The connection has carried bytes that aren't the reply of its command.
+    void distort(int process, std::size_t master) { distorted_.emplace(process, master); }
+
+    /// From now on, names lead this process to other masters, so its answers can't be assigned.
+    void misdirect(int process) { misdirected_.insert(process); }
+    bool misdirected(int process) const { return misdirected_.contains(process); }
+
+    /// Returns a contradiction between a decided round and the wire; empty if there is none. Uses up the
+    /// answers.
+    std::optional<std::string> decided(int process, const round_decided& round);
+    /// The same for the report that a caller received. Answers count from `since` on.
+    std::optional<std::string>
+    reported(int process, clock::time_point since, std::string_view owner_id, const report& told) const;
+    /// The same for a failed acquire, whose owner id the caller doesn't know: the votes must be those of one of the owner
+    /// ids that the process has sent for the key since then.
+    std::optional<std::string>
+    refused(int process, clock::time_point since, const std::string& key, const report& told) const;
+    /// The same for an inspection.
+    std::optional<std::string>
+    inspected(int process, clock::time_point since, const std::string& key, const inspection& seen) const;
+
+  private:
+    struct exchange
+    {
+        clock::time_point at;
+        std::string reply;
+    };
+    using exchanges = std::map<std::size_t, std::vector<exchange>>; // By master, in order.
+
+    static std::span<const exchange>
+    answers_since(clock::time_point since, const exchanges& answers, std::size_t master);
+    bool is_checked(int process, std::size_t master) const
+    {
+        return !misdirected_.contains(process) && !distorted_.contains({process, master});
+    }
+    const char*
+    wrong_with(int process, std::size_t master, std::span<const exchange> answers, const report& told) const;
+    std::optional<std::string>
+    compare(int process, std::size_t master, std::span<const exchange> answers, const report& told) const;
+    std::optional<std::string>
+    compare(int process, clock::time_point since, const exchanges& answers, const report& told) const;
+
+    std::map<std::pair<std::string, operation>, exchanges, std::less<>> answers_; // By owner id.
+    std::map<std::pair<std::string, operation>, exchanges> unused_; // Those that no decided round has used.
+    std::map<std::tuple<int, std::string>, std::vector<std::pair<clock::time_point, std::string>>>
+        sent_; // Owner ids.
+    std::map<std::tuple<int, std::string>, exchanges> inspections_;
+    std::set<std::tuple<int, std::size_t, int>> errors_; // Process, master, `master_errc`.
+    std::set<std::pair<int, std::size_t>> distorted_;
+    std::set<int> misdirected_;
+    std::set<std::pair<std::string, std::size_t>> unsent_; // Owner id, master.
+};
+
+} // namespace redlock::test
