@@ -117,7 +117,8 @@ using event = std::variant<
 struct observer
 {
     /// Called on `executor` for each event, in order and never concurrently. Must not throw: an exception terminates
-    /// the program. May call the manager; no lock is held during the call.
+    /// the program. May call the manager; no lock is held during the call. Pending events are still delivered after
+    /// the manager was destroyed: what the function refers to must outlive the threads that run `executor`.
     std::function<void(const event&)> on_event{};
     /// The executor of `on_event`. Empty: the manager's. Its context must outlive all background work of the manager,
     /// which includes the releases of leases that were destroyed.

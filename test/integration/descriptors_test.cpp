@@ -47,9 +47,9 @@ class descriptors_left
 TEST_CASE("a manager that gets no descriptor says so, and connects when it gets one", "[plain]")
 {
     server at{server_options::plain()};
+    event_log events{log_of::everything}; // Outlives the thread that delivers to it.
     event_loop loop;
     const boost::asio::steady_timer first{loop.context()}; // Opens what the context needs itself.
-    event_log events{log_of::everything};
     redlock::config options = unhurried({address_of(at)});
     options.observer = events.observer();
     std::optional<redlock::lock_manager> locks;
