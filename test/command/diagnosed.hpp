@@ -31,8 +31,16 @@ struct diagnosed
     std::string errors;
 };
 
-/// Runs the doctor on these masters.
-diagnosed diagnose(const strings& urls, const strings& options = {});
+/// The slowness that a test looks for. Any other may be that of a busy machine.
+enum class slow_part
+{
+    nothing,
+    disk,    ///< the answers to the commands of a lock
+    network, ///< all round trips
+};
+
+/// Runs the doctor on these masters; again, for a minute at most, if it reports an unwanted slowness.
+diagnosed diagnose(const strings& urls, const strings& options = {}, slow_part wanted = slow_part::nothing);
 
 strings urls_of(const std::vector<server>& servers);
 
@@ -50,6 +58,6 @@ std::string what_of(const tree& master, const std::string& kind);
 /// Returns the verdict and the findings of the first master in the output of doctor --json.
 std::string verdict_in(const diagnosed& json);
 /// Returns the verdict and the findings of one master that is examined alone: "usable: warning eviction".
-std::string alone(const std::string& url, const strings& options = {});
+std::string alone(const std::string& url, const strings& options = {}, slow_part wanted = slow_part::nothing);
 
 } // namespace redlock::test

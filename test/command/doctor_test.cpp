@@ -191,7 +191,7 @@ TEST_CASE("doctor: reports slow round trips")
     const server master{durable()};
     proxy way{master.port()};
     way.set_delay(60ms);
-    CHECK(alone(way.url()) == "usable: warning slow");
+    CHECK(alone(way.url(), {}, slow_part::network) == "usable: warning slow");
 }
 
 TEST_CASE("doctor: reports a node of a cluster")

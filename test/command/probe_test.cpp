@@ -160,7 +160,7 @@ TEST_CASE("probe: measures a lock's commands, which wait for the disk, unlike pl
     server_options slow = durable({}, kind);
     slow.program = program_with_disk(kind, 700ms);
     const server master{slow};
-    const diagnosed found = diagnose({master.url()}, {"--json"});
+    const diagnosed found = diagnose({master.url()}, {"--json"}, slow_part::disk);
     CHECK(verdict_in(found) == "usable: warning slow");
     const tree all = read_json(found.text);
     const tree& one = master_at(all, 0);
@@ -225,7 +225,7 @@ TEST_CASE("doctor: reports the range of times measured on all masters")
         options.program = program_with_disk("redis-server", each_write);
         masters.emplace_back(options);
     }
-    const diagnosed found = diagnose(urls_of(masters));
+    const diagnosed found = diagnose(urls_of(masters), {}, slow_part::disk);
     CHECK_THAT(found.text, ContainsSubstring("\nall 2 masters: warning: its slowest answer"));
     CHECK_THAT(found.text, !ContainsSubstring(masters[0].url() + ":"));
 }

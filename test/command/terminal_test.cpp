@@ -73,10 +73,11 @@ TEST_CASE("terminal: Ctrl-C ends a command that has left the foreground group, a
         INFO(leaves);
         pseudo_terminal screen;
         named_pipe from;
+        // A timeout(1) that gets a signal before it knows its child exits alone. It sleeps once it knows it.
         const program_at_terminal run{
             script(fmt::format(
-                "\"$REDLOCK\" run --max-hold 1h job -- {} sh -c 'echo $$ >{}; exec sleep 1000'; echo next "
-                "step",
+                "\"$REDLOCK\" run --max-hold 1h job -- {} sh -c 'until grep -q \"^State:.S\" "
+                "/proc/$PPID/status; do :; done; echo $$ >{}; exec sleep 1000'; echo next step",
                 leaves, from.path())),
             masters.environment(), screen};
         const pid_t worker = std::stoi(from.line());
