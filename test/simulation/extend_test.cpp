@@ -68,6 +68,26 @@ TEST_CASE("an extension never shortens", "[scenario-29]")
     CHECK(sim.master(0).expiry("lock:stock") == expiry);
 }
 
+TEST_CASE("a release waits for its masters as the ttl of the last extension allows")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = acquired(sim, locks, 100ms);
+    CHECK(got->report.node_timeout == 10ms);
+    const outcome_ptr extended = sim.extend(got->lease, 10s);
+    REQUIRE(sim.finish(extended));
+    REQUIRE(!extended->error);
+    // Slower than the first ttl would have allowed.
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = 20ms;
+    }
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    CHECK(!released->error);
+    CHECK(released->report.node_timeout == 50ms);
+}
+
 TEST_CASE("a late confirmation of an older extension changes nothing", "[scenario-29]")
 {
     simulation sim{3};

@@ -264,7 +264,16 @@ TEST_CASE("an address that hangs uses up its share of the time only")
 TEST_CASE("if no address answers, the error of the last one is returned")
 {
     attempt one;
-    one.begin({endpoint_of(free_port()), endpoint_of(free_port())}, 20s);
+    SECTION("after one that refused")
+    {
+        one.begin({endpoint_of(free_port()), endpoint_of(free_port())}, 20s);
+    }
+    SECTION("after one that hung")
+    {
+        const hanging_port hung;
+        one.begin({hung.endpoint(), endpoint_of(free_port())}, 500ms);
+        REQUIRE(one.ends());
+    }
     CHECK(one.result() == asio::error::connection_refused);
 }
 
