@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <csignal>
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <unistd.h>
@@ -72,6 +73,19 @@ class command_in_job
     pid_t pid_;
 };
 
+/// Returns how many of the forwarded signals it has logged.
+std::size_t forwarded(const command_in_job& held, int number)
+{
+    const std::string said = fmt::format("signal {} is forwarded", number);
+    const std::string errors = held.errors();
+    std::size_t count = 0;
+    for (std::size_t at = errors.find(said); at != std::string::npos; at = errors.find(said, at + 1))
+    {
+        ++count;
+    }
+    return count;
+}
+
 } // namespace
 
 TEST_CASE("signals: are forwarded to the command")
@@ -135,9 +149,9 @@ TEST_CASE(
     named_pipe from;
     named_pipe to;
     command_in_job held{
-        masters,
-        run_shell(
-            fmt::format("echo $$ >{}; read line <{}; exit 8", from.path(), to.path()), {"--ttl", "60s"})};
+        masters, run_shell(
+                     fmt::format("trap '' USR1; echo $$ >{}; read line <{}; exit 8", from.path(), to.path()),
+                     {"-v", "--ttl", "60s"})};
     const pid_t child = std::stoi(from.line());
     for (int time = 0; time < 3; ++time)
     {
@@ -148,6 +162,16 @@ TEST_CASE(
         REQUIRE(held.goes_on());
         REQUIRE(comes_true(masters.any(), [&] { return state_of(child) != "T"; }));
     }
+    // A later stop of the command alone doesn't stop redlock.
+    ::kill(child, SIGSTOP);
+    REQUIRE(comes_true(masters.any(), [&] { return state_of(child) == "T"; }));
+    for (std::size_t count = 1; count <= 2; ++count)
+    {
+        // The second one comes after redlock has noticed the stop.
+        held.signal(SIGUSR1);
+        REQUIRE(comes_true(masters.any(), [&] { return forwarded(held, SIGUSR1) == count; }));
+    }
+    ::kill(child, SIGCONT);
     to.write("end");
     CHECK(held.exit_code() == 8);
 }
