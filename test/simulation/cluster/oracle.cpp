@@ -3,6 +3,7 @@
 #include "oracle.hpp"
 
 #include "cluster_run.hpp"
+#include "observer_client.hpp"
 
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
@@ -41,7 +42,10 @@ std::string shown(const command& words)
 } // namespace
 
 oracle::oracle(cluster_run& cluster)
-    : cluster_{cluster}, wire_{quorum_of(cluster.drawn().masters)}, releases_(cluster.drawn().masters)
+    : cluster_{cluster},
+      wire_{quorum_of(cluster.drawn().masters)},
+      reports_{observer_client::password},
+      releases_(cluster.drawn().masters)
 {
 }
 

@@ -3,8 +3,8 @@
 // what a user sees: leases, and the results of operations.
 #pragma once
 
-#include "report_check.hpp"
 #include "simulation/sim_master.hpp"
+#include "support/report_check.hpp"
 #include "wire_rules.hpp"
 
 #include <redlock/redlock.hpp>

@@ -2,8 +2,6 @@
 // Compares reports with the wire.
 #include "report_check.hpp"
 
-#include "observer_client.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -81,8 +79,15 @@ std::optional<operation> operation_of(const std::string& what, const command& wo
                                : std::nullopt;
 }
 
-/// Returns true if a vote follows from an answer: the same meaning, and for an error the same text.
-bool follows(operation what, const master_report& vote, const std::string& reply)
+} // namespace
+
+bool report_check::shows(const short_text& detail, std::string_view reply) const
+{
+    return short_text{text_of(reply)}.view() == detail.view() ||
+           (!password_.empty() && reply.find(password_) != std::string_view::npos);
+}
+
+bool report_check::follows(operation what, const master_report& vote, const std::string& reply) const
 {
     if (vote.vote == vote::granted || vote.vote == vote::denied)
     {
@@ -91,11 +96,8 @@ bool follows(operation what, const master_report& vote, const std::string& reply
         return is_error(reply) ? is_denial && vote.vote == vote::denied : vote_of(what, reply) == vote.vote;
     }
     return vote.vote == vote::failed && is_error(reply) && reason_of(text_of(reply)) == vote.reason &&
-           (reply.find(observer_client::password) != std::string::npos ||
-            short_text{text_of(reply)}.view() == vote.detail.view());
+           shows(vote.detail, reply);
 }
-
-} // namespace
 
 std::optional<std::string> report_check::record(
     std::size_t master, int process, clock::time_point at, const std::string& what, const command& words,

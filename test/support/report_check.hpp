@@ -2,7 +2,7 @@
 // Compares reports with the wire: each vote, reason and detail must be what that master answered to that owner id.
 #pragma once
 
-#include "support/request_reader.hpp"
+#include "request_reader.hpp"
 
 #include <redlock/redlock.hpp>
 
@@ -25,6 +25,9 @@ namespace redlock::test
 class report_check
 {
   public:
+    /// `password`: that of the masters. A message that contains it isn't compared, because the library doesn't show it.
+    explicit report_check(std::string_view password = {}) : password_{password} {}
+
     /// Records a command that a master executed for a process, and its reply. `distorted`: the connection has carried
     /// bytes that aren't the reply of its command, so replies can't be assigned to commands any more. Returns a
     /// contradiction if the command was reported as unsent.
@@ -67,6 +70,10 @@ class report_check
     {
         return !misdirected_.contains(process) && !distorted_.contains({process, master});
     }
+    /// Returns true if a detail is the text of an error reply.
+    bool shows(const short_text& detail, std::string_view reply) const;
+    /// Returns true if a vote follows from an answer: the same meaning, and for an error the same text.
+    bool follows(operation what, const master_report& vote, const std::string& reply) const;
     const char*
     wrong_with(int process, std::size_t master, std::span<const exchange> answers, const report& told) const;
     std::optional<std::string>
@@ -74,6 +81,7 @@ class report_check
     std::optional<std::string>
     compare(int process, clock::time_point since, const exchanges& answers, const report& told) const;
 
+    std::string password_;
     std::map<std::pair<std::string, operation>, exchanges, std::less<>> answers_; // By owner id.
     std::map<std::pair<std::string, operation>, exchanges> unused_; // Those that no decided round has used.
     std::map<std::tuple<int, std::string>, std::vector<std::pair<clock::time_point, std::string>>>
