@@ -24,8 +24,9 @@ constexpr std::chrono::seconds command_limit{30};
 
 } // namespace
 
-proxy::proxy(int upstream_port)
-    : upstream_{asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(upstream_port)}
+proxy::proxy(int upstream_port, proxy_tap tap)
+    : upstream_{asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(upstream_port)},
+      tap_{std::move(tap)}
 {
     listener listening = listen_on_loopback();
     port_ = listening.port;
@@ -206,7 +207,7 @@ void proxy::take(asio::ip::tcp::socket client)
         counters_.changed.notify_all();
         return;
     }
-    links_.push_back(std::make_shared<proxy_link>(std::move(client), faults_, counters_));
+    links_.push_back(std::make_shared<proxy_link>(std::move(client), faults_, counters_, tap_));
     links_.back()->start(upstream_);
 }
 

@@ -23,8 +23,8 @@ namespace redlock::test
 class proxy
 {
   public:
-    /// Listens on a free port of 127.0.0.1 and connects each client to `upstream_port`.
-    explicit proxy(int upstream_port);
+    /// Listens on a free port of 127.0.0.1 and connects each client to `upstream_port`. The tap must not throw.
+    explicit proxy(int upstream_port, proxy_tap tap = {});
     proxy(const proxy&) = delete;
     proxy& operator=(const proxy&) = delete;
     /// Closes all connections; held bytes are discarded.
@@ -84,6 +84,7 @@ class proxy
     bool wait(std::chrono::milliseconds at_most, const std::function<bool()>& condition);
 
     const asio::ip::tcp::endpoint upstream_;
+    const proxy_tap tap_;
     int port_ = 0;
     mutable proxy_counters counters_;
     asio::io_context io_{1};

@@ -24,8 +24,10 @@ void reset_socket(asio::ip::tcp::socket& socket)
 
 } // namespace
 
-proxy_link::proxy_link(asio::ip::tcp::socket client, const proxy_faults& faults, proxy_counters& counters)
+proxy_link::proxy_link(
+    asio::ip::tcp::socket client, const proxy_faults& faults, proxy_counters& counters, const proxy_tap& tap)
     : counters_{counters},
+      tap_{tap},
       client_{std::move(client)},
       server_{client_.get_executor()},
       to_server_{client_, server_, faults.to_server},
@@ -36,7 +38,7 @@ proxy_link::proxy_link(asio::ip::tcp::socket client, const proxy_faults& faults,
     to_server_.held = faults.to_server.hold;
     to_client_.held = faults.to_client.hold;
     const std::lock_guard lock{counters_.mutex};
-    ++counters_.accepted;
+    number_ = counters_.accepted++;
     ++counters_.connections;
     counters_.changed.notify_all();
 }
@@ -168,6 +170,10 @@ void proxy_link::on_read(pipe& direction, const boost::system::error_code& error
             counters_.bytes_to_server += count;
             counters_.changed.notify_all();
         }
+        else if (tap_)
+        {
+            tap_(number_, false, {direction.input.data(), count});
+        }
         push(direction, std::string{direction.input.data(), count}, ending::none);
     }
     pump(direction);
@@ -180,6 +186,10 @@ void proxy_link::push(pipe& direction, std::string bytes, ending end)
     if (direction.faults.drop || direction.writing == writer::ended)
     {
         return;
+    }
+    if (tap_ && &direction == &to_server_ && !bytes.empty())
+    {
+        tap_(number_, true, bytes);
     }
     direction.queued += bytes.size();
     direction.queue.push_back({clock::now() + direction.faults.delay, std::move(bytes), end});

@@ -7,9 +7,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -45,6 +47,10 @@ struct proxy_counters
     std::size_t bytes_to_server = 0;
 };
 
+/// Called on the proxy's thread with the bytes of one connection: those for the server unless they are discarded, and
+/// those from the server as it sent them. `link`: how many connections were accepted before this one.
+using proxy_tap = std::function<void(std::size_t link, bool to_server, std::string_view bytes)>;
+
 /// A client's connection and the one to the server.
 class proxy_link : public std::enable_shared_from_this<proxy_link>
 {
@@ -52,7 +58,10 @@ class proxy_link : public std::enable_shared_from_this<proxy_link>
     /// How many bytes are queued in one direction before reading stops.
     static constexpr std::size_t queue_limit = 1024 * 1024;
 
-    proxy_link(asio::ip::tcp::socket client, const proxy_faults& faults, proxy_counters& counters);
+    /// The tap may be empty.
+    proxy_link(
+        asio::ip::tcp::socket client, const proxy_faults& faults, proxy_counters& counters,
+        const proxy_tap& tap);
 
     /// Connects to the server and starts forwarding.
     void start(const asio::ip::tcp::endpoint& upstream);
@@ -137,6 +146,8 @@ class proxy_link : public std::enable_shared_from_this<proxy_link>
     void close_both();
 
     proxy_counters& counters_;
+    const proxy_tap& tap_;
+    std::size_t number_ = 0;
     asio::ip::tcp::socket client_;
     asio::ip::tcp::socket server_;
     pipe to_server_;
