@@ -17,7 +17,7 @@ namespace
 /// The meaning of an error reply, by its first words. The library has its own table: src/core/server_error.cpp.
 master_errc reason_of(std::string_view error)
 {
-    constexpr std::array<std::pair<std::string_view, master_errc>, 13> reasons{{
+    constexpr std::array<std::pair<std::string_view, master_errc>, 15> reasons{{
         {"LOADING ", master_errc::loading},
         {"BUSY ", master_errc::busy},
         {"READONLY ", master_errc::read_only},
@@ -28,6 +28,8 @@ master_errc reason_of(std::string_view error)
         {"NOAUTH ", master_errc::authentication_failed},
         {"WRONGPASS ", master_errc::authentication_failed},
         {"NOPERM ", master_errc::no_permission},
+        {"ERR The user executing the script can't run this command", master_errc::no_permission},
+        {"ERR ACL failure in script", master_errc::no_permission},
         {"MOVED ", master_errc::cluster_node},
         {"CLUSTERDOWN ", master_errc::cluster_node},
         {"ERR max number of clients", master_errc::too_many_clients},
@@ -85,6 +87,28 @@ bool report_check::shows(const short_text& detail, std::string_view reply) const
 {
     return short_text{text_of(reply)}.view() == detail.view() ||
            (!password_.empty() && reply.find(password_) != std::string_view::npos);
+}
+
+bool report_check::shows(const master_inspection& seen, std::string_view reply) const
+{
+    const std::string_view start = "*2\r\n"; // The value and its time to live.
+    if (!reply.starts_with(start))
+    {
+        return false;
+    }
+    const std::string_view value = reply.substr(start.size());
+    const bool is_null = value.starts_with('_') || value.starts_with("$-1\r\n");
+    const std::string_view owner_id = seen.owner_id.view();
+    const bool has_value = is_error(value)
+                               ? owner_id.empty() && shows(seen.detail, value)
+                               : seen.detail.view().empty() &&
+                                     (owner_id.empty() ? is_null || value.starts_with("$0\r\n")
+                                                       : value.find(fmt::format("\r\n{}\r\n", owner_id)) !=
+                                                             std::string_view::npos);
+    const bool has_ttl = seen.expires_in
+                             ? reply.ends_with(fmt::format("\r\n:{}\r\n", seen.expires_in->count()))
+                             : is_null || reply.substr(reply.rfind(':')).starts_with(":-");
+    return has_value && has_ttl && seen.has_key == !is_null;
 }
 
 bool report_check::follows(operation what, const master_report& vote, const std::string& reply) const
@@ -297,14 +321,7 @@ std::optional<std::string> report_check::inspected(
     for (std::size_t master = 0; master < seen.masters().size(); ++master)
     {
         const master_inspection& one = seen.masters()[master];
-        const auto is_said_by = [&](const exchange& each)
-        {
-            return is_error(each.reply)
-                       ? short_text{text_of(each.reply)}.view() == one.detail.view()
-                       : one.owner_id.view().empty() ||
-                             each.reply.find(fmt::format("\r\n{}\r\n", one.owner_id.view())) !=
-                                 std::string::npos;
-        };
+        const auto is_said_by = [&](const exchange& each) { return shows(one, each.reply); };
         // A failure may be that of the connection, whose detail is no answer to the inspection.
         const auto all = about == inspections_.end() ? std::span<const exchange>{}
                                                      : answers_since(since, about->second, master);

@@ -72,6 +72,8 @@ class report_check
     }
     /// Returns true if a detail is the text of an error reply.
     bool shows(const short_text& detail, std::string_view reply) const;
+    /// Returns true if an inspection without an error is that of a reply.
+    bool shows(const master_inspection& seen, std::string_view reply) const;
     /// Returns true if a vote follows from an answer: the same meaning, and for an error the same text.
     bool follows(operation what, const master_report& vote, const std::string& reply) const;
     const char*
