@@ -6,6 +6,7 @@
 #include <future>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 namespace redlock::test
 {
