@@ -27,6 +27,7 @@ namespace redlock::test
 namespace
 {
 
+namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
 constexpr std::size_t requesters = 4;
