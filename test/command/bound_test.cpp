@@ -19,7 +19,7 @@ TEST_CASE(
 {
     five_masters masters;
     server& silent = masters.servers.back();
-    const command run{
+    const command_run run{
         run_shell(fmt::format("kill -STOP {}; exit 8", silent.pid()), {"-v"}), masters.environment()};
     CHECK(run.wait() == process_end{.exit_code = 8});
     CHECK(run.errors().find("] released\n") != std::string::npos);
@@ -35,7 +35,7 @@ TEST_CASE("run: a signal ends the wait for an unanswered release, with a warning
     {
         script += fmt::format("kill -STOP {}; ", masters.servers[index].pid());
     }
-    const command run{run_shell(script + "exit 8", {"-v", "--ttl", "60s"}), masters.environment()};
+    const command_run run{run_shell(script + "exit 8", {"-v", "--ttl", "60s"}), masters.environment()};
     run.wait_for_error_line(masters.servers.back(), "the command has ended with 8");
     run.signal(SIGTERM);
     CHECK(run.wait() == process_end{.exit_code = 8});
@@ -55,7 +55,7 @@ TEST_CASE("run: hung masters don't delay the end beyond --wait and one round")
     client other{unhurried(masters.servers)};
     other.wait_for_masters();
     redlock::lease theirs = other.win("job");
-    const command waits{run_shell("echo ran", {"--wait", "2s", "-v"}), masters.environment()};
+    const command_run waits{run_shell("echo ran", {"--wait", "2s", "-v"}), masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     for (server& each : masters.servers)
     {
@@ -72,7 +72,7 @@ TEST_CASE("run: hung masters don't delay the end beyond --wait and one round")
 
 TEST_CASE("run: --try fails at once if fewer than a quorum of the masters can be reached")
 {
-    const command tried{
+    const command_run tried{
         run_shell("echo ran", {"--try"}),
         {"REDLOCK_MASTERS=redis://127.0.0.1:1,redis://127.0.0.1:2,redis://127.0.0.1:3"}};
     CHECK(tried.wait() == process_end{.exit_code = 69});
@@ -93,7 +93,7 @@ TEST_CASE("run, status: a refusal by the system ends at once with 71, unlike mas
     // Enough descriptors for redlock's own files, and for none or some of five connections.
     for (const int descriptors : {8, 9, 10, 11, 12})
     {
-        const command refused{
+        const command_run refused{
             run_shell(fmt::format(
                 "ulimit -n {}; exec {} run --wait unlimited --max-hold 1h inner -- true", descriptors,
                 REDLOCK_COMMAND)),
@@ -102,7 +102,7 @@ TEST_CASE("run, status: a refusal by the system ends at once with 71, unlike mas
         CHECK(refused.errors().find("the system refuses") != std::string::npos);
         CHECK(refused.errors().find(": Too many open files\n") != std::string::npos);
     }
-    const command shown{
+    const command_run shown{
         run_shell(fmt::format("ulimit -n 9; exec {} status inner", REDLOCK_COMMAND)), masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 71});
     CHECK(shown.output().find("no answer: Too many open files") != std::string::npos);

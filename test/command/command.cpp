@@ -244,7 +244,7 @@ process_end program_at_terminal::wait() const
     return end_of(process_, [] { return std::string{"the program"}; });
 }
 
-command::command(
+command_run::command_run(
     const strings& arguments, const strings& environment, const std::string& terminal,
     const std::string& around)
     : process_{
@@ -253,17 +253,17 @@ command::command(
 {
 }
 
-std::string command::output() const
+std::string command_run::output() const
 {
     return text_of(directory_.path() + "/output");
 }
 
-std::string command::errors() const
+std::string command_run::errors() const
 {
     return text_of(directory_.path() + "/errors");
 }
 
-void command::wait_for_error_line(server& pacemaker, std::string_view part) const
+void command_run::wait_for_error_line(server& pacemaker, std::string_view part) const
 {
     if (!comes_true(pacemaker, [&] { return errors().find(part) != std::string::npos; }))
     {
@@ -271,7 +271,7 @@ void command::wait_for_error_line(server& pacemaker, std::string_view part) cons
     }
 }
 
-void command::signal(int number) const
+void command_run::signal(int number) const
 {
     if (pid() <= 0 || ::kill(pid(), number) != 0)
     {
@@ -300,7 +300,7 @@ bool changes(pid_t child, int how)
 
 } // namespace
 
-void command::wait_for_stop() const
+void command_run::wait_for_stop() const
 {
     if (!changes(pid(), WSTOPPED))
     {
@@ -308,7 +308,7 @@ void command::wait_for_stop() const
     }
 }
 
-process_end command::wait() const
+process_end command_run::wait() const
 {
     return end_of(process_, [this] { return "the command, which wrote:\n" + output() + errors(); });
 }
@@ -328,7 +328,7 @@ std::size_t count_of(std::string_view part, std::string_view text)
 
 } // namespace
 
-process_end command::wait_unless(server& pacemaker, std::string_view part) const
+process_end command_run::wait_unless(server& pacemaker, std::string_view part) const
 {
     const auto decided = [&]
     { return has_ended(pid(), milliseconds{0}) || errors().find(part) != std::string::npos; };
@@ -339,7 +339,7 @@ process_end command::wait_unless(server& pacemaker, std::string_view part) const
     return wait();
 }
 
-bool command::handles_another_signal(server& pacemaker, int number) const
+bool command_run::handles_another_signal(server& pacemaker, int number) const
 {
     const std::string line =
         number == SIGCONT ? std::string{"] continued\n"} : fmt::format("signal {} is forwarded\n", number);
@@ -359,7 +359,7 @@ bool command::handles_another_signal(server& pacemaker, int number) const
     return !ended;
 }
 
-process_end command::wait_after_command(server& pacemaker) const
+process_end command_run::wait_after_command(server& pacemaker) const
 {
     // The first signals may be handled before the kernel reports the end.
     constexpr int enough = 5;

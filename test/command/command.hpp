@@ -76,12 +76,12 @@ class pseudo_terminal
 };
 
 /// One run of the redlock command, a child of this process.
-class command
+class command_run
 {
   public:
     /// `environment` is a list of NAME=value. The command inherits a descriptor 7, which its child must not get. With a
     /// terminal it leads a session there; else its stdin is empty. `around` is a script of sh that runs it as "$@".
-    explicit command(
+    explicit command_run(
         const strings& arguments, const strings& environment = {}, const std::string& terminal = {},
         const std::string& around = {});
 

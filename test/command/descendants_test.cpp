@@ -70,7 +70,7 @@ class sleepers
 };
 
 /// Stops redlock, so that what ends meanwhile is reported by one SIGCHLD.
-void pause(const command& run)
+void pause(const command_run& run)
 {
     run.signal(SIGSTOP);
     run.wait_for_stop();
@@ -90,7 +90,7 @@ TEST_CASE("descendants: a command that ends in one SIGCHLD with orphans and inhe
         sleepers orphans;
         const std::string script =
             fmt::format("{}echo $$ >{}; read line <{}; exit 7", orphans.orphans(), from.path(), to.path());
-        const command run{
+        const command_run run{
             run_shell(script, {"-v", "--ttl", "60s"}),
             masters.environment(),
             {},
@@ -125,7 +125,7 @@ TEST_CASE("descendants: orphans that end in one SIGCHLD are all reaped, and the 
     sleepers orphans;
     const std::string script =
         fmt::format("{}echo $$ >{}; read line <{}; exit 7", orphans.orphans(), from.path(), to.path());
-    const command run{run_shell(script, {"-v", "--ttl", "60s"}), masters.environment()};
+    const command_run run{run_shell(script, {"-v", "--ttl", "60s"}), masters.environment()};
     orphans.wait();
     const pid_t child = std::stoi(from.line());
     pause(run);
@@ -151,7 +151,7 @@ TEST_CASE("descendants: an orphan that keeps stdout open delays neither the end 
     named_pipe to_orphan;
     const std::string orphan =
         fmt::format("echo $$ >{0}; read line <{1}; echo late; echo done >{0}", from.path(), to_orphan.path());
-    const command run{
+    const command_run run{
         run_shell(fmt::format("(sh -c '{}' &); exit 7", orphan), {"-v", "--ttl", "60s"}),
         masters.environment()};
     const pid_t outlives = std::stoi(from.line());
@@ -171,7 +171,7 @@ TEST_CASE(
     sleepers inherited;
     sleepers orphans;
     // They die of SIGTERM, so the long grace isn't used.
-    const command run{
+    const command_run run{
         run_shell(
             fmt::format("{}echo $$ >{}; exec sleep 1000", orphans.orphans(), from.path()),
             {"-v", "--ttl", "60s", "--grace", "15s", "--max-hold", "500ms"}),
@@ -195,7 +195,7 @@ TEST_CASE(
 {
     five_masters masters;
     named_pipe from;
-    const command run{
+    const command_run run{
         run_shell(
             fmt::format("setsid {} {} & exec sleep 1000", WITHOUT_MAIN_THREAD, from.path()),
             {"-v", "--ttl", "2s", "--grace", "200ms", "--max-hold", "500ms"}),

@@ -48,7 +48,7 @@ diagnosed diagnose(const strings& urls, const strings& options, slow_part wanted
     const auto limit = std::chrono::steady_clock::now() + patience;
     for (;;)
     {
-        const command asked{words};
+        const command_run asked{words};
         const process_end end = asked.wait();
         diagnosed found{end, asked.output(), asked.errors()};
         const bool slow_network = found.text.find("its median round trip is") != std::string::npos;

@@ -2,6 +2,7 @@
 // redlock doctor, on real servers of every kind.
 #include "command/diagnosed.hpp"
 
+#include "support/fake_server.hpp"
 #include "support/loopback.hpp"
 #include "support/proxy.hpp"
 
@@ -9,7 +10,11 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <set>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -243,13 +248,45 @@ TEST_CASE("doctor, status, run: trust the authority in --ca-file", "[scenario-53
     CHECK(alone(master.url()) == "unusable: failure tls");
 
     const strings environment{"REDLOCK_MASTERS=" + master.url()};
-    const command shown{{"status", "--ca-file", trusted.file(), "job"}, environment};
+    const command_run shown{{"status", "--ca-file", trusted.file(), "job"}, environment};
     CHECK(shown.wait() == process_end{.exit_code = 1});
-    const command run{run_shell("exit 5", {"--ca-file", trusted.file()}), environment};
+    const command_run run{run_shell("exit 5", {"--ca-file", trusted.file()}), environment};
     CHECK(run.wait() == process_end{.exit_code = 5});
-    const command refused{run_shell("exit 5", {"--try", "--ca-file", unknown.file()}), environment};
+    const command_run refused{run_shell("exit 5", {"--try", "--ca-file", unknown.file()}), environment};
     CHECK(refused.wait() == process_end{.exit_code = 69});
     CHECK_THAT(refused.errors(), ContainsSubstring("certificate"));
+}
+
+TEST_CASE("doctor: a certificate that can't be accepted is a failure of TLS", "[scenario-53]")
+{
+    const temporary_directory files;
+    certificate_authority trusted{files.path(), "trusted"};
+    const certificate_options expired{.begins = -48h, .ends = -24h};
+    const certificate_options wrong_name{.made_out_to = "DNS:elsewhere.example"};
+    for (const certificate_options& each : {expired, wrong_name})
+    {
+        const server master{durable_over(server_tls{trusted.issue("server", each), trusted.file()})};
+        CHECK(alone(master.url(), {"--ca-file", trusted.file()}) == "unusable: failure tls");
+    }
+}
+
+TEST_CASE("doctor: a server that doesn't let us in has the kind of its reason")
+{
+    constexpr auto always = applies::from_the_start;
+    const std::vector<std::pair<behaviour, const char*>> all{
+        {speaks_http(), "protocol"},
+        {garbage(), "protocol"},
+        {says("-LOADING Redis is loading the dataset in memory\r\n", always), "not_ready"},
+        {says("-BUSY Redis is busy running a script.\r\n", always), "not_ready"},
+        {says("-ERR max number of clients reached\r\n", always), "refused"},
+        {says("-DENIED Redis is running in protected mode\r\n", always), "protected_mode"},
+        {says("-WRONGPASS invalid username-password pair\r\n", always), "authentication"},
+        {closes_instead(), "unreachable"}};
+    for (const auto& [how, kind] : all)
+    {
+        const fake_server master{how};
+        CHECK(alone(master.url()) == std::string{"unusable: failure "} + kind);
+    }
 }
 
 TEST_CASE("doctor: sends the given client certificate to a master that requires one")

@@ -19,7 +19,7 @@ const std::string sources = REDLOCK_COMMAND_SOURCES;
 
 std::string output_of(const strings& arguments)
 {
-    const command asked{arguments};
+    const command_run asked{arguments};
     if (asked.wait() != process_end{.exit_code = 0})
     {
         throw std::runtime_error{"doesn't end with 0: " + asked.errors()};

@@ -41,7 +41,7 @@ TEST_CASE("terminal: Ctrl-C and Ctrl-\\ end the command and redlock by their sig
             pseudo_terminal screen;
             named_pipe from;
             named_pipe never;
-            const command run{
+            const command_run run{
                 run_shell(
                     fmt::format("echo $$ >{}; exec cat {}", from.path(), never.path()), {"--ttl", "60s"}),
                 masters.environment(), screen.path()};
@@ -96,7 +96,7 @@ TEST_CASE("terminal: a terminal that is closed ends the command and redlock, and
         std::optional<pseudo_terminal> screen{std::in_place};
         named_pipe from;
         named_pipe never;
-        const command run{
+        const command_run run{
             run_shell(
                 fmt::format("echo $$ $PPID >{}; exec cat {}", from.path(), never.path()),
                 {"-v", "--ttl", "60s"}),
@@ -120,7 +120,7 @@ TEST_CASE("terminal: a command that ignores the hangup keeps the lock until its 
     std::optional<pseudo_terminal> screen{std::in_place};
     named_pipe from;
     named_pipe to;
-    const command run{
+    const command_run run{
         run_shell(
             fmt::format("trap '' HUP; echo ready >{}; read line <{}; exit 7", from.path(), to.path()),
             {"-v", "--ttl", "60s"}),

@@ -28,7 +28,7 @@ std::string stubborn(const named_pipe& from)
 }
 
 /// Returns how long before the end of the validity the command ended, according to -v.
-double margin_of(const command& ended)
+double margin_of(const command_run& ended)
 {
     const std::string errors = ended.errors();
     const std::string before = "the command has ended with ";
@@ -54,7 +54,7 @@ TEST_CASE(
 {
     five_masters masters;
     named_pipe from;
-    const command held{run_shell(stubborn(from), {"--ttl", "3s", "-v"}), masters.environment()};
+    const command_run held{run_shell(stubborn(from), {"--ttl", "3s", "-v"}), masters.environment()};
     const pid_t child = std::stoi(from.line());
     for (std::size_t index = 0; index < 3; ++index)
     {
@@ -95,7 +95,7 @@ TEST_CASE(
     const std::string script = fmt::format(
         "(trap '' TERM; echo $(exec sh -c 'echo $PPID') >{}; sleep 1000; sleep 1000) & echo $$ >{}; wait",
         from.path(), from.path());
-    const command held{run_shell(script, {"--ttl", "4s", "-v"}), {"REDLOCK_MASTERS=" + urls}};
+    const command_run held{run_shell(script, {"--ttl", "4s", "-v"}), {"REDLOCK_MASTERS=" + urls}};
     const pid_t first = std::stoi(from.line());
     const pid_t second = std::stoi(from.line());
     REQUIRE(first != second);
@@ -122,7 +122,7 @@ TEST_CASE("loss: if a quorum reports another owner, the command is killed at onc
     named_pipe told;
     const std::string script = fmt::format(
         "trap 'echo told >{}' TERM; echo $$ >{}; while :; do sleep 1000; done", told.path(), from.path());
-    const command held{run_shell(script, {"--ttl", "3s"}), masters.environment()};
+    const command_run held{run_shell(script, {"--ttl", "3s"}), masters.environment()};
     const pid_t child = std::stoi(from.line());
     std::for_each(masters.servers.begin(), masters.servers.end(), overwrite);
     CHECK(held.wait() == process_end{.exit_code = 76});
@@ -144,7 +144,7 @@ TEST_CASE("loss: missing keys on a quorum of the masters are reported")
 {
     five_masters masters;
     named_pipe from;
-    const command held{
+    const command_run held{
         run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path()), {"--ttl", "3s"}),
         masters.environment()};
     from.line();
@@ -169,7 +169,7 @@ TEST_CASE("loss: an ACL that forbids extensions is reported")
         options.insert(options.end(), {"--master", each.url()});
     }
     named_pipe from;
-    const command held{run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path()), options)};
+    const command_run held{run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path()), options)};
     from.line();
     for (std::size_t index = 0; index < 3; ++index)
     {
@@ -192,7 +192,7 @@ TEST_CASE(
         "setsid sh -c 'trap \"\" TERM; sleep 1000 & echo $$ $! >{}; wait; sleep 1000' & echo $$ >{}; "
         "trap 'exit 0' TERM; while :; do sleep 0.05; done",
         from.path(), from.path());
-    const command held{
+    const command_run held{
         run_shell(script, {"--max-hold", "1s", "--ttl", "2s", "--grace", "200ms"}), masters.environment()};
     std::vector<pid_t> all;
     for (int lines = 0; lines < 2; ++lines)
@@ -215,7 +215,7 @@ TEST_CASE(
 TEST_CASE("loss: at --max-hold the command is sent SIGTERM, and has its grace to end", "[scenario-39]")
 {
     five_masters masters;
-    const command polite{
+    const command_run polite{
         run_shell("trap 'echo tidied up; exit 0' TERM; while :; do sleep 0.1; done", {"--max-hold", "500ms"}),
         masters.environment()};
     CHECK(polite.wait() == process_end{.exit_code = 77});
@@ -226,7 +226,7 @@ TEST_CASE("loss: at --max-hold the command is sent SIGTERM, and has its grace to
     CHECK(masters.keys() == 0);
 
     named_pipe from;
-    const command rude{
+    const command_run rude{
         run_shell(stubborn(from), {"--max-hold", "500ms", "--ttl", "2s", "--grace", "100ms"}),
         masters.environment()};
     const pid_t child = std::stoi(from.line());
@@ -242,7 +242,7 @@ TEST_CASE(
     five_masters masters;
     named_pipe from;
     named_pipe to;
-    const command held{
+    const command_run held{
         run_shell(
             fmt::format("echo ready >{}; read line <{}; exit 4", from.path(), to.path()),
             {"--ttl", "2s", "-v"}),
@@ -270,7 +270,7 @@ TEST_CASE("run: a blocked stderr doesn't prevent extensions")
         "dd if=/dev/zero of={0} oflag=nonblock bs=4096 2>/dev/null; "
         "exec {1} run -v --ttl 2s --max-hold 1h inner -- sh -c 'echo $$ >{2}; read line <{3}; exit 6' 2>{0}",
         unread.path(), REDLOCK_COMMAND, from.path(), to.path());
-    const command held{run_shell(script), masters.environment()};
+    const command_run held{run_shell(script), masters.environment()};
     CHECK(std::stoi(from.line()) > 0);
     server& any = masters.any();
     // Extended three times: the remaining ttl falls and rises again.

@@ -50,11 +50,11 @@ class signalled_run
   public:
     /// In the script of its command, {0} is a pipe to the test, {1} one from the test.
     signalled_run(
-        five_masters& masters, int first, int second, const std::string& script, const strings& options,
+        five_masters& masters, std::pair<int, int> numbers, const std::string& script, const strings& options,
         const std::string& terminal = {})
-        : first{first},
-          second{second},
-          resource{fmt::format("{}-{}", first, second)},
+        : first{numbers.first},
+          second{numbers.second},
+          resource{fmt::format("{}-{}", numbers.first, numbers.second)},
           run_{words(script, options), masters.environment(), terminal}
     {
     }
@@ -65,12 +65,12 @@ class signalled_run
     named_pipe from;
     named_pipe to;
 
-    const command& run() const { return run_; }
+    const command_run& run() const { return run_; }
     /// Sends one after the other, to the process or, if it is negative, to the group.
-    void signal(pid_t to) const
+    void signal(pid_t whom) const
     {
-        ::kill(to, first);
-        ::kill(to, second);
+        ::kill(whom, first);
+        ::kill(whom, second);
     }
     bool ends() const { return ends_programs(first) || ends_programs(second); }
     /// Returns true if one of the two signals that end programs explains the end.
@@ -90,7 +90,7 @@ class signalled_run
         return all;
     }
 
-    command run_;
+    command_run run_;
 };
 
 std::string about(const signalled_run& one)
@@ -117,9 +117,9 @@ std::deque<signalled_run> start_all(
     const std::vector<int>& numbers = in_order)
 {
     std::deque<signalled_run> all;
-    for (const auto& [first, second] : pairs_of(numbers))
+    for (const auto& pair : pairs_of(numbers))
     {
-        all.emplace_back(masters, first, second, script, options);
+        all.emplace_back(masters, pair, script, options);
     }
     return all;
 }
@@ -247,10 +247,10 @@ TEST_CASE("signals: at a terminal, each pair ends the command and redlock by one
     CAPTURE(whole_group);
     std::deque<pseudo_terminal> screens;
     std::deque<signalled_run> all;
-    for (const auto& [first, second] : pairs_of(of_each_kind))
+    for (const auto& pair : pairs_of(of_each_kind))
     {
         all.emplace_back(
-            masters, first, second, sleeps, strings{"--ttl", "60s", "--max-hold", "1h"},
+            masters, pair, sleeps, strings{"--ttl", "60s", "--max-hold", "1h"},
             screens.emplace_back().path());
     }
     std::vector<pid_t> children;

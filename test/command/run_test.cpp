@@ -19,16 +19,16 @@ using namespace std::chrono_literals;
 TEST_CASE("run: ends with the exit code of the command, and leaves no key")
 {
     five_masters masters;
-    const command seven{run_shell("exit 7"), masters.environment()};
+    const command_run seven{run_shell("exit 7"), masters.environment()};
     CHECK(seven.wait() == process_end{.exit_code = 7});
     CHECK(seven.errors().empty());
     CHECK(masters.keys() == 0);
 
-    const command killed{run_shell("kill -USR1 $$"), masters.environment()};
+    const command_run killed{run_shell("kill -USR1 $$"), masters.environment()};
     CHECK(killed.wait() == process_end{.exit_code = 128 + SIGUSR1});
     CHECK(masters.keys() == 0);
 
-    const command fine{run_shell("echo out; echo err >&2; cat"), masters.environment()};
+    const command_run fine{run_shell("echo out; echo err >&2; cat"), masters.environment()};
     CHECK(fine.wait() == process_end{.exit_code = 0});
     CHECK(fine.output() == "out\n");
     CHECK(fine.errors() == "err\n");
@@ -39,7 +39,7 @@ TEST_CASE("run: passes the resource and the owner id to the command, and exclude
     five_masters masters;
     named_pipe from;
     named_pipe to;
-    const command held{
+    const command_run held{
         run_shell(fmt::format(
             "echo $REDLOCK_RESOURCE $REDLOCK_OWNER_ID >{}; read line <{}", from.path(), to.path())),
         {"REDLOCK_MASTERS=" + masters.urls(), "REDLOCK_OWNER_ID=of another client"}};
@@ -50,7 +50,7 @@ TEST_CASE("run: passes the resource and the owner id to the command, and exclude
     const auto has_it = [&](server& each) { return each.command({"GET", "lock:job"}) == owner; };
     CHECK(std::count_if(masters.servers.begin(), masters.servers.end(), has_it) >= 3);
 
-    const command other{run_shell("exit 0", {"--try"}), masters.environment()};
+    const command_run other{run_shell("exit 0", {"--try"}), masters.environment()};
     CHECK(other.wait() == process_end{.exit_code = 75});
     CHECK(other.errors().starts_with("redlock: can't lock 'job': "));
     CHECK(other.errors().find("\n  " + masters.any().url() + ": ") != std::string::npos);
@@ -64,7 +64,7 @@ TEST_CASE("run: the command gets three descriptors, a separate process group and
 {
     five_masters masters;
     named_pipe from;
-    const command held{
+    const command_run held{
         run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path())), masters.environment()};
     const pid_t child = std::stoi(from.line());
     REQUIRE(
@@ -96,7 +96,7 @@ TEST_CASE("run: a signal that was ignored at the start stays ignored, as nohup r
 {
     five_masters masters;
     named_pipe from;
-    const command held{
+    const command_run held{
         {"run", "--max-hold", "1h", "job", "--", "sh", "-c",
          fmt::format(
              "trap '' HUP; exec {} run --max-hold 1h inner -- sh -c 'echo $$ >{}; exec sleep 1000'",
@@ -116,7 +116,7 @@ TEST_CASE("run: a signal that was ignored at the start stays ignored, as nohup r
 TEST_CASE("run: a SIGPIPE that was ignored at the start stays ignored for the command")
 {
     five_masters masters;
-    const command held{
+    const command_run held{
         {"run", "--max-hold", "1h", "job", "--", "sh", "-c",
          fmt::format(
              "trap '' PIPE; exec {} run --max-hold 1h inner -- grep SigIgn /proc/self/status",
@@ -134,7 +134,8 @@ TEST_CASE("run: a signal that was ignored at the start doesn't end the wait for 
     redlock::lease theirs = other.win("job");
     const std::string nohup = fmt::format(
         "trap '' HUP; exec {} run -v --wait unlimited --max-hold 1h job -- sh -c 'exit 8'", REDLOCK_COMMAND);
-    const command waits{{"run", "--max-hold", "1h", "outer", "--", "sh", "-c", nohup}, masters.environment()};
+    const command_run waits{
+        {"run", "--max-hold", "1h", "outer", "--", "sh", "-c", nohup}, masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     waits.signal(SIGHUP);
     CHECK_FALSE(release(theirs).error);
@@ -146,20 +147,20 @@ TEST_CASE(
 {
     five_masters masters;
     const auto run = [&](const std::string& program) {
-        return command{{"run", "--max-hold", "1h", "job", "--", program}, masters.environment()};
+        return command_run{{"run", "--max-hold", "1h", "job", "--", program}, masters.environment()};
     };
 
-    const command unknown = run("redlock-has-no-such-command");
+    const command_run unknown = run("redlock-has-no-such-command");
     CHECK(unknown.wait() == process_end{.exit_code = 127});
     CHECK(unknown.errors() == "redlock: redlock-has-no-such-command: command not found\n");
     CHECK(masters.keys() == 0);
 
-    const command missing = run("/nowhere/at/all");
+    const command_run missing = run("/nowhere/at/all");
     CHECK(missing.wait() == process_end{.exit_code = 127});
     CHECK(missing.errors() == "redlock: /nowhere/at/all: No such file or directory\n");
     CHECK(masters.keys() == 0);
 
-    const command directory = run("/usr");
+    const command_run directory = run("/usr");
     CHECK(directory.wait() == process_end{.exit_code = 126});
     CHECK(directory.errors() == "redlock: /usr: Permission denied\n");
     CHECK(masters.keys() == 0);
@@ -172,7 +173,7 @@ TEST_CASE("run: doesn't run the command without a quorum, and reports the answer
     {
         masters.servers[index].kill();
     }
-    const command refused{run_shell("echo ran", {"--wait", "100ms"}), masters.environment()};
+    const command_run refused{run_shell("echo ran", {"--wait", "100ms"}), masters.environment()};
     CHECK(refused.wait() == process_end{.exit_code = 69});
     CHECK(refused.output().empty());
     CHECK(refused.errors().starts_with(
@@ -198,7 +199,7 @@ TEST_CASE("run: a signal ends the wait for the lock and leaves no key")
          {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGVTALRM, SIGPROF, SIGIO, SIGPWR,
           SIGXCPU, SIGXFSZ, SIGABRT, SIGSTKFLT, SIGRTMIN, SIGRTMAX})
     {
-        const command waits{run_shell("echo ran", {"--wait", "unlimited", "-v"}), masters.environment()};
+        const command_run waits{run_shell("echo ran", {"--wait", "unlimited", "-v"}), masters.environment()};
         waits.wait_for_error_line(masters.any(), "acquire: held by another");
         waits.signal(number);
         CHECK(waits.wait() == process_end{.exit_code = -1, .signal = number});
@@ -213,12 +214,12 @@ TEST_CASE("run: a signal ends the wait for the lock and leaves no key")
 TEST_CASE("run: passes REDLOCK_MASTERS to the command, except with --no-inherit-masters")
 {
     five_masters masters;
-    const command nested{
+    const command_run nested{
         run_shell(fmt::format("exec {} run --max-hold 1h inner -- sh -c 'exit 8'", REDLOCK_COMMAND)),
         masters.environment()};
     CHECK(nested.wait() == process_end{.exit_code = 8});
 
-    const command without{
+    const command_run without{
         run_shell("echo \"<$REDLOCK_MASTERS>\"", {"--no-inherit-masters"}), masters.environment()};
     CHECK(without.wait() == process_end{.exit_code = 0});
     CHECK(without.output() == "<>\n");
@@ -228,7 +229,7 @@ TEST_CASE("run: overwrites passwords on its command line")
 {
     five_masters masters;
     named_pipe from;
-    const command held{run_shell(
+    const command_run held{run_shell(
         fmt::format("tr '\\0' ' ' </proc/$PPID/cmdline >{0}; echo >{0}; : secret@word", from.path()),
         {"--master", masters.servers[0].url(), "--master", masters.servers[1].url(),
          "--master=redis://me:secret@127.0.0.1:1/3"})};
@@ -243,7 +244,7 @@ TEST_CASE("run: warns of two addresses of one server, even if the lock is acquir
     five_masters masters;
     const std::string urls = fmt::format(
         "{0},redis://localhost:{1},{2}", masters.any().url(), masters.any().port(), masters.servers[1].url());
-    const command held{run_shell("exit 8"), {"REDLOCK_MASTERS=" + urls}};
+    const command_run held{run_shell("exit 8"), {"REDLOCK_MASTERS=" + urls}};
     CHECK(held.wait() == process_end{.exit_code = 8});
     CHECK(held.errors().find("redlock: warning: redis://") != std::string::npos);
     CHECK(held.errors().find("it is the same server as another master") != std::string::npos);
@@ -260,11 +261,11 @@ TEST_CASE("run, status: prefer --master to REDLOCK_MASTERS, and never show a pas
     {
         options.insert(options.end(), {"--master", each.url()});
     }
-    const command fine{run_shell("exit 3", options), {"REDLOCK_MASTERS=redis://127.0.0.1:1"}};
+    const command_run fine{run_shell("exit 3", options), {"REDLOCK_MASTERS=redis://127.0.0.1:1"}};
     CHECK(fine.wait() == process_end{.exit_code = 3});
     CHECK(fine.errors().find("secret") == std::string::npos);
 
-    const command spaced{
+    const command_run spaced{
         run_shell("exit 4"),
         {fmt::format("REDLOCK_MASTERS= {} , {},{},", servers[0].url(), servers[1].url(), servers[2].url())}};
     CHECK(spaced.wait() == process_end{.exit_code = 4});
@@ -275,12 +276,12 @@ TEST_CASE("run, status: prefer --master to REDLOCK_MASTERS, and never show a pas
           strings{"status", "job", "redis://:secret@127.0.0.1"},
           strings{"status", "--json=redis://:secret@127.0.0.1", "job"}})
     {
-        const command refused{arguments};
+        const command_run refused{arguments};
         CHECK(refused.wait() == process_end{.exit_code = 64});
         CHECK(refused.errors().find("secret") == std::string::npos);
         CHECK(refused.output().empty());
     }
-    const command bad{{"status", "--master", "redis://:secret@[::1", "job"}};
+    const command_run bad{{"status", "--master", "redis://:secret@[::1", "job"}};
     CHECK(bad.wait() == process_end{.exit_code = 78});
     CHECK(bad.errors().find("secret") == std::string::npos);
 }

@@ -96,7 +96,7 @@ TEST_CASE("signals: are forwarded to the command")
         "for s in INT TERM HUP QUIT USR1 USR2 WINCH; do trap \"echo $s >{0}\" $s; done; "
         "trap 'exit 9' URG; echo $$ >{0}; while :; do sleep 0.05; done",
         from.path());
-    const command held{run_shell(script), masters.environment()};
+    const command_run held{run_shell(script), masters.environment()};
     const pid_t child = std::stoi(from.line());
     const std::vector<std::pair<int, std::string>> signals{
         {SIGINT, "INT"},   {SIGTERM, "TERM"}, {SIGHUP, "HUP"},    {SIGQUIT, "QUIT"},
@@ -116,7 +116,7 @@ TEST_CASE("signals: without a terminal, the whole group of the command gets a fo
     five_masters masters;
     named_pipe from;
     named_pipe never;
-    const command held{
+    const command_run held{
         run_shell(fmt::format("cat {} & echo $! >{}; wait", never.path(), from.path())),
         masters.environment()};
     const pid_t other = std::stoi(from.line());
@@ -132,7 +132,7 @@ TEST_CASE("signals: a rare signal ends the command and then redlock, and leaves 
     for (const int number : {SIGALRM, SIGVTALRM, SIGIO, SIGPWR, SIGSTKFLT, SIGRTMIN})
     {
         named_pipe from;
-        const command held{
+        const command_run held{
             run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path())), masters.environment()};
         const pid_t child = std::stoi(from.line());
         held.signal(number);
@@ -243,7 +243,7 @@ TEST_CASE("signals: SIGTSTP is ignored if no shell could continue redlock")
     five_masters masters;
     named_pipe to;
     // redlock leads a session, as under cron and systemd.
-    const command held{
+    const command_run held{
         run_shell(fmt::format("read line <{}; exit 8", to.path()), {"-v"}), masters.environment()};
     held.wait_for_error_line(masters.any(), "the command runs as process");
     held.signal(SIGTSTP);
@@ -254,7 +254,7 @@ TEST_CASE("signals: SIGTSTP is ignored if no shell could continue redlock")
     client other{unhurried(masters.servers)};
     other.wait_for_masters();
     redlock::lease theirs = other.win("job");
-    const command waits{run_shell("exit 8", {"--wait", "unlimited", "-v"}), masters.environment()};
+    const command_run waits{run_shell("exit 8", {"--wait", "unlimited", "-v"}), masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     waits.signal(SIGTSTP);
     waits.wait_for_error_line(masters.any(), "is ignored: no shell could continue redlock");
@@ -266,7 +266,7 @@ TEST_CASE("signals: a stopped command keeps the lock if no shell could continue 
 {
     five_masters masters;
     named_pipe from;
-    const command held{
+    const command_run held{
         run_shell(fmt::format("echo $$ >{}; kill -TSTP $$; exit 8", from.path())), masters.environment()};
     const pid_t child = std::stoi(from.line());
     held.wait_for_error_line(
@@ -347,7 +347,7 @@ TEST_CASE(
     five_masters masters;
     named_pipe from;
     named_pipe to;
-    const command held{
+    const command_run held{
         run_shell(fmt::format("echo $$ >{}; read line <{}; exit 0", from.path(), to.path()), {"--ttl", "2s"}),
         masters.environment()};
     const pid_t child = std::stoi(from.line());
@@ -383,7 +383,7 @@ TEST_CASE("signals: the command is killed if redlock is killed")
 {
     five_masters masters;
     named_pipe from;
-    command held{
+    command_run held{
         run_shell(fmt::format("trap '' HUP TERM INT; echo $$ >{}; exec sleep 1000", from.path())),
         masters.environment()};
     const pid_t child = std::stoi(from.line());
@@ -396,7 +396,7 @@ TEST_CASE("signals: a stopped command is continued to end at a loss")
 {
     five_masters masters;
     named_pipe from;
-    const command held{
+    const command_run held{
         run_shell(
             fmt::format(
                 "trap 'echo ended; exit 0' TERM; echo $$ >{}; while :; do sleep 0.1; done", from.path()),

@@ -27,7 +27,7 @@ bool matches(const std::string& text, const std::string& pattern)
 TEST_CASE("status: shows the owner, the remaining time, and whether a quorum holds the resource")
 {
     five_masters masters;
-    const command free{{"status", "job"}, masters.environment()};
+    const command_run free{{"status", "job"}, masters.environment()};
     CHECK(free.wait() == process_end{.exit_code = 1});
     CHECK(free.output().starts_with(masters.any().url() + "  free\n"));
     CHECK(matches(free.output(), "\n'job' isn't held: .*; 5 answered\n$"));
@@ -40,7 +40,7 @@ TEST_CASE("status: shows the owner, the remaining time, and whether a quorum hol
         REQUIRE(becomes(each, "lock:job", held.owner_id()));
     }
     masters.servers[4].kill();
-    const command shown{{"status", "job"}, masters.environment()};
+    const command_run shown{{"status", "job"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 0});
     const std::string owner{held.owner_id()};
     CHECK(matches(
@@ -54,7 +54,7 @@ TEST_CASE("status: shows the owner, the remaining time, and whether a quorum hol
 
     masters.servers[3].kill();
     masters.servers[2].kill();
-    const command unknown{{"status", "job"}, masters.environment()};
+    const command_run unknown{{"status", "job"}, masters.environment()};
     CHECK(unknown.wait() == process_end{.exit_code = 69});
     CHECK(
         matches(unknown.output(), "\n'job': unknown, since only 2 of 5 masters answered \\(quorum 3\\)\n$"));
@@ -64,7 +64,7 @@ TEST_CASE("status: --json is one valid object for any resource and owner", "[sce
 {
     five_masters masters;
     masters.any().command({"SET", "x:a\"b\\c\n\xff\xc3\xa9", "stranger\"\\"});
-    const command shown{
+    const command_run shown{
         {"status", "--json", "--prefix", "x:", "a\"b\\c\n\xff\xc3\xa9"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 1});
     const std::string text = shown.output();
@@ -83,7 +83,7 @@ TEST_CASE("status: --json is one valid object for any resource and owner", "[sce
         each.command({"SET", "lock:job", "me", "PX", "600000"});
     }
     masters.servers[4].kill();
-    const command held{{"status", "--json", "job"}, masters.environment()};
+    const command_run held{{"status", "--json", "job"}, masters.environment()};
     CHECK(held.wait() == process_end{.exit_code = 0});
     CHECK(matches(
         held.output(), "^\\{\"resource\":\"job\",\"held\":true,\"owner_id\":\"me\",\"held_on\":4,"
@@ -104,7 +104,7 @@ TEST_CASE("status: a resource is held for as long as a quorum keeps its key")
         // Of 100, 200, 300 and 400 million milliseconds, three masters keep it for 200.
         masters.servers[each].command({"SET", "lock:job", "me", "PX", std::to_string(each + 1) + "00000000"});
     }
-    const command shown{{"status", "--json", "job"}, masters.environment()};
+    const command_run shown{{"status", "--json", "job"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 0});
     CHECK(matches(shown.output(), "\"held_for_ms\":(1[0-9]{8}|200000000),"));
 }
@@ -118,7 +118,7 @@ TEST_CASE("status: shows keys that are not locks, and that they prevent locking"
     }
     masters.any().command({"DEL", "lock:job"});
     masters.any().command({"SET", "lock:job", ""});
-    const command shown{{"status", "job"}, masters.environment()};
+    const command_run shown{{"status", "job"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 1});
     CHECK(shown.output().starts_with(
         masters.any().url() + "  has an empty key, which is not a lock, without expiry\n"));
@@ -136,7 +136,7 @@ TEST_CASE("run: -v reports each event with the time since the start")
     masters.servers[4].kill();
     named_pipe from;
     named_pipe to;
-    const command held{
+    const command_run held{
         run_shell(fmt::format("echo $$ >{}; read line <{}", from.path(), to.path()), {"-v", "--ttl", "2s"}),
         masters.environment()};
     const std::string child = from.line();
@@ -160,7 +160,7 @@ TEST_CASE("run: -v reports a round only if its outcome differs from the previous
     client other{unhurried(masters.servers)};
     other.wait_for_masters();
     redlock::lease theirs = other.win("job");
-    const command waits{run_shell("exit 8", {"-v", "--wait", "unlimited"}), masters.environment()};
+    const command_run waits{run_shell("exit 8", {"-v", "--wait", "unlimited"}), masters.environment()};
     waits.wait_for_error_line(masters.any(), "acquire: held by another");
     server& any = masters.any();
     for (int rounds = 0; rounds < 3; ++rounds)

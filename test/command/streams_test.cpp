@@ -40,7 +40,7 @@ TEST_CASE("streams: a stderr without a reader changes neither the exit code nor 
     five_masters masters;
     named_pipe from;
     named_pipe gone;
-    const command run{
+    const command_run run{
         run_shell("exit 7", {"-v", "--ttl", "60s"}),
         masters.environment(),
         {},
@@ -54,7 +54,7 @@ TEST_CASE("streams: a command dies of SIGPIPE as it would without redlock, and t
     five_masters masters;
     named_pipe from;
     named_pipe gone;
-    const command run{
+    const command_run run{
         run_shell("exec yes", {"--ttl", "60s"}), masters.environment(), {}, without_reader(1, from, gone)};
     CHECK(from.line() == fmt::format("ended with {}", 128 + SIGPIPE));
     CHECK(masters.keys() == 0);
@@ -68,7 +68,7 @@ TEST_CASE("streams: status, doctor: end with 71 and a message if stdout has no r
         CAPTURE(words);
         named_pipe from;
         named_pipe gone;
-        const command unread{words, masters.environment(), {}, without_reader(1, from, gone)};
+        const command_run unread{words, masters.environment(), {}, without_reader(1, from, gone)};
         CHECK(from.line() == "ended with 71");
         CHECK(unread.errors() == "redlock: can't write to stdout\n");
     }
@@ -79,7 +79,7 @@ TEST_CASE("streams: status: ends with 71 and a message if stdout is full")
     five_masters masters;
     for (const strings& words : {strings{"status", "job"}, strings{"status", "--json", "job"}})
     {
-        const command full{words, masters.environment(), {}, "exec \"$@\" >/dev/full"};
+        const command_run full{words, masters.environment(), {}, "exec \"$@\" >/dev/full"};
         CHECK(full.wait() == process_end{.exit_code = 71});
         CHECK(full.errors() == "redlock: can't write to stdout\n");
     }
@@ -99,7 +99,7 @@ TEST_CASE("streams: the command gets closed descriptors as closed, and nothing o
     {
         CAPTURE(how);
         named_pipe from;
-        const command run{
+        const command_run run{
             run_shell(
                 fmt::format("sh -c 'ls /proc/$PPID/fd >{0}; echo end >{0}'; exit 7", from.path()),
                 {"-v", "--ttl", "60s"}),
@@ -121,7 +121,7 @@ TEST_CASE("streams: the command gets closed descriptors as closed, and nothing o
 TEST_CASE("streams: redlock leaves stdin to its command, and the rest to the next program")
 {
     five_masters masters;
-    const command run{
+    const command_run run{
         run_shell("read line; echo got $line"),
         masters.environment(),
         {},
@@ -140,7 +140,7 @@ TEST_CASE(
         words.insert(words.end(), {"--master", each.url()});
     }
     words.insert(words.end(), {"job", "--", "env"});
-    const command run{words, {}, {}, "exec env -i \"$@\" </dev/null"};
+    const command_run run{words, {}, {}, "exec env -i \"$@\" </dev/null"};
     CHECK(run.wait() == process_end{.exit_code = 0});
     CHECK(run.errors().empty());
     std::set<std::string> names;

@@ -34,7 +34,7 @@ strings run_true(strings options)
 void check_refused(const refused_line& asked)
 {
     INFO(asked.says);
-    const command refused{asked.arguments, one_master};
+    const command_run refused{asked.arguments, one_master};
     CHECK(refused.wait() == process_end{.exit_code = 64});
     const std::string errors = refused.errors();
     CHECK(errors.starts_with("redlock: "));
@@ -95,7 +95,7 @@ TEST_CASE("usage: an invalid command line is refused with what is allowed")
 TEST_CASE("usage: the last of repeated options counts, and a value can be empty")
 {
     five_masters masters;
-    const command last{
+    const command_run last{
         run_shell(
             "echo $REDLOCK_RESOURCE", {"--ttl", "never", "--ttl", "10s", "--prefix", "x:", "--prefix="}),
         masters.environment()};
@@ -103,7 +103,7 @@ TEST_CASE("usage: the last of repeated options counts, and a value can be empty"
     CHECK(last.output() == "job\n");
 
     masters.any().command({"SET", "foo", "of a stranger"});
-    const command shown{{"status", "--prefix=", "foo"}, masters.environment()};
+    const command_run shown{{"status", "--prefix=", "foo"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 1});
     CHECK(shown.output().find("held by of a stranger") != std::string::npos);
 }
@@ -111,28 +111,28 @@ TEST_CASE("usage: the last of repeated options counts, and a value can be empty"
 TEST_CASE("usage: a resource that begins with a dash is given after --")
 {
     five_masters masters;
-    const command run{
+    const command_run run{
         {"run", "--max-hold", "1h", "--", "--job", "--", "sh", "-c", "echo $REDLOCK_RESOURCE \"$@\"", "sh",
          "--", "x"},
         masters.environment()};
     CHECK(run.wait() == process_end{.exit_code = 0});
     CHECK(run.output() == "--job -- x\n");
-    const command shown{{"status", "--", "--job"}, masters.environment()};
+    const command_run shown{{"status", "--", "--job"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 1});
     CHECK(shown.output().find("'--job' isn't held") != std::string::npos);
 }
 
 TEST_CASE("usage: ends with 64 without masters, and with 78 for invalid ones")
 {
-    const command none{run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS= , "}};
+    const command_run none{run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS= , "}};
     CHECK(none.wait() == process_end{.exit_code = 64});
     CHECK(none.errors().find("no masters are given") != std::string::npos);
 
-    const command wrong{run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS=http://127.0.0.1"}};
+    const command_run wrong{run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS=http://127.0.0.1"}};
     CHECK(wrong.wait() == process_end{.exit_code = 78});
     CHECK(wrong.errors().find("must begin with redis://") != std::string::npos);
 
-    const command twice{
+    const command_run twice{
         run_true({"--max-hold", "1h", "--master", "redis://127.0.0.1:1", "--master", "redis://127.0.0.1:1"})};
     CHECK(twice.wait() == process_end{.exit_code = 78});
     CHECK(twice.errors().find("are the same server") != std::string::npos);
@@ -147,11 +147,11 @@ TEST_CASE("usage: files for TLS are refused if no master uses TLS, or if they ca
         INFO(words.front());
         // In front of the "--" before the command.
         words.insert(words.begin() + 1, {"--ca-file", "/nowhere.pem"});
-        const command without_tls{words, one_master};
+        const command_run without_tls{words, one_master};
         CHECK(without_tls.wait() == process_end{.exit_code = 78});
         CHECK(without_tls.errors().find("give rediss:// instead of redis://") != std::string::npos);
 
-        const command unreadable{words, {"REDLOCK_MASTERS=rediss://127.0.0.1:1"}};
+        const command_run unreadable{words, {"REDLOCK_MASTERS=rediss://127.0.0.1:1"}};
         CHECK(unreadable.wait() == process_end{.exit_code = 78});
         CHECK(unreadable.errors().find("'/nowhere.pem' can't be used") != std::string::npos);
     }
@@ -160,9 +160,9 @@ TEST_CASE("usage: files for TLS are refused if no master uses TLS, or if they ca
 TEST_CASE("usage: the longest --grace is the longest that the library allows")
 {
     five_masters masters;
-    const command longest{run_shell("exit 5", {"--grace", "5030ms"}), masters.environment()};
+    const command_run longest{run_shell("exit 5", {"--grace", "5030ms"}), masters.environment()};
     CHECK(longest.wait() == process_end{.exit_code = 5});
-    const command refused{run_shell("exit 5", {"--grace", "5031ms"}), masters.environment()};
+    const command_run refused{run_shell("exit 5", {"--grace", "5031ms"}), masters.environment()};
     CHECK(refused.wait() == process_end{.exit_code = 64});
     CHECK(refused.errors().find("give at most 5.03 s") != std::string::npos);
 
@@ -182,10 +182,12 @@ TEST_CASE("usage: the longest --grace is the longest that the library allows")
 TEST_CASE("usage: the shortest --ttl is accepted")
 {
     five_masters masters;
-    const command refused{run_shell("exit 5", {"--ttl", "385ms", "--grace", "0s"}), masters.environment()};
+    const command_run refused{
+        run_shell("exit 5", {"--ttl", "385ms", "--grace", "0s"}), masters.environment()};
     CHECK(refused.wait() == process_end{.exit_code = 64});
     // A busy machine may lose so short a lease, but it isn't refused.
-    const command shortest{run_shell("exit 5", {"--ttl", "386ms", "--grace", "0s"}), masters.environment()};
+    const command_run shortest{
+        run_shell("exit 5", {"--ttl", "386ms", "--grace", "0s"}), masters.environment()};
     CHECK(shortest.wait() != process_end{.exit_code = 64});
     CHECK(shortest.errors().find("too short") == std::string::npos);
 }
