@@ -72,10 +72,19 @@ struct one_client
     }
 
     server& at(std::size_t index) { return watch.servers()[index]; }
-    /// Acquires without a limit: at a short node timeout, a loaded machine needs several rounds.
+    /// Acquires without a limit: at a short node timeout, a loaded machine needs several rounds. Waits until the masters
+    /// that weren't needed for the quorum have the key, too.
     redlock::lease win(const std::string& resource)
     {
-        return own.acquire(resource, {.ttl = long_ttl, .wait = redlock::no_limit}).lease;
+        redlock::lease held = own.acquire(resource, {.ttl = long_ttl, .wait = redlock::no_limit}).lease;
+        for (server& each : watch.servers())
+        {
+            while (each.command({"EXISTS", "lock:" + resource}) != 1)
+            {
+                std::this_thread::sleep_for(1ms);
+            }
+        }
+        return held;
     }
     void set_rights(std::string_view rule) { change_user(at(0), {rule}); }
     void set(std::size_t master, std::string_view name, std::string_view value)
