@@ -38,6 +38,17 @@ std::optional<std::int64_t> read_time(const std::string& reply)
     return seconds * 1'000'000 + microseconds;
 }
 
+/// A release that is answered like this isn't repeated.
+bool is_refused_for_good(const std::string& reply)
+{
+    return reply.starts_with("-NOPERM") || reply.starts_with("-NOREPLICAS") ||
+           reply.starts_with("-WRONGTYPE");
+}
+
+// A probe is sent after the reply to the previous one, so the second one shows that everything before the first has
+// been answered.
+constexpr int probes_that_show = 2;
+
 } // namespace
 
 std::optional<std::string> event_check::notified(int manager, const event& what)
@@ -68,7 +79,11 @@ std::optional<std::string> event_check::notified(int manager, const event& what)
                     fmt::format("master {} is reported down because its connection was closed", one.index));
                 up_[{manager, one.index}] = false;
             },
-            [&](const master_warning& one) { clock_warnings_[one.index] += one.what == risk::clock ? 1 : 0; },
+            [&](const master_warning& one)
+            {
+                clock_warnings_[one.index] += one.what == risk::clock ? 1 : 0;
+                refusal_warnings_[one.index] += one.what == risk::release_refused ? 1 : 0;
+            },
             [&](const round_decided& one)
             {
                 if (one.report.operation == operation::extend && one.report.result)
@@ -97,6 +112,15 @@ void event_check::record(
     if (what == "SET" || what == "turn" || what == "extend" || what == "release")
     {
         used_.emplace(master, run_id, connection);
+    }
+    if (what == "release" && is_refused_for_good(reply))
+    {
+        refused_.try_emplace({master, run_id, connection}, 0);
+    }
+    if (const auto found = refused_.find({master, run_id, connection});
+        what == "TIME" && found != refused_.end())
+    {
+        ++found->second;
     }
     const auto shown = what == "TIME" ? read_time(reply) : std::nullopt;
     if (!shown)
@@ -147,7 +171,13 @@ std::string event_check::missing() const
             }
         }
     };
+    std::map<std::size_t, std::size_t> refusals;
+    for (const auto& [connection, probes] : refused_)
+    {
+        refusals[std::get<0>(connection)] += probes >= probes_that_show ? 1 : 0;
+    }
     compare(connections, ups_, "a connection");
+    compare(refusals, refusal_warnings_, "a refused release");
     compare(jumps_, clock_warnings_, "a jump of the clock");
     return all.size() <= dropped_ ? "" : fmt::format("the observer was never notified of {}", all.front());
 }

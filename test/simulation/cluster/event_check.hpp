@@ -37,7 +37,7 @@ class event_check
     /// The observer must be notified of this event by the end.
     void expect(expected_event what, const std::string& owner_id) { expected_.emplace(what, owner_id); }
     /// Records a command that a master executed for the process. From it follow events: a connection that carries lock
-    /// commands was up, and a clock that jumped between two readings is a risk.
+    /// commands was up; a clock that jumped between two readings, and a release that is refused for good, are risks.
     void record(
         std::size_t master, const std::string& run_id, std::int64_t connection, clock::time_point at,
         const std::string& what, const std::string& reply);
@@ -47,6 +47,8 @@ class event_check
     std::string missing() const;
 
   private:
+    using connection_key = std::tuple<std::size_t, std::string, std::int64_t>; // Master, run id, id.
+
     struct clock_readings
     {
         std::int64_t connection = 0; // Of the last one.
@@ -61,9 +63,13 @@ class event_check
     std::map<std::pair<int, std::size_t>, bool> up_; // By manager and master.
     std::map<std::size_t, std::size_t> ups_;         // By master.
     std::map<std::size_t, std::size_t> clock_warnings_;
-    std::set<std::tuple<std::size_t, std::string, std::int64_t>> used_;    // Connections: master, run id, id.
+    std::set<connection_key> used_;
     std::map<std::pair<std::size_t, std::string>, clock_readings> clocks_; // By master and run id.
     std::map<std::size_t, std::size_t> jumps_;                             // By master.
+    // Connections on which a release was refused, with the probes since then, up to the one that shows that the refusal
+    // has arrived.
+    std::map<connection_key, int> refused_;
+    std::map<std::size_t, std::size_t> refusal_warnings_;
     std::size_t dropped_ = 0;
 };
 
