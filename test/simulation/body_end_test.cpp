@@ -90,6 +90,25 @@ TEST_CASE("a lease that is lost before its body could begin ends with the reason
     CHECK_FALSE(ran);
 }
 
+TEST_CASE("a shutdown waits for the body of a lease that was lost before")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    job what{.stops_in = 1s};
+    const outcome_ptr under = sim.with_lock(locks, "stock", {.ttl = 10s, .max_hold = 3s}, what);
+    REQUIRE(sim.run_until([&] { return what.cancelled_at != clock::time_point{}; }, 5s));
+    const outcome_ptr down = sim.shut_down(locks);
+    sim.run_for(500ms);
+    CHECK_FALSE(what.ended);
+    CHECK(sim.keys() == 3);
+    REQUIRE(sim.finish(down));
+    CHECK_FALSE(down->error);
+    CHECK(what.ended);
+    CHECK(under->error == errc::hold_limit_reached);
+    CHECK(down->at - what.ended_at <= 10ms);
+    CHECK(sim.keys() == 0);
+}
+
 TEST_CASE("a body that notices the end of its lease before its cancellation ends with the reason")
 {
     simulation sim{3};

@@ -91,6 +91,21 @@ TEST_CASE("a release that is refused permanently ends, and is reported once", "[
     }
 }
 
+TEST_CASE(
+    "a refused release is reported although its connection breaks with the same replies",
+    "[release][scenario-87]")
+{
+    simulation sim{5};
+    told_risks told;
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.master(0).answer("release", {"-NOPERM this user may not\r\n+a reply without a command\r\n"});
+    lock_and_release(sim, locks, 1);
+    REQUIRE(sim.run_until([&] { return !told.all.empty(); }, 10s));
+    CHECK(told.all[0].index == 0);
+    CHECK(told.all[0].what == risk::release_refused);
+    CHECK(told.all[0].detail == "the ttl frees the key: NOPERM this user may not");
+}
+
 TEST_CASE("an unknown error counts as permanent after a few tries", "[release][scenario-87]")
 {
     simulation sim{5};

@@ -304,6 +304,7 @@ TEST_CASE("a name is resolved again at each connect, so that a new address is fo
     attempt after{name, first.port};
     after.begin_with_name(20s);
     CHECK(after.result() == asio::error::connection_refused);
+    CHECK(after.connector().complaint().empty()); // The name was resolved.
 }
 
 TEST_CASE("a name without an address ends with the resolver's error")
