@@ -179,9 +179,9 @@ TEST_CASE("doctor: reports weak persistence as a note, which doesn't change the 
 TEST_CASE("doctor: reports what its ACL keeps it from checking", "[scenario-51]")
 {
     server master{durable()};
-    const auto forbids = [&master](std::string_view command)
+    const auto forbids = [&master](std::string_view rule)
     {
-        master.command({"ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all", command});
+        master.command({"ACL", "SETUSER", "default", "on", "nopass", "~*", "&*", "+@all", rule});
         return alone(master.url());
     };
     CHECK(forbids("-config") == "good: note persistence_unknown");
