@@ -111,6 +111,26 @@ TEST_CASE("a forbidden command disables only its protection, and is reported")
     CHECK(!got->error);
 }
 
+TEST_CASE("a risk is reported again for each connection")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim.master(0).refuse("INFO", "-NOPERM this user has no permissions to run the 'info' command\r\n");
+    sim.master(1).maxmemory_policy = "allkeys-lru";
+    sim.master(2).refuse("TIME", "-NOPERM this user has no permissions to run the 'time' command\r\n");
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(10s);
+    for (const auto& each : sim.masters())
+    {
+        each->break_connections();
+    }
+    sim.run_for(10s);
+    CHECK(told.all.size() == 6);
+    CHECK(told.count(0, risk::no_identity) == 2);
+    CHECK(told.count(1, risk::eviction) == 2);
+    CHECK(told.count(2, risk::clock) == 2);
+}
+
 TEST_CASE("a server of an unsupported version is reported")
 {
     simulation sim{1};
