@@ -63,6 +63,25 @@ TEST_CASE("terminal: Ctrl-C and Ctrl-\\ end the command and redlock by their sig
     }
 }
 
+TEST_CASE("terminal: a signal that ends the command is sent to its descendants as well")
+{
+    five_masters masters;
+    pseudo_terminal screen;
+    named_pipe from;
+    // The end of redlock, the session's leader, sends it a hangup.
+    const std::string descendant = fmt::format(
+        "trap \"\" HUP; trap \"echo TERM >{0}; exit\" TERM; echo ready >{0}; while :; do sleep 0.05; done",
+        from.path());
+    const command_run held{
+        run_shell(fmt::format("sh -c '{}' & wait", descendant), {"--ttl", "60s"}), masters.environment(),
+        screen.path()};
+    REQUIRE(from.line() == "ready");
+    held.signal(SIGTERM);
+    CHECK(from.line() == "TERM");
+    CHECK(held.wait() == process_end{.exit_code = -1, .signal = SIGTERM});
+    CHECK(masters.keys() == 0);
+}
+
 TEST_CASE("terminal: Ctrl-Z during the grace stops neither redlock nor the command")
 {
     five_masters masters;
