@@ -329,8 +329,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     }
     if (current.what == verb::query)
     {
-        current.votes->on_reply(master_, reply);
-        return {};
+        return current.votes->on_reply(master_, reply) ? error_code{} : master_errc::protocol_error;
     }
     const answer result = read(current.what, reply);
     if (result.error == core::server_error::no_script && current.what != verb::set &&

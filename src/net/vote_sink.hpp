@@ -22,8 +22,8 @@ class vote_sink
 
     /// Called once for each command, with the vote of a master. `at` is the time at which the vote became known.
     virtual void on_vote(std::size_t master, const answer& result, clock::time_point at) noexcept = 0;
-    /// Called instead of `on_vote` with the reply to a broadcast query.
-    virtual void on_reply(std::size_t, const resp::reply&) noexcept {}
+    /// Called instead of `on_vote` with the reply to a broadcast query. Returns false if it can't be a reply to it.
+    virtual bool on_reply(std::size_t, const resp::reply&) noexcept { return false; }
     /// Called if the master doesn't know the script of a command. Appends the command again, with the full script, or
     /// returns false if it is obsolete. Once the release may have been sent, the command must not follow it.
     virtual bool append_in_full(std::string& out) const = 0;

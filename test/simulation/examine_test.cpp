@@ -3,6 +3,7 @@
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <memory>
 #include <utility>
@@ -41,6 +42,36 @@ bool finish(simulation& sim, const std::shared_ptr<examined>& what)
 }
 
 } // namespace
+
+TEST_CASE("a reply that can't be one to a query breaks the connection, like one that can't be a vote")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const auto connections = [&sim] { return sim.master(0).count("HELLO"); };
+    REQUIRE(connections() == 1);
+    SECTION("an inspection's")
+    {
+        const char* const reply = GENERATE("+OK\r\n", ":1\r\n", "*2\r\n:1\r\n:1\r\n");
+        sim.master(0).answer("EVAL", {.bytes = reply});
+        bool done = false;
+        locks.async_inspect(
+            "stock",
+            [&done](error_code, const inspection& found)
+            {
+                done = true;
+                CHECK(found.masters()[0].reason == master_errc::protocol_error);
+            });
+        REQUIRE(sim.run_until([&] { return done; }, 1min));
+    }
+    SECTION("an examination's")
+    {
+        const char* const query = GENERATE("TIME", "CONFIG");
+        sim.master(0).answer(query, {.bytes = "+OK\r\n"});
+        REQUIRE(finish(sim, examine(locks)));
+    }
+    sim.run_for(1s);
+    CHECK(connections() == 2);
+}
 
 TEST_CASE("an examination finds nothing at masters that are well, and how far away they are")
 {

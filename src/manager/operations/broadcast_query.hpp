@@ -31,16 +31,18 @@ class reply_collector : public net::vote_sink
         take_failure(master, none);
         count();
     }
-    void on_reply(std::size_t master, const resp::reply& reply) noexcept final
+    bool on_reply(std::size_t master, const resp::reply& reply) noexcept final
     {
-        take(master, reply);
+        const bool fits = take(master, reply);
         count();
+        return fits;
     }
     bool append_in_full(std::string&) const final { return false; }
 
   private:
-    /// Exactly one of these is called per master: with its reply, or with the reason why there is none.
-    virtual void take(std::size_t master, const resp::reply& reply) noexcept = 0;
+    /// Exactly one of these is called per master: with its reply, or with the reason why there is none. The first one
+    /// returns false for a reply that can't be one to this query.
+    virtual bool take(std::size_t master, const resp::reply& reply) noexcept = 0;
     virtual void take_failure(std::size_t master, const net::answer& none) noexcept = 0;
 
     void recycle() noexcept final { delete this; }

@@ -35,12 +35,14 @@ class clocks final : public reply_collector
     const std::optional<core::clock_reading>& of(std::size_t master) const { return shown_[master]; }
 
   private:
-    void take(std::size_t master, const resp::reply& reply) noexcept override
+    bool take(std::size_t master, const resp::reply& reply) noexcept override
     {
-        if (const auto theirs = net::read_time(reply))
+        const auto theirs = net::read_time(reply);
+        if (theirs)
         {
             shown_[master] = core::clock_reading{sent_, strand_.now(), *theirs};
         }
+        return theirs || reply.is_error();
     }
     void take_failure(std::size_t, const net::answer&) noexcept override {}
 
@@ -87,7 +89,7 @@ class settings final : public reply_collector
         return name == "save" ? &of.save : nullptr;
     }
 
-    void take(std::size_t master, const resp::reply& reply) noexcept override
+    bool take(std::size_t master, const resp::reply& reply) noexcept override
     {
         for (const std::string_view name : {"appendonly", "appendfsync", "save"})
         {
@@ -96,6 +98,8 @@ class settings final : public reply_collector
                 settings_[master].emplace_back(name, redacted_.show(value->text).view());
             }
         }
+        const resp::kind kind = reply.root().kind;
+        return kind == resp::kind::map || kind == resp::kind::array || reply.is_error();
     }
     void take_failure(std::size_t, const net::answer&) noexcept override {}
 

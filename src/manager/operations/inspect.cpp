@@ -30,12 +30,13 @@ class holders final : public reply_collector
     const std::vector<master_inspection>& results() const noexcept { return results_; }
 
   private:
-    void take(std::size_t master, const resp::reply& reply) noexcept override
+    bool take(std::size_t master, const resp::reply& reply) noexcept override
     {
         const net::key_state found = net::read_inspect(reply);
         results_[master] = {
             found.reason, redacted_.show(found.detail), found.exists, redacted_.show(found.owner_id),
             found.expires_in};
+        return found.reason != master_errc::protocol_error;
     }
     void take_failure(std::size_t master, const net::answer& result) noexcept override
     {

@@ -42,10 +42,11 @@ struct listener final : net::vote_sink
         ++heard;
         last = said.vote;
     }
-    void on_reply(std::size_t, const resp::reply&) noexcept override
+    bool on_reply(std::size_t, const resp::reply&) noexcept override
     {
         ++heard;
         last = vote::granted;
+        return true;
     }
     bool append_in_full(std::string& out) const override;
     void recycle() noexcept override { delete this; }
