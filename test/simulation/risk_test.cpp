@@ -131,6 +131,21 @@ TEST_CASE("a risk is reported again for each connection")
     CHECK(told.count(2, risk::clock) == 2);
 }
 
+TEST_CASE("what an earlier connection found isn't taken for what this one finds")
+{
+    simulation sim{1};
+    risk_counts told;
+    sim.master(0).maxmemory_policy = "allkeys-lru";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_until_idle();
+    CHECK(told.all.size() == 1);
+    sim.master(0).refuse("INFO", "-NOPERM this user has no permissions to run the 'info' command\r\n");
+    sim.master(0).break_connections();
+    sim.run_for(10s);
+    REQUIRE(told.all.size() == 2);
+    CHECK(told.all[1].what == risk::no_identity);
+}
+
 TEST_CASE("a server of an unsupported version is reported")
 {
     simulation sim{1};
