@@ -24,6 +24,7 @@
 #include <netdb.h>
 #include <optional>
 #include <poll.h>
+#include <pthread.h>
 #include <set>
 #include <string>
 #include <sys/socket.h>
@@ -33,6 +34,31 @@
 
 namespace
 {
+
+/// No thread can be started as long as this lives: its stack would be larger than the address space.
+class no_more_threads
+{
+  public:
+    no_more_threads()
+    {
+        ::pthread_getattr_default_np(&before_);
+        pthread_attr_t wanted{};
+        ::pthread_getattr_default_np(&wanted);
+        ::pthread_attr_setstacksize(&wanted, std::size_t{1} << 50U);
+        ::pthread_setattr_default_np(&wanted);
+        ::pthread_attr_destroy(&wanted);
+    }
+    no_more_threads(const no_more_threads&) = delete;
+    no_more_threads& operator=(const no_more_threads&) = delete;
+    ~no_more_threads()
+    {
+        ::pthread_setattr_default_np(&before_);
+        ::pthread_attr_destroy(&before_);
+    }
+
+  private:
+    pthread_attr_t before_{};
+};
 
 /// The state of the test's own resolver. Its threads outlive a test.
 struct fake_resolver
@@ -313,6 +339,22 @@ TEST_CASE("a name without an address ends with the resolver's error")
     attempt one{"no-such-host.invalid", 6379};
     one.begin_with_name(20s);
     CHECK(one.result());
+}
+
+TEST_CASE("a name whose lookup had no thread is looked up again", "[resolver]")
+{
+    const listener good = listen_on_loopback();
+    const std::string name = "master.without-a-thread.invalid";
+    let_name_lead_to(name, "127.0.0.1");
+    {
+        const no_more_threads at_first;
+        attempt one{name, good.port};
+        one.begin_with_name(20s);
+        CHECK(one.result() == boost::system::errc::resource_unavailable_try_again);
+    }
+    attempt again{name, good.port};
+    again.begin_with_name(20s);
+    CHECK_FALSE(again.result());
 }
 
 TEST_CASE("a name that hangs delays no other", "[resolver][threads]")
