@@ -359,8 +359,12 @@ bool command_run::handles_another_signal(server& pacemaker, int number) const
     return !ended;
 }
 
-process_end command_run::wait_after_command(server& pacemaker) const
+process_end command_run::wait_after(pid_t child, server& pacemaker) const
 {
+    if (!has_ended(child))
+    {
+        throw stuck{"the child doesn't end within a minute:\n" + errors()};
+    }
     // The first signals may be handled before the kernel reports the end.
     constexpr int enough = 5;
     int handled = 0;

@@ -101,9 +101,9 @@ class command_run
     /// Sends SIGWINCH or SIGCONT to a run with -v, and waits until it has handled it, and so the signals of smaller
     /// numbers that were sent before. Returns false if the run, or its command, has ended instead.
     bool handles_another_signal(server& pacemaker, int number = SIGWINCH) const;
-    /// The same for a run whose command has ended, so that nothing is forwarded any longer. Throws `stuck` once the run
-    /// has handled several signals, but not the end of its command.
-    process_end wait_after_command(server& pacemaker) const;
+    /// Waits until `child`, the run's command, has ended, and then for the end of the run. Throws `stuck` once the run
+    /// has handled several signals since, but not the end of its command.
+    process_end wait_after(pid_t child, server& pacemaker) const;
     /// Sends SIGKILL.
     void kill() { process_.kill(); }
 

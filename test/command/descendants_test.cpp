@@ -112,7 +112,7 @@ TEST_CASE("descendants: a command that ends in one SIGCHLD with orphans and inhe
             orphans.kill();
         }
         run.signal(SIGCONT);
-        CHECK(run.wait_after_command(masters.any()) == process_end{.exit_code = 7});
+        CHECK(run.wait_after(child, masters.any()) == process_end{.exit_code = 7});
         CHECK(masters.keys() == 0);
     }
 }
@@ -140,7 +140,7 @@ TEST_CASE("descendants: orphans that end in one SIGCHLD are all reaped, and the 
     CHECK(orphans.all_are({""}));
     CHECK_FALSE(has_ended(child, 0ms));
     to.write("end");
-    CHECK(run.wait_after_command(masters.any()) == process_end{.exit_code = 7});
+    CHECK(run.wait_after(child, masters.any()) == process_end{.exit_code = 7});
     CHECK(masters.keys() == 0);
 }
 
@@ -151,11 +151,15 @@ TEST_CASE("descendants: an orphan that keeps stdout open delays neither the end 
     named_pipe to_orphan;
     const std::string orphan =
         fmt::format("echo $$ >{0}; read line <{1}; echo late; echo done >{0}", from.path(), to_orphan.path());
+    named_pipe from_child;
     const command_run run{
-        run_shell(fmt::format("(sh -c '{}' &); exit 7", orphan), {"-v", "--ttl", "60s"}),
+        run_shell(
+            fmt::format("(sh -c '{}' &); echo $$ >{}; exit 7", orphan, from_child.path()),
+            {"-v", "--ttl", "60s"}),
         masters.environment()};
+    const pid_t child = std::stoi(from_child.line());
     const pid_t outlives = std::stoi(from.line());
-    CHECK(run.wait_after_command(masters.any()) == process_end{.exit_code = 7});
+    CHECK(run.wait_after(child, masters.any()) == process_end{.exit_code = 7});
     CHECK(masters.keys() == 0);
     CHECK_FALSE(has_ended(outlives, 0ms));
     to_orphan.write("work");
