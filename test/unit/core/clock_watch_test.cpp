@@ -101,6 +101,21 @@ TEST_CASE("a clock that runs two percent too fast is reported, though each step 
     CHECK(told);
 }
 
+TEST_CASE("a clock that begins to run too fast after a day is reported within two minutes, not another day")
+{
+    clock_watch watch{0.01};
+    for (clock::duration at = 0s; at < 24h; at += 1s)
+    {
+        REQUIRE_FALSE(watch.add(reading(at)));
+    }
+    bool told = false;
+    for (clock::duration fast = 0s; fast < 2min && !told; fast += 100ms)
+    {
+        told = watch.add(reading(24h + fast, fast / 50)).has_value();
+    }
+    CHECK(told);
+}
+
 TEST_CASE("readings of a previous server are forgotten")
 {
     clock_watch watch{0.01};
