@@ -209,6 +209,16 @@ TEST_CASE(
         client one{options};
         check_locking(one);
     }
+    SECTION("an intermediate authority has signed it, and its file contains the chain")
+    {
+        const temporary_directory directory;
+        certificate_authority intermediate{directory.path(), "intermediate", trusted.ca()};
+        const certificate_files own = intermediate.issue("client");
+        options.tls.certificate_file = own.certificate;
+        options.tls.private_key_file = own.key;
+        client one{options};
+        check_locking(one);
+    }
     SECTION("there is none")
     {
         client one{options};

@@ -89,14 +89,17 @@ void sign(X509& certificate, X509& issuer, EVP_PKEY& with)
         "sign a certificate");
 }
 
-certificate_files
-write(const std::string& directory, const std::string& name, X509& certificate, EVP_PKEY& key)
+/// Writes a certificate, followed by that of its issuer if there is one.
+certificate_files write(
+    const std::string& directory, const std::string& name, X509& certificate, EVP_PKEY& key,
+    X509* issuer = nullptr)
 {
     certificate_files files{directory + "/" + name + ".pem", directory + "/" + name + "-key.pem"};
     const file_ptr certificate_file{std::fopen(files.certificate.c_str(), "w")};
     const file_ptr key_file{std::fopen(files.key.c_str(), "w")};
     expect(
         certificate_file && key_file && PEM_write_X509(certificate_file.get(), &certificate) == 1 &&
+            (issuer == nullptr || PEM_write_X509(certificate_file.get(), issuer) == 1) &&
             PEM_write_PrivateKey(key_file.get(), &key, nullptr, nullptr, 0, nullptr, nullptr) == 1,
         "write " + files.certificate);
     return files;
@@ -110,17 +113,30 @@ struct certificate_authority::parts
     certificate_ptr certificate;
 };
 
-certificate_authority::certificate_authority(std::string directory, std::string name)
-    : directory_{std::move(directory)}, parts_{std::make_unique<parts>()}
+certificate_authority::certificate_authority(
+    std::string directory, const std::string& name, const parts* signs)
+    : directory_{std::move(directory)}, is_intermediate_{signs != nullptr}, parts_{std::make_unique<parts>()}
 {
     parts_->key = new_key();
     parts_->certificate = new_certificate(name, *parts_->key, {});
     X509& certificate = *parts_->certificate;
-    sign(certificate, certificate, *parts_->key);
-    add_extension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE");
-    add_extension(certificate, certificate, NID_key_usage, "critical,keyCertSign,cRLSign");
-    sign(certificate, certificate, *parts_->key);
+    const parts& issuer = is_intermediate_ ? *signs : *parts_;
+    sign(certificate, *issuer.certificate, *issuer.key);
+    add_extension(certificate, *issuer.certificate, NID_basic_constraints, "critical,CA:TRUE");
+    add_extension(certificate, *issuer.certificate, NID_key_usage, "critical,keyCertSign,cRLSign");
+    sign(certificate, *issuer.certificate, *issuer.key);
     own_ = write(directory_, name, certificate, *parts_->key);
+}
+
+certificate_authority::certificate_authority(std::string directory, const std::string& name)
+    : certificate_authority{std::move(directory), name, static_cast<const parts*>(nullptr)}
+{
+}
+
+certificate_authority::certificate_authority(
+    std::string directory, const std::string& name, const certificate_authority& signs)
+    : certificate_authority{std::move(directory), name, signs.parts_.get()}
+{
 }
 
 certificate_authority::~certificate_authority() = default;
@@ -134,7 +150,7 @@ certificate_files certificate_authority::issue(const std::string& name, const ce
         add_extension(*made, *parts_->certificate, NID_subject_alt_name, says.made_out_to);
     }
     sign(*made, *parts_->certificate, *parts_->key);
-    return write(directory_, name, *made, *key);
+    return write(directory_, name, *made, *key, is_intermediate_ ? parts_->certificate.get() : nullptr);
 }
 
 certificate_files certificate_authority::self_signed(const std::string& name, const certificate_options& says)

@@ -35,7 +35,10 @@ class certificate_authority
 {
   public:
     /// `name` is part of the files' names. Throws if OpenSSL fails.
-    certificate_authority(std::string directory, std::string name);
+    certificate_authority(std::string directory, const std::string& name);
+    /// An intermediate authority, which another one has signed. The files that it issues contain its own certificate as
+    /// well, after the one that was asked for.
+    certificate_authority(std::string directory, const std::string& name, const certificate_authority& signs);
     certificate_authority(const certificate_authority&) = delete;
     certificate_authority& operator=(const certificate_authority&) = delete;
     ~certificate_authority();
@@ -50,7 +53,10 @@ class certificate_authority
   private:
     struct parts;
 
+    certificate_authority(std::string directory, const std::string& name, const parts* signs);
+
     std::string directory_;
+    bool is_intermediate_;
     certificate_files own_;
     std::unique_ptr<parts> parts_;
 };
