@@ -333,6 +333,27 @@ TEST_CASE("a master that reports its loss of the key late gets it too", "[scenar
     CHECK(sim.keys() == (released ? 0 : 3));
 }
 
+TEST_CASE(
+    "a master that reports its loss of the key after the lease has expired doesn't get it", "[scenario-27]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 200ms});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
+    sim.master(2).remove("lock:stock");
+    sim.master(2).link().hold_replies();
+    const outcome_ptr extended = sim.extend(got->lease, 200ms);
+    REQUIRE(sim.finish(extended));
+    CHECK(!extended->error);
+    sim.run_for(300ms);
+    REQUIRE_FALSE(got->lease.valid());
+    sim.master(2).link().let_go_of_replies();
+    sim.run_until_idle();
+    CHECK(sets(sim) == 3);
+    CHECK(sim.keys() == 0);
+}
+
 TEST_CASE("no SET is sent after a release has begun or the lease has expired", "[scenario-27]")
 {
     simulation sim{3};
