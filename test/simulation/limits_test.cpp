@@ -98,6 +98,8 @@ TEST_CASE(
         ends_with(sim.acquire(locks, "stock", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
         ends_with(
             sim.try_acquire(locks, "stock", {.ttl = 10s, .min_validity = end}), errc::invalid_min_validity);
+        const keep_options fresh{.ttl = 10s, .max_hold = 1s, .min_validity = end};
+        ends_with(sim.acquire_kept(locks, "stock", fresh), errc::invalid_min_validity);
         const keep_options rarely{.ttl = 10s, .max_hold = 1s, .extend_every = end};
         ends_with(sim.acquire_kept(locks, "stock", rarely), errc::invalid_schedule);
         const keep_options stopping{.ttl = 10s, .max_hold = 1s, .stop_margin = end};

@@ -107,18 +107,22 @@ TEST_CASE("answers that leave no more than min_validity yield no lease", "[scena
 {
     simulation sim{3};
     config options = sim.options();
-    options.node_timeout = 900ms;
+    options.node_timeout = 100ms;
     lock_manager locks = sim.make_connected_manager(options);
     for (const auto& each : sim.masters())
     {
-        each->network = {.there = 800ms, .back = 0ms};
+        each->network = {.there = 90ms, .back = 0ms};
     }
     const clock::time_point began = sim.now();
-    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 1s, .wait = 0ms, .min_validity = 188ms});
+    const bool kept = GENERATE(false, true);
+    const outcome_ptr got =
+        kept ? sim.acquire_kept(
+                   locks, "stock", {.ttl = 1s, .max_hold = 1h, .wait = 0ms, .min_validity = 898ms})
+             : sim.acquire(locks, "stock", {.ttl = 1s, .wait = 0ms, .min_validity = 898ms});
     REQUIRE(sim.finish(got));
-    // 1000 − 800 − 12 ms of drift remain, which isn't more than min_validity.
+    // 1000 − 90 − 12 ms of drift remain, which isn't more than min_validity.
     CHECK(got->error == errc::validity_exhausted);
-    CHECK(got->at - began == 800ms);
+    CHECK(got->at - began == 90ms);
     CHECK(got->report.count(vote::granted) >= 2);
     sim.run_until_idle();
     CHECK(sim.keys() == 0);
