@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSL-1.0
+// The scripts of the wait queue, which run at the queue master of a resource. See docs/decisions/0016-the-wait-queue.md.
+#pragma once
+
+#include "net/command.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace redlock::net
+{
+
+/// Joins string literals at compile time.
+template <std::size_t... sizes>
+consteval auto join(const char (&... parts)[sizes])
+{
+    std::array<char, (0 + ... + (sizes - 1))> joined{};
+    char* end = joined.data();
+    ((end = std::copy_n(parts, sizes - 1, end)), ...);
+    return joined;
+}
+
+// Two keys contain the queue of the resource at KEYS[1]. Their names are built inside the scripts.
+//
+//   redlock-queue:order:<key>  a sorted set: member -> arrival
+//   redlock-queue:alive:<key>  a hash: member -> deadline; "" -> the member woken last, and when;
+//                              "@" -> the last reading of the server's clock, and its skew
+//
+// All times in them are microseconds of the queue's clock: the server's TIME plus a skew, which grows by as much as TIME
+// is set back. A member is <manager id>:<number>, with a leading "-" if the manager isn't subscribed to its channel
+// redlock:<manager id> at this master. A message consists of a letter and the number: "r" after a release, "k" (kick) if
+// another waiter found the resource free.
+//
+// The part that both scripts share. `serve` returns the waiter that may take the free resource, and wakes it unless it
+// is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
+// woken longer than the grace ago. A member that was woken within the grace stays the one that is served, even if an
+// older one has returned.
+inline constexpr char queue_common[] =
+    R"lua(local order, alive = "redlock-queue:order:" .. KEYS[1], "redlock-queue:alive:" .. KEYS[1]
+local function number(value) return string.format("%.0f", value) end
+local time = redis.call("time")
+local now = time[1] * 1000000 + time[2]
+local state = redis.call("hmget", alive, "@", "")
+local read, skew = string.match(state[1] or "", "^(%d+) (%d+)$")
+skew = (tonumber(skew) or 0) + math.max((tonumber(read) or 0) - now, 0)
+local clock = now + skew
+local woken, at = string.match(state[2] or "", "^(%S+) (%d+)$")
+at = tonumber(at)
+local function note(member, when)
+  woken, at = member, when
+  redis.call("hset", alive, "", member .. " " .. number(when))
+end
+local function drop(member)
+  redis.call("zrem", order, member)
+  redis.call("hdel", alive, member)
+end
+local function enter(member, waited, liveness)
+  local rank = redis.call("zrank", order, member)
+  if not rank then
+    redis.call("zadd", order, number(clock - waited * 1000), member)
+    rank = redis.call("zrank", order, member)
+  end
+  redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
+  local expiry = number(math.max(10000, 2 * liveness))
+  redis.call("pexpire", order, expiry)
+  redis.call("pexpire", alive, expiry)
+  return rank
+end
+local function serve(asker, letter, grace)
+  for _ = 1, 100 do
+    local recent = woken and clock <= at + grace * 1000 and redis.call("zscore", order, woken)
+    if recent and letter == "k" then return woken end
+    local first = recent and woken or redis.call("zrange", order, 0, 0)[1]
+    if not first then
+      redis.call("del", alive)
+      return asker
+    end
+    if first == asker then return first end
+    local id, waiter = string.match(first, "^(%x+):(%d+)$")
+    local late = (tonumber(redis.call("hget", alive, first)) or 0) < clock
+    local absent = first == woken and not recent
+    if not late and not absent and string.sub(first, 1, 1) == "-" then
+      note(first, clock)
+      return first
+    end
+    if not late and not absent and id and redis.pcall("publish", "redlock:" .. id, letter .. waiter) ~= 0 then
+      note(first, clock)
+      return first
+    end
+    drop(first)
+  end
+end
+)lua";
+
+/// Asks for the resource. Grants it if the key doesn't exist and it is this client's turn; otherwise enters the client
+/// in the queue, or renews its entry.
+///
+/// Arguments: the member, the owner id, the ttl, for how long the client has waited, the liveness (0: don't enter), the
+/// grace. All times are in milliseconds.
+///
+/// Returns the number of clients that wait, if granted. If refused, returns an array: the position in the queue from 0
+/// (-1 if not entered), the time to live of the key as PTTL returns it, and the number of clients that wait.
+inline constexpr auto ask_text = join(
+    R"lua(local holder = redis.pcall("get", KEYS[1])
+if type(holder) == "table" and not string.find(holder.err, "WRONGTYPE", 1, true) then return holder end
+if not holder and redis.call("exists", "redlock-queue:order:" .. KEYS[1]) == 0 then
+  redis.call("set", KEYS[1], ARGV[2], "PX", ARGV[3])
+  return 0
+end
+)lua",
+    queue_common,
+    R"lua(if holder == ARGV[2] then
+  redis.call("pexpire", KEYS[1], ARGV[3])
+  return redis.call("zcard", order)
+end
+if not holder and serve(ARGV[1], "k", ARGV[6]) == ARGV[1] then
+  redis.call("set", KEYS[1], ARGV[2], "PX", ARGV[3])
+  drop(ARGV[1])
+  local left = redis.call("zcard", order)
+  if left == 0 then redis.call("del", alive) end
+  return left
+end
+local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
+return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
+inline constexpr script ask_script{
+    {ask_text.data(), ask_text.size()}, "46c381bca803e284fe4adb4446da1a25834c2297"};
+
+/// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
+/// queue if the ACL forbids the queue's keys.
+///
+/// Arguments: the owner id, the mode, the member (empty for none), the grace; for "lost" also for how long the client
+/// has waited, the liveness, and its pause. The modes:
+///
+///   released  a lease ends: wakes a client in any case, also if the key isn't ours
+///   left      the client doesn't wait any more: wakes another one only if the key was deleted, or if the client was the
+///             first in the queue and the key doesn't exist
+///   lost      the client's round was lost: it keeps its position, and counts as woken until the end of its pause
+///
+/// Returns 1 if the key was deleted, or 0, and 2 more if other clients wait.
+inline constexpr auto release_to_queue_text = join(
+    R"lua(local deleted = 0
+if redis.call("get", KEYS[1]) == ARGV[1] then deleted = redis.call("del", KEYS[1]) end
+local mode, member = ARGV[2], ARGV[3]
+local waiting = redis.pcall("zcard", "redlock-queue:order:" .. KEYS[1])
+if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return deleted end
+)lua",
+    queue_common,
+    R"lua(if mode == "lost" then
+  enter(member, ARGV[5], ARGV[6])
+  note(member, clock + ARGV[7] * 1000)
+  return redis.call("zcard", order) > 1 and deleted + 2 or deleted
+end
+local first = redis.call("zrange", order, 0, 0)[1]
+if member ~= "" then drop(member) end
+if mode == "released" or deleted == 1 or (first == member and redis.call("exists", KEYS[1]) == 0) then
+  serve("", "r", ARGV[4])
+end
+if redis.call("zcard", order) > 0 then return deleted + 2 end
+redis.call("del", alive)
+return deleted)lua");
+inline constexpr script release_to_queue_script{
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "0d0a18366d3e3fee9a6b3f816926d055919d3de7"};
+
+} // namespace redlock::net
