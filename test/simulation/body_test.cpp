@@ -6,6 +6,7 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -15,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace redlock::test
 {
@@ -116,6 +118,45 @@ TEST_CASE("the result of a body is passed on, even if the release can't be confi
     CHECK(!thrown);
     CHECK(result == "done");
     CHECK(sim.run_until_no_keys(confirmed ? 0s : 10s));
+}
+
+TEST_CASE("a body receives a cancellation of the type that was emitted, and may ignore it")
+{
+    const asio::cancellation_type emitted = GENERATE(
+        asio::cancellation_type::partial, asio::cancellation_type::total, asio::cancellation_type::terminal);
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    std::vector<asio::cancellation_type> received;
+    const auto body = [&](redlock::lease&) -> asio::awaitable<std::string>
+    {
+        const auto ignore = [&](asio::cancellation_type type) noexcept
+        {
+            received.push_back(type);
+            return asio::cancellation_type::none;
+        };
+        co_await asio::this_coro::reset_cancellation_state(ignore, asio::disable_cancellation{});
+        co_await sim.pause(1s);
+        co_return "done";
+    };
+    std::exception_ptr thrown = std::make_exception_ptr(std::runtime_error{"mine"});
+    std::string result;
+    auto done = [&](std::exception_ptr what, std::string returned)
+    {
+        thrown = what;
+        result = std::move(returned);
+    };
+    asio::cancellation_signal cancel;
+    locks.async_with_lock(
+        "stock", {.ttl = 10s, .max_hold = 5s}, body, asio::bind_cancellation_slot(cancel.slot(), done));
+    sim.run_for(500ms);
+    REQUIRE(received.empty());
+    cancel.emit(emitted);
+    sim.run_for(100ms);
+    CHECK(received == std::vector{emitted});
+    CHECK(result.empty());
+    sim.run_for(1s);
+    CHECK_FALSE(thrown);
+    CHECK(result == "done");
 }
 
 TEST_CASE("a body may return a type without copy and default constructor, and take no argument")
