@@ -101,18 +101,33 @@ const tree& master_at(const tree& all, std::size_t index)
     return std::next(all.get_child("masters").begin(), static_cast<std::ptrdiff_t>(index))->second;
 }
 
-std::string findings_of(const tree& master)
+namespace
+{
+
+std::string findings_but(const tree& master, std::string_view omitted)
 {
     std::string found;
     for (const auto& [key, each] : master.get_child("findings"))
     {
         const std::string kind = each.get<std::string>("kind");
-        if (kind != "no_password")
+        if (kind != omitted)
         {
             found += (found.empty() ? "" : ", ") + each.get<std::string>("level") + " " + kind;
         }
     }
     return found;
+}
+
+} // namespace
+
+std::string findings_of(const tree& master)
+{
+    return findings_but(master, "no_password");
+}
+
+std::string all_findings_of(const tree& master)
+{
+    return findings_but(master, {});
 }
 
 std::string what_of(const tree& master, const std::string& kind)

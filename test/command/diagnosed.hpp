@@ -53,6 +53,8 @@ const tree& master_at(const tree& all, std::size_t index);
 
 /// Returns "warning eviction, note forgets". Omits no_password, which nearly all servers of the tests have.
 std::string findings_of(const tree& master);
+/// Returns the same, with no_password.
+std::string all_findings_of(const tree& master);
 /// Returns the `what` of the first finding of a kind; empty without one.
 std::string what_of(const tree& master, const std::string& kind);
 /// Returns the verdict and the findings of the first master in the output of doctor --json.

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: BSL-1.0
 // redlock status, and the output of -v.
-#include "command/command.hpp"
+#include "command/diagnosed.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -21,6 +28,151 @@ bool matches(const std::string& text, const std::string& pattern)
 {
     return std::regex_search(text, std::regex{pattern});
 }
+
+/// The key of a resource on one master.
+struct key_state
+{
+    std::string owner;          ///< Empty if there is no key.
+    std::int64_t lasts_for = 0; ///< In milliseconds; 0 for a key that never expires.
+};
+
+/// Returns the remaining time of the key by the master's own clock, negative if there is none.
+std::int64_t remaining(server& master)
+{
+    return master.command({"PTTL", "lock:job"}).integer;
+}
+
+/// What status says of the remaining time on one master, or of all, and the master that knows it.
+struct shown_time
+{
+    std::string in_json; ///< "null" for none.
+    std::string in_text; ///< "for another 12.3 s" without its first words, or "without expiry".
+    std::optional<std::size_t> master;
+};
+
+/// Five masters with these keys, and what status says of them.
+struct status_of_keys
+{
+    explicit status_of_keys(const std::vector<key_state>& keys)
+    {
+        for (std::size_t index = 0; index < keys.size(); ++index)
+        {
+            const auto& [owner, lasts_for] = keys[index];
+            if (owner.empty())
+            {
+                continue;
+            }
+            masters.servers[index].command({"SET", "lock:job", owner});
+            if (lasts_for > 0)
+            {
+                masters.servers[index].command({"PEXPIRE", "lock:job", std::to_string(lasts_for)});
+            }
+        }
+    }
+
+    void look()
+    {
+        const auto note = [this](std::vector<std::int64_t>& into)
+        {
+            into.clear();
+            for (server& each : masters.servers)
+            {
+                into.push_back(each.running() ? remaining(each) : -2);
+            }
+        };
+        note(before);
+        const command_run in_text{{"status", "job"}, masters.environment()};
+        end = in_text.wait();
+        const command_run in_json{{"status", "--json", "job"}, masters.environment()};
+        CHECK(in_json.wait() == end);
+        note(after);
+        text = in_text.output();
+        json = read_json(in_json.output());
+    }
+
+    /// Checks a remaining time against the one that the master had before and after.
+    void check(const shown_time& shown) const
+    {
+        CAPTURE(shown.in_json, shown.in_text);
+        if (!shown.master || before.at(*shown.master) < 0)
+        {
+            CHECK(shown.in_json == "null");
+            CHECK(shown.in_text == "without expiry");
+            return;
+        }
+        const std::int64_t longest = before.at(*shown.master);
+        const std::int64_t shortest = after.at(*shown.master);
+        REQUIRE(matches(shown.in_json, "^[0-9]+$"));
+        CHECK(std::stoll(shown.in_json) <= longest);
+        CHECK(std::stoll(shown.in_json) >= shortest);
+        REQUIRE(matches(shown.in_text, "^[0-9]+\\.[0-9] s$"));
+        // To a tenth of a second, never more than is left.
+        const auto tenths = std::llround(std::stod(shown.in_text) * 10);
+        CHECK(tenths <= longest / 100);
+        CHECK(tenths >= shortest / 100);
+    }
+
+    /// Checks the lines of the masters, and the entries of the same masters in the JSON.
+    void check_masters(const std::vector<key_state>& keys) const
+    {
+        for (std::size_t index = 0; index < keys.size(); ++index)
+        {
+            CAPTURE(index);
+            const std::string url = masters.servers[index].url();
+            const tree& one = master_at(json, index);
+            CHECK(one.get<std::string>("master") == url);
+            if (before[index] == -2)
+            {
+                const bool answers = masters.servers[index].running();
+                CHECK(one.get<bool>("answered") == answers);
+                CHECK_FALSE(one.get<bool>("has_key"));
+                CHECK(one.get<std::string>("expires_in_ms") == "null");
+                CHECK(matches(text, url + (answers ? "  free\n" : "  no answer: .+\n")));
+                continue;
+            }
+            CHECK(one.get<bool>("has_key"));
+            CHECK(one.get<std::string>("owner_id") == keys[index].owner);
+            std::smatch found;
+            const std::regex line{url + "  held by (\\w+), (?:for another )?(.*)\n"};
+            REQUIRE(std::regex_search(text, found, line));
+            CHECK(found[1] == keys[index].owner);
+            check({one.get<std::string>("expires_in_ms"), found[2], index});
+        }
+    }
+
+    /// Checks that the owner "me" holds the resource on so many masters, for as long as this one says.
+    void check_held(std::size_t on, std::size_t lasting) const
+    {
+        CHECK(end == process_end{.exit_code = 0});
+        CHECK(json.get<bool>("held"));
+        CHECK(json.get<std::string>("owner_id") == "me");
+        CHECK(json.get<std::size_t>("held_on") == on);
+        std::smatch found;
+        const std::regex last{"\n'job' is held by me on ([0-9]) of 5 masters \\(quorum 3\\), (?:for at least "
+                              "another )?(.*)\n$"};
+        REQUIRE(std::regex_search(text, found, last));
+        CHECK(found[1] == std::to_string(on));
+        check({json.get<std::string>("held_for_ms"), found[2], lasting});
+    }
+
+    /// Checks that no owner holds it, and the words after "'job' isn't held".
+    void check_not_held(std::string_view words) const
+    {
+        CHECK(end == process_end{.exit_code = 1});
+        CHECK_FALSE(json.get<bool>("held"));
+        CHECK(json.get<std::string>("owner_id") == "null");
+        CHECK(json.get<int>("held_on") == 0);
+        CHECK(json.get<std::string>("held_for_ms") == "null");
+        CHECK(text.ends_with(fmt::format("\n'job' isn't held{}\n", words)));
+    }
+
+    five_masters masters;
+    std::vector<std::int64_t> before; // The answers to PTTL: -1 without expiry, -2 without a key.
+    std::vector<std::int64_t> after;
+    process_end end;
+    std::string text;
+    tree json;
+};
 
 } // namespace
 
@@ -107,6 +259,59 @@ TEST_CASE("status: a resource is held for as long as a quorum keeps its key")
     const command_run shown{{"status", "--json", "job"}, masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 0});
     CHECK(matches(shown.output(), "\"held_for_ms\":(1[0-9]{8}|200000000),"));
+}
+
+TEST_CASE("status: every figure is that of the masters' own answers", "[status]")
+{
+    constexpr std::int64_t unit = 100'000'000;
+    SECTION("held on a quorum for as long as the quorum-th longest key, whoever else has one")
+    {
+        const std::vector<key_state> keys{{"you", 9 * unit}, {"me", 3 * unit}, {"me"}, {"me", 2 * unit}, {}};
+        status_of_keys all{keys};
+        all.look();
+        all.check_masters(keys);
+        all.check_held(3, 3);
+        CHECK(all.json.get<int>("answered") == 5);
+        CHECK(all.json.get<int>("quorum") == 3);
+    }
+    SECTION("held on more than a quorum, with a dead master")
+    {
+        const std::vector<key_state> keys{
+            {"me", unit}, {"me", 4 * unit}, {"me", 3 * unit}, {"me", 2 * unit}, {}};
+        status_of_keys all{keys};
+        all.masters.servers[4].kill();
+        all.look();
+        all.check_masters(keys);
+        all.check_held(4, 3);
+        CHECK(all.json.get<int>("answered") == 4);
+    }
+    SECTION("held permanently")
+    {
+        const std::vector<key_state> keys{{"me"}, {"me", unit}, {"me"}, {}, {"me"}};
+        status_of_keys all{keys};
+        all.look();
+        all.check_masters(keys);
+        all.check_held(4, 0);
+    }
+    SECTION("not held, and free on a quorum if the dead master is counted")
+    {
+        const std::vector<key_state> keys{{"you", unit}, {"me", 3 * unit}, {}, {}, {}};
+        status_of_keys all{keys};
+        all.masters.servers[4].kill();
+        all.look();
+        all.check_masters(keys);
+        all.check_not_held(": no owner has it on a quorum (3 of 5 masters); 4 answered");
+    }
+    SECTION("not held, and not to be had")
+    {
+        const std::vector<key_state> keys{{"you", unit}, {"me", 3 * unit}, {"me"}, {"them"}, {}};
+        status_of_keys all{keys};
+        all.look();
+        all.check_masters(keys);
+        all.check_not_held(
+            ", and can't be locked while 4 masters have a key for it: no owner has it on a quorum "
+            "(3 of 5 masters); 5 answered");
+    }
 }
 
 TEST_CASE("status: shows keys that are not locks, and that they prevent locking", "[status][scenario-92]")

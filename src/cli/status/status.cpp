@@ -21,6 +21,7 @@
 #include <csignal>
 #include <functional>
 #include <optional>
+#include <ratio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,9 +53,12 @@ std::optional<milliseconds> held_for(const inspection& found, std::string_view o
     return least == milliseconds::max() ? std::nullopt : std::optional{least};
 }
 
+/// Rounds down, because "for at least another" is a promise.
 std::string in_seconds(milliseconds value)
 {
-    return fmt::format("{:.1f} s", std::chrono::duration<double>{value}.count());
+    using tenths = std::chrono::duration<milliseconds::rep, std::deci>;
+    const auto whole = std::chrono::floor<tenths>(value).count();
+    return fmt::format("{}.{} s", whole / 10, whole % 10);
 }
 
 std::string text_of(const master_inspection& master)
