@@ -257,6 +257,81 @@ TEST_CASE("doctor, status, run: trust the authority in --ca-file", "[scenario-53
     CHECK_THAT(refused.errors(), ContainsSubstring("certificate"));
 }
 
+TEST_CASE(
+    "doctor: judges each of its masters by itself, over TLS or not, with a password or without", "[doctor]")
+{
+    const temporary_directory files;
+    certificate_authority trusted{files.path(), "trusted"};
+    certificate_authority unknown{files.path(), "unknown"};
+    const server_tls certified{trusted.issue("server"), trusted.file()};
+    const auto evicting = [](server_options options)
+    {
+        options.settings.insert(options.settings.end(), {"--maxmemory-policy", "allkeys-lru"});
+        return options;
+    };
+    const auto over_tcp = [](server_options options)
+    {
+        options.over = transport::tcp;
+        options.as = user::default_user;
+        return options;
+    };
+    const auto with_password = [](server_options options)
+    {
+        options.password = "open-sesame";
+        return options;
+    };
+    const server plain{over_tcp(durable())};
+    const server over_tls{durable_over(certified)};
+    const server evicts{evicting(with_password(over_tcp(durable())))};
+    const server evicts_over_tls{evicting(with_password(durable_over(certified)))};
+    server open_over_tls{durable_over(certified)};
+    open_over_tls.command({"ACL", "SETUSER", "locker", "on", ">open-sesame", "~*", "&*", "+@all"});
+    const server untrusted{durable_over(server_tls{unknown.issue("server"), unknown.file()})};
+
+    struct judged
+    {
+        std::string url;
+        std::string verdict;
+        std::string findings;
+    };
+    const std::vector<judged> expected{
+        {plain.url(), "good", "note no_password"},
+        {over_tls.url(), "good", "note no_password"},
+        {evicts.url(), "usable", "warning eviction"},
+        {evicts_over_tls.url(), "usable", "warning eviction"},
+        {fmt::format("rediss://locker:open-sesame@127.0.0.1:{}", open_over_tls.port()), "good",
+         "note no_password"},
+        {untrusted.url(), "unusable", "failure tls"}};
+    // In the other order as well, so that none of them is judged as the first or the last is.
+    for (const bool reversed : {false, true})
+    {
+        CAPTURE(reversed);
+        std::vector<judged> given = expected;
+        if (reversed)
+        {
+            std::reverse(given.begin(), given.end());
+        }
+        strings in_order;
+        for (const judged& each : given)
+        {
+            in_order.push_back(each.url);
+        }
+        const diagnosed found = diagnose(in_order, {"--json", "--ca-file", trusted.file()});
+        CHECK(found.end == process_end{.exit_code = 1});
+        CHECK(found.errors.empty());
+        const tree all = read_json(found.text);
+        CHECK(all.get<int>("usable") == 5);
+        CHECK(all.get<int>("may_fail") == 1);
+        for (std::size_t index = 0; index < given.size(); ++index)
+        {
+            CAPTURE(given[index].url);
+            const tree& one = master_at(all, index);
+            CHECK(one.get<std::string>("verdict") == given[index].verdict);
+            CHECK(all_findings_of(one) == given[index].findings);
+        }
+    }
+}
+
 TEST_CASE("doctor: a certificate that can't be accepted is a failure of TLS", "[scenario-53]")
 {
     const temporary_directory files;
