@@ -10,7 +10,9 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -157,7 +159,9 @@ TEST_CASE("doctor: reports weak persistence as a note, which doesn't change the 
     const server forgets{};
     const server forgets_newest{{.settings = {"--appendonly", "yes", "--appendfsync", "everysec"}}};
     const server snapshots{{.settings = {"--save", "3600 1"}}};
-    const diagnosed found = diagnose({forgets.url(), forgets_newest.url(), snapshots.url()});
+    const server forgets_unwritten{{.settings = {"--appendonly", "yes", "--appendfsync", "no"}}};
+    const diagnosed found =
+        diagnose({forgets.url(), forgets_newest.url(), snapshots.url(), forgets_unwritten.url()});
     CHECK(found.end == process_end{.exit_code = 0});
     CHECK_THAT(
         found.text, ContainsSubstring(forgets.url() + ": note: appendonly no. A restart loses every lock, "));
@@ -173,7 +177,12 @@ TEST_CASE("doctor: reports weak persistence as a note, which doesn't change the 
         found.text, ContainsSubstring(
                         snapshots.url() + ": note: appendonly no. A restart loses every lock since its last "
                                           "snapshot"));
-    CHECK_THAT(found.text, ContainsSubstring("\ngood: 3 of 3 masters can be used"));
+    CHECK_THAT(
+        found.text,
+        ContainsSubstring(
+            forgets_unwritten.url() +
+            ": note: appendfsync no. A crash of its machine loses the locks that the system hasn't written"));
+    CHECK_THAT(found.text, ContainsSubstring("\ngood: 4 of 4 masters can be used"));
 }
 
 TEST_CASE("doctor: reports what its ACL keeps it from checking", "[scenario-51]")
@@ -246,6 +255,9 @@ TEST_CASE("doctor, status, run: trust the authority in --ca-file", "[scenario-53
     CHECK(alone(master.url(), {"--ca-file", trusted.file()}) == "good: ");
     CHECK(alone(master.url(), {"--ca-file", unknown.file()}) == "unusable: failure tls");
     CHECK(alone(master.url()) == "unusable: failure tls");
+    CHECK_THAT(
+        diagnose({master.url()}).text,
+        ContainsSubstring("Give the authority that signed it with --ca-file, or check which server answers"));
 
     const strings environment{"REDLOCK_MASTERS=" + master.url()};
     const command_run shown{{"status", "--ca-file", trusted.file(), "job"}, environment};
@@ -361,6 +373,97 @@ TEST_CASE("doctor: a server that doesn't let us in has the kind of its reason")
     {
         const fake_server master{how};
         CHECK(alone(master.url()) == std::string{"unusable: failure "} + kind);
+    }
+}
+
+TEST_CASE("doctor: each finding that a server can cause has its kind", "[doctor]")
+{
+    struct expected
+    {
+        behaviour how;
+        const char* verdict;
+        const char* path = "";
+        strings options = {};
+    };
+    const auto answered = [](const std::string& name, const std::string& with)
+    {
+        return altered(
+            [name, with](session&, const command& words, const std::string& honest)
+            { return answer{words.front() == name ? with : honest}; },
+            applies::from_the_start);
+    };
+    const std::string old_version =
+        "redis_version:5.0.14\r\nrun_id:0123456789012345678901234567890123456789\r\n";
+    // A clock that is set an hour ahead once: after the connection's own look, and the first ones of the doctor.
+    const auto jumps = altered(
+        [looks =
+             std::make_shared<std::atomic<int>>(0)](session&, const command& words, const std::string& honest)
+        {
+            if (words.front() != "TIME" || ++*looks < 5)
+            {
+                return answer{honest};
+            }
+            const auto later = std::chrono::system_clock::now().time_since_epoch() + 1h;
+            const auto us = std::chrono::duration_cast<std::chrono::microseconds>(later).count();
+            const std::string rest = std::to_string(us % 1'000'000);
+            return answer{fmt::format("*2\r\n$10\r\n{}\r\n${}\r\n{}\r\n", us / 1'000'000, rest.size(), rest)};
+        },
+        applies::from_the_start);
+    const strings no_probe{"--no-probe"};
+    const std::vector<expected> all{
+        {honest({.role = "slave"}), "unusable: failure replica"},
+        {honest({.mode = "cluster"}), "unusable: failure cluster_node"},
+        {honest({.mode = "sentinel"}), "unusable: failure refused"},
+        {answered("SELECT", "-NOPERM this user has no permissions\r\n"), "unusable: failure permission",
+         "/1"},
+        {answered("INFO", fmt::format("={}\r\ntxt:{}\r\n", old_version.size() + 4, old_version)),
+         "usable: warning outdated, note persistence_unknown", "", no_probe},
+        {jumps, "usable: warning clock, note persistence_unknown", "", no_probe},
+        {says("-MISCONF Redis is configured to save RDB snapshots\r\n", applies::to_locks),
+         "unusable: failure cannot_save, note persistence_unknown"},
+        {says("-NOREPLICAS Not enough good replicas to write.\r\n", applies::to_locks),
+         "unusable: failure replicas, note persistence_unknown"},
+        {says("-OOM command not allowed when used memory > 'maxmemory'.\r\n", applies::to_locks),
+         "unusable: failure memory, note persistence_unknown"},
+        // The key is gone as soon as the doctor looks for its owner.
+        {answered("EVAL", "*2\r\n$-1\r\n:-2\r\n"), "unusable: failure loses_keys, note persistence_unknown"}};
+    for (const expected& each : all)
+    {
+        CAPTURE(each.verdict);
+        const fake_server master{each.how};
+        const std::string found = alone(master.url() + each.path, each.options);
+        CHECK(found == each.verdict);
+    }
+}
+
+TEST_CASE("doctor: measures each step of the probe by itself", "[doctor]")
+{
+    static constexpr std::chrono::milliseconds delay{200};
+    for (const std::string slow : {"acquire", "extend", "release"})
+    {
+        CAPTURE(slow);
+        const auto owner = std::make_shared<std::string>();
+        const auto slowly = [owner, slow](session&, const command& words, std::string honest)
+        {
+            const bool by_name = words.front() == "EVALSHA";
+            if (words.front() == "SET")
+            {
+                *owner = words.at(2);
+            }
+            else if (words.front() == "EVAL" && words.size() == 4)
+            {
+                honest = fmt::format("*2\r\n${}\r\n{}\r\n:4000\r\n", owner->size(), *owner);
+            }
+            const bool is_slow = slow == "acquire" ? words.front() == "SET"
+                                 : slow == "extend"
+                                     ? by_name && words.size() == 6 && words[5] == "5000"
+                                     : by_name && (words.size() == 5 || words.back() == "line");
+            return answer{.bytes = std::move(honest), .delay = is_slow ? delay : 0ms};
+        };
+        const fake_server master{altered(slowly, applies::from_the_start)};
+        const tree all = read_json(diagnose({master.url()}, {"--json"}, slow_part::disk).text);
+        const tree& one = master_at(all, 0);
+        CHECK(one.get<double>(slow + "_us") >= std::chrono::duration<double, std::micro>{delay}.count());
     }
 }
 

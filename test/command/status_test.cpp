@@ -263,7 +263,7 @@ TEST_CASE("status: a resource is held for as long as a quorum keeps its key")
 
 TEST_CASE("status: every figure is that of the masters' own answers", "[status]")
 {
-    constexpr std::int64_t unit = 100'000'000;
+    constexpr std::int64_t unit = 100'054'900; // Each digit of its multiples differs from the next.
     SECTION("held on a quorum for as long as the quorum-th longest key, whoever else has one")
     {
         const std::vector<key_state> keys{{"you", 9 * unit}, {"me", 3 * unit}, {"me"}, {"me", 2 * unit}, {}};
@@ -383,6 +383,24 @@ TEST_CASE("run: -v reports a round only if its outcome differs from the previous
     const std::size_t first = errors.find("acquire: held by another");
     CHECK(errors.find("acquire: held by another", first + 1) == std::string::npos);
     CHECK(errors.find("acquire: success") != std::string::npos);
+}
+
+TEST_CASE("run: -v reports a round again if only the reason of a master differs", "[verbose]")
+{
+    five_masters masters;
+    for (const std::size_t hung : {2U, 3U, 4U})
+    {
+        masters.servers[hung].stop();
+    }
+    const command_run waits{run_shell("exit 8", {"-v", "--wait", "unlimited"}), masters.environment()};
+    waits.wait_for_error_line(masters.any(), "acquire: no quorum");
+    const auto says_refused = [&]
+    { return matches(waits.errors(), "\n  " + masters.servers[2].url() + ": Connection refused"); };
+    CHECK_FALSE(says_refused());
+    masters.servers[2].kill();
+    CHECK(comes_true(masters.any(), says_refused));
+    waits.signal(SIGTERM);
+    CHECK(waits.wait() == process_end{.signal = SIGTERM});
 }
 
 } // namespace redlock::test
