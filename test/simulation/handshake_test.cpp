@@ -61,14 +61,19 @@ TEST_CASE("a connection introduces itself and loads the scripts")
     CHECK(other->error == errc::held_by_other);
 }
 
-TEST_CASE("a server that answers NOAUTH to a HELLO that it doesn't know is logged in to with AUTH")
+TEST_CASE("a server that refuses HELLO is logged in to with AUTH, however it refuses")
 {
-    // Valkey 9 and later answer NOAUTH before they report an unknown command.
+    const char* const refusal = GENERATE(
+        "-ERR unknown command 'HELLO'\r\n", "-NOPROTO unsupported protocol version\r\n",
+        "-NOPERM this user has no permissions to run the 'hello' command\r\n",
+        // Valkey 9 and later answer this before they report an unknown command.
+        "-NOAUTH Authentication required.\r\n");
+    CAPTURE(refusal);
     simulation sim{1};
     sim.master(0).knows_hello = false;
     sim.master(0).username = "alice";
     sim.master(0).password = "sesame";
-    sim.master(0).refuse("HELLO", "-NOAUTH Authentication required.\r\n");
+    sim.master(0).refuse("HELLO", refusal);
     lock_manager locks = sim.make_connected_manager(with_password(sim));
     CHECK(sim.master(0).count("AUTH") == 1);
     const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 0ms});

@@ -133,4 +133,38 @@ TEST_CASE(
     CHECK(got->report.to_string().find("sesame") == std::string::npos);
 }
 
+TEST_CASE(
+    "each operation reports why a master is disconnected, with the words of its last failure", "[reports]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager(sim.options());
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
+    sim.master(2).refuse("HELLO", "-LOADING Redis is loading the dataset\r\n");
+    sim.master(2).break_connections();
+    sim.run_for(1s);
+
+    const outcome_ptr extended = sim.extend(got->lease, 60s);
+    REQUIRE(sim.finish(extended));
+    const outcome_ptr other = sim.acquire(locks, "other", {.ttl = 60s, .wait = 0ms});
+    REQUIRE(sim.finish(other));
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    for (const outcome_ptr& each : {extended, other, released})
+    {
+        CAPTURE(to_string(each->report.operation));
+        REQUIRE(each->report.masters().size() == 3);
+        const master_report& down = each->report.masters()[2];
+        CHECK(down.vote == vote::unsent);
+        CHECK(down.reason == master_errc::loading);
+        CHECK(down.detail.view() == "LOADING");
+    }
+    master_inspection seen;
+    locks.async_inspect("stock", [&seen](error_code, const inspection& found) { seen = found.masters()[2]; });
+    sim.run_for(1s);
+    CHECK(seen.reason == master_errc::loading);
+    CHECK(seen.detail.view() == "LOADING");
+}
+
 } // namespace redlock::test
