@@ -133,6 +133,36 @@ TEST_CASE(
     CHECK(extensions(sim).size() == sent.size());
 }
 
+TEST_CASE("the first repetition of an extension comes as soon in an old lease as in a new one", "[ageing]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.retry_delay_min = 10ms;
+    options.retry_delay_max = 3s;
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr got = kept(sim, locks);
+    constexpr std::size_t failures = 40;
+    for (std::size_t failure = 0; failure < failures; ++failure)
+    {
+        for (const std::size_t master : {0U, 1U})
+        {
+            sim.master(master).answer("extend", {.bytes = "-ERR out of order\r\n"});
+        }
+        CHECK(stays_valid(sim, got->lease, 4s));
+    }
+    const std::vector<clock::time_point> sent = extensions(sim, 2);
+    std::size_t repetitions = 0;
+    for (std::size_t index = 1; index < sent.size(); ++index)
+    {
+        const clock::duration pause = sent[index] - sent[index - 1];
+        const bool repeated = pause <= node_timeout + 10ms + 1ms;
+        repetitions += repeated ? 1U : 0U;
+        CAPTURE(index, pause.count());
+        CHECK((repeated || pause >= extend_every - extend_every / 10 - beat));
+    }
+    CHECK(repetitions == failures);
+}
+
 TEST_CASE("a quorum that returns before the loss confirms the lease in time")
 {
     const int seed = GENERATE(range(1, 21));

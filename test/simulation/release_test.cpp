@@ -5,6 +5,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <cstddef>
+#include <string>
+#include <vector>
+
 namespace redlock::test
 {
 
@@ -120,6 +124,33 @@ TEST_CASE("a release or an extension of an empty lease fails with an error")
         REQUIRE(sim.finish(each, 0ms));
         CHECK(each->error == errc::not_held);
     }
+}
+
+TEST_CASE("a shutdown of many leases takes no longer than a few round trips", "[shutdown]")
+{
+    constexpr clock::duration round_trip = 200us;
+    constexpr std::size_t leases = 300;
+    simulation sim{3};
+    config options = sim.options();
+    options.max_operations = leases;
+    lock_manager locks = sim.make_connected_manager(options);
+    std::vector<outcome_ptr> held;
+    for (std::size_t number = 0; number < leases; ++number)
+    {
+        held.push_back(sim.acquire(locks, "stock" + std::to_string(number), {.ttl = 600s}));
+    }
+    for (const outcome_ptr& each : held)
+    {
+        REQUIRE(sim.finish(each));
+        REQUIRE(!each->error);
+    }
+    sim.run_until_idle();
+    const clock::time_point began = sim.now();
+    const outcome_ptr ended = sim.shut_down(locks);
+    REQUIRE(sim.finish(ended));
+    CHECK(!ended->error);
+    CHECK(ended->at - began <= 10 * round_trip);
+    CHECK(sim.run_until_no_keys());
 }
 
 TEST_CASE("a shutdown releases all leases and waits for connected masters, not for those that hang")

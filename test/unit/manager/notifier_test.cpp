@@ -3,6 +3,7 @@
 #include "manager/notifier.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
@@ -73,6 +74,18 @@ TEST_CASE("bursts of events of every size are delivered in order")
         CHECK(std::is_sorted(events.seen.begin(), events.seen.end()));
         CHECK(events.missing == 0);
     }
+}
+
+TEST_CASE("a long queue of events lets other handlers of the executor run in between")
+{
+    constexpr std::size_t many = 1000;
+    numbered_events events{many};
+    events.push(many);
+    std::size_t seen_before = many;
+    boost::asio::post(events.io, [&] { seen_before = events.seen.size(); });
+    events.deliver();
+    CHECK(events.seen.size() == many);
+    CHECK(seen_before <= many / 10);
 }
 
 TEST_CASE("events beyond the limit are counted, and later ones are delivered")
