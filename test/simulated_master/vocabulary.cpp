@@ -199,6 +199,12 @@ command unknown(chance& from)
     return words;
 }
 
+/// What a program makes of wrong arguments isn't simulated.
+bool asks_for_turn(const command& words)
+{
+    return words.size() > 1 && (words[1] == net::turn_script.text || words[1] == net::turn_script.sha1);
+}
+
 /// A word is missing, one is too many, or one is wrong. Not a script: that is a program.
 void spoil(command& words, chance& from)
 {
@@ -241,7 +247,7 @@ command random_command(chance& from, client_ids of)
     do
     {
         words = right_command(from, of);
-        if (from.in_percent(10))
+        if (from.in_percent(10) && !asks_for_turn(words))
         {
             spoil(words, from);
         }

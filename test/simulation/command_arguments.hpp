@@ -15,15 +15,11 @@ namespace redlock::test
 {
 
 inline constexpr const char* no_integer = "-ERR value is not an integer or out of range\r\n";
-/// The simulation's clocks have no time between this and the largest number.
-inline constexpr std::chrono::milliseconds max_simulated_ttl = std::chrono::hours{24 * 365 * 100};
 
 /// Returns a server's error for an unknown command.
 std::string unknown_command(const command& words);
 /// Returns the error for too few or too many words, or an unknown second word; empty if the command may run.
 std::optional<std::string> refusal_of(const command& words);
-/// Returns the error of redis.call for the same, or for a command that scripts may not call.
-std::optional<std::string> refusal_in_script(const command& words);
 /// Returns the error for an invalid client name; empty if it is valid.
 std::optional<std::string> refusal_of_name(std::string_view name);
 

@@ -16,32 +16,6 @@ constexpr std::size_t max_changes = 4096; // No test goes back further.
 
 } // namespace
 
-std::optional<double> sorted_set::score(std::string_view member) const
-{
-    const std::optional<std::size_t> at = rank(member);
-    return at ? std::optional{members_[*at].first} : std::nullopt;
-}
-
-std::optional<std::size_t> sorted_set::rank(std::string_view member) const
-{
-    const auto found = std::find_if(
-        members_.begin(), members_.end(), [&](const auto& each) { return each.second == member; });
-    return found != members_.end() ? std::optional{static_cast<std::size_t>(found - members_.begin())}
-                                   : std::nullopt;
-}
-
-void sorted_set::set(const std::string& member, double score)
-{
-    remove(member);
-    std::pair<double, std::string> fresh{score, member};
-    members_.insert(std::upper_bound(members_.begin(), members_.end(), fresh), std::move(fresh));
-}
-
-bool sorted_set::remove(std::string_view member)
-{
-    return std::erase_if(members_, [&](const auto& each) { return each.second == member; }) > 0;
-}
-
 std::chrono::milliseconds master_store::whole_now() const noexcept
 {
     return std::chrono::floor<std::chrono::milliseconds>(now().time_since_epoch());
@@ -86,6 +60,12 @@ void master_store::put(
     keys_.insert_or_assign(key, std::move(fresh));
 }
 
+void master_store::put_hash(const std::string& key)
+{
+    note(key);
+    keys_.insert_or_assign(key, entry{.value = "a hash", .is_hash = true});
+}
+
 void master_store::expire_in(const std::string& key, std::chrono::milliseconds ttl)
 {
     note(key);
@@ -110,8 +90,7 @@ std::vector<std::pair<std::string, std::string>> master_store::contents()
     {
         if (!lapsed(one))
         {
-            const std::string* const text = one.as<std::string>();
-            all.emplace_back(key, text != nullptr ? *text : "");
+            all.emplace_back(key, one.value);
         }
     }
     return all;
@@ -156,16 +135,9 @@ void master_store::go_back_to(clock::time_point truth)
     }
 }
 
-/// Called before the key changes. Of several changes at one time only the first is needed.
+/// Called before the key changes.
 void master_store::note(const std::string& key)
 {
-    for (auto last = changes_.rbegin(); last != changes_.rend() && last->at == world_.now(); ++last)
-    {
-        if (last->key == key)
-        {
-            return;
-        }
-    }
     if (changes_.size() >= max_changes)
     {
         changes_.erase(changes_.begin(), changes_.begin() + max_changes / 2);

@@ -10,13 +10,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace redlock::test
@@ -36,39 +33,15 @@ inline clock::time_point whole_milliseconds(clock::time_point exact)
     return std::chrono::floor<std::chrono::milliseconds>(exact);
 }
 
-/// A sorted set. Members with the same score are ordered by their bytes.
-class sorted_set
-{
-  public:
-    std::optional<double> score(std::string_view member) const;
-    std::optional<std::size_t> rank(std::string_view member) const;
-    const std::string& at(std::size_t rank) const { return members_[rank].second; }
-    std::size_t size() const noexcept { return members_.size(); }
-    void set(const std::string& member, double score);
-    /// Returns false if it isn't a member.
-    bool remove(std::string_view member);
-
-  private:
-    std::vector<std::pair<double, std::string>> members_; // In order.
-};
-
-using hash = std::map<std::string, std::string, std::less<>>;
-
 /// Keys expire as with Redis: in whole milliseconds, after the last one has passed.
 class master_store
 {
   public:
     struct entry
     {
-        std::variant<std::string, sorted_set, hash> value;
+        std::string value;
         std::optional<clock::time_point> expires_at{}; // By its own clock.
-
-        /// Null for another type.
-        template <class Type>
-        const Type* as() const noexcept
-        {
-            return std::get_if<Type>(&value);
-        }
+        bool is_hash = false;                          // Of another type than a lock's key.
     };
 
     explicit master_store(virtual_world& world) : world_{world} {}
@@ -85,24 +58,13 @@ class master_store
     /// The remaining time of a key that exists and expires.
     std::chrono::milliseconds left(const entry& of) const noexcept;
     void put(const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl);
-    /// Returns the value of a key in order to change it. Creates a missing key, without an expiry. Precondition: the key
-    /// has no other type.
-    template <class Type>
-    Type& edit(const std::string& key)
-    {
-        if (find(key) == nullptr)
-        {
-            note(key);
-            return keys_[key].value.template emplace<Type>();
-        }
-        note(key);
-        return std::get<Type>(keys_.at(key).value);
-    }
+    /// A key of another type, which never expires.
+    void put_hash(const std::string& key);
     /// Precondition: the key exists.
     void expire_in(const std::string& key, std::chrono::milliseconds ttl);
     /// Returns false if the key doesn't exist.
     bool remove(const std::string& key);
-    /// All existing keys with their values; of other types than strings without.
+    /// All existing keys with their values.
     std::vector<std::pair<std::string, std::string>> contents();
 
     void flush();

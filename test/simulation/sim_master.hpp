@@ -3,7 +3,6 @@
 #pragma once
 
 #include "master_store.hpp"
-#include "script_engine.hpp"
 #include "support/request_reader.hpp"
 #include "virtual_link.hpp"
 #include "virtual_world.hpp"
@@ -57,6 +56,8 @@ struct received
 
 /// Classifies a command: its name, for CLIENT and SCRIPT with the second word, for a script of the library its purpose.
 std::string what_of(const command& words);
+
+struct script_arguments;
 
 class sim_master
 {
@@ -131,23 +132,17 @@ class sim_master
     clock::time_point now() const noexcept { return keys_.now(); }
     /// All keys with their values.
     std::vector<std::pair<std::string, std::string>> contents() { return keys_.contents(); }
-    bool exists(const std::string& key) { return keys_.find(key) != nullptr; }
-    /// Empty for a key of another type.
     std::optional<std::string> value(const std::string& key);
     /// When the key expires, in whole milliseconds of the master's clock; empty without an expiry or without the key.
     std::optional<clock::time_point> expiry(const std::string& key);
     void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
     /// Sets a key of another type, as other lock libraries do.
-    void set_hash(const std::string& key)
-    {
-        remove(key);
-        keys_.edit<hash>(key)["field"] = "value";
-    }
+    void set_hash(const std::string& key) { keys_.put_hash(key); }
     void remove(const std::string& key) { keys_.remove(key); }
     /// Removes the key if it is still of another type.
     void remove_hash(const std::string& key)
     {
-        if (exists(key) && !value(key))
+        if (has_other_type(key))
         {
             remove(key);
         }
@@ -191,8 +186,13 @@ class sim_master
     std::string kill(const client_state& from, const command& words);
     std::string time() const;
     std::string info(const client_state& who, const command& words) const;
+    std::string set_key(const client_state& from, const command& words);
     std::string script(const client_state& from, const command& words);
-    std::string run_in_script(const client_state& from, const command& words);
+    bool has_other_type(const std::string& key);
+    std::string inspect(const client_state& from, const std::string& key);
+    std::string release(const script_arguments& given);
+    std::string extend(const script_arguments& given, const std::string& digest);
+    std::string turn(const script_arguments& given);
     bool lets_in(client_state& who, std::string_view user, std::string_view given) const;
 
     virtual_world& world_;
@@ -206,7 +206,7 @@ class sim_master
     std::vector<std::weak_ptr<virtual_link>> links_;
     std::map<std::string, std::deque<scripted_answer>> answers_;
     std::map<std::string, std::string> refusals_;
-    std::map<std::string, const compiled_script*> scripts_; // By digest.
+    std::map<std::string, std::string> scripts_;
     std::vector<received> log_;
 };
 

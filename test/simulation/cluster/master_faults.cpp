@@ -108,7 +108,7 @@ void forbid_locks(const master_fault& it)
 void use_another_type(const master_fault& it)
 {
     const std::string key = key_of(it.cluster.resource_name(it.draws.below(it.cluster.drawn().resources)));
-    if (!it.master.exists(key))
+    if (!it.master.value(key))
     {
         it.master.set_hash(key);
         it.cluster.at_mending([&master = it.master, key] { master.remove_hash(key); });
