@@ -7,7 +7,11 @@
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -165,6 +169,44 @@ TEST_CASE(
     sim.run_for(1s);
     CHECK(seen.reason == master_errc::loading);
     CHECK(seen.detail.view() == "LOADING");
+}
+
+TEST_CASE("an inspection has the remaining time of each key, however short or long", "[reports]")
+{
+    const std::vector<std::chrono::milliseconds> left{2ms, 999ms, 1s, 1001ms, std::chrono::hours{24 * 365}};
+    simulation sim{left.size() + 2};
+    lock_manager locks = sim.make_connected_manager();
+    sim.run_until_idle();
+    for (std::size_t index = 0; index < left.size(); ++index)
+    {
+        sim.master(index).set("lock:stock", "them", left[index]);
+    }
+    sim.master(left.size()).set("lock:stock", "them");
+    const clock::time_point began = sim.now();
+    std::optional<inspection> seen;
+    clock::duration took{0};
+    locks.async_inspect(
+        "stock",
+        [&](error_code, inspection found)
+        {
+            seen = std::move(found);
+            took = sim.now() - began;
+        });
+    sim.run_for(1s);
+    REQUIRE(seen);
+    for (std::size_t index = 0; index < left.size(); ++index)
+    {
+        CAPTURE(index);
+        const std::optional<std::chrono::milliseconds> shown = seen->masters()[index].expires_in;
+        REQUIRE(shown);
+        CHECK(*shown <= left[index]);
+        CHECK(*shown >= left[index] - took - 1ms);
+    }
+    // One key never expires, and one master has none.
+    CHECK_FALSE(seen->masters()[left.size()].expires_in);
+    CHECK(seen->masters()[left.size()].has_key);
+    CHECK_FALSE(seen->masters().back().expires_in);
+    CHECK_FALSE(seen->masters().back().has_key);
 }
 
 } // namespace redlock::test
