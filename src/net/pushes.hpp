@@ -2,15 +2,22 @@
 // Limits the unsolicited pushes that a server sends on one connection.
 #pragma once
 
+#include "resp/value.hpp"
+
 #include <cstddef>
 #include <string_view>
 
 namespace redlock::net
 {
 
-/// Counts the unsolicited pushes: those that nobody asked for, and messages to clients that don't wait. A few are ignored,
-/// and each question to the queue pays for one, because its client may have stopped waiting when the message arrives. A
-/// server that sends more is disconnected, because each costs processing time.
+/// Returns whether the connection asked for a push. It has no subscriptions, so it asked for none.
+inline bool was_requested(const resp::reply&) noexcept
+{
+    return false;
+}
+
+/// Counts the unsolicited pushes. A few are ignored; a server that continues to send them is disconnected, because each
+/// costs processing time.
 class push_guard
 {
   public:
@@ -18,8 +25,7 @@ class push_guard
     static constexpr std::size_t max_unsolicited = 16;
     static constexpr std::string_view complaint = "it sent 16 unsolicited pushes";
 
-    void on_unsolicited() noexcept { ++unsolicited_; }
-    void on_question() noexcept { unsolicited_ -= unsolicited_ > 0 && !exceeded() ? 1U : 0U; }
+    void on_push(const resp::reply& push) noexcept { unsolicited_ += was_requested(push) ? 0U : 1U; }
     bool exceeded() const noexcept { return unsolicited_ >= max_unsolicited; }
 
   private:

@@ -6,7 +6,6 @@
 
 #include "net/ledger.hpp"
 #include "net/pipeline.hpp"
-#include "net/queue_commands.hpp"
 #include "resp/parser.hpp"
 #include "support/request_reader.hpp"
 
@@ -15,10 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace redlock::test
 {
@@ -27,33 +23,24 @@ namespace redlock::test
 enum class asked : std::uint8_t
 {
     set,
-    question, // Of the wait queue.
+    turn,
     extend,
     release,
-    queue_release,
-    due_release, // A queue release that the pipeline has sent by itself.
     query,
     probe
 };
 
 constexpr std::chrono::milliseconds ttl{1000};
-constexpr std::string_view model_manager_id = "0123456789abcdef0123456789abcdef";
-constexpr net::question model_question{
-    {model_manager_id, 7, true},
-    ttl,
-    std::chrono::milliseconds{50},
-    std::chrono::milliseconds{1000},
-    std::chrono::milliseconds{100}};
+constexpr net::turn_request turn_request{
+    ttl, true, std::chrono::milliseconds{50}, std::chrono::milliseconds{500}};
 
-/// The recipient of one answer.
+/// Who waits for one answer, and how it came.
 struct listener final : net::vote_sink
 {
     void on_vote(std::size_t, const net::answer& said, clock::time_point) noexcept override
     {
         ++heard;
         last = said.vote;
-        others_wait = said.others_wait;
-        position = said.position;
     }
     bool on_reply(std::size_t, const resp::reply&) noexcept override
     {
@@ -66,8 +53,6 @@ struct listener final : net::vote_sink
 
     std::size_t heard = 0;
     vote last = vote::pending;
-    bool others_wait = false;
-    std::optional<core::queue_position> position{};
     bool wants = true;
     asked what = asked::query;
     const net::claim* of = nullptr;
@@ -80,7 +65,7 @@ struct counted_claim final : net::claim
     void recycle() noexcept override { ++recycled; }
 
     std::size_t recycled = 0;
-    bool released = false;    // A release was begun.
+    bool given_back = false;  // A release was begun.
     bool maybe_there = false; // A SET may have run, and no release was answered since.
 };
 
@@ -101,26 +86,21 @@ class model_pipeline
     {
         asked what;
         boost::intrusive_ptr<listener> who; // Empty without a listener.
-        counted_claim* of = nullptr;        // Of a due release: known since it was written.
+        counted_claim* of = nullptr;
         bool in_full = false;
     };
 
     void push_set(counted_claim& of, asked what);
     void push_extend(counted_claim& of);
-    void push_release(counted_claim& of, asked what);
+    void push_release(counted_claim& of);
     void push_query();
     void write();
     void answer();
     void read(const std::string& bytes);
     void take(const resp::reply& reply);
     void break_off();
-    void push_due();
-    void note_reply(const place& first, const resp::reply& reply, bool unknown);
-    void identify(place& due, const command& words);
-    static void
-    require_script(const place& first, const command& words, const net::script& script, std::size_t owner_at);
+    void release_what_is_due();
     void require_asked(const place& first, const command& words) const;
-    void check_vote(const place& first, const resp::reply& reply) const;
     void check();
 
     fuzz_input& input_;
@@ -131,9 +111,8 @@ class model_pipeline
     std::unique_ptr<net::pipeline> pipeline_;
     resp::parser& parser_;
     clock::time_point now_{};
-    std::deque<place> queue_;                   // As they have to be answered.
-    std::size_t unwritten_ = 0;                 // The last of them.
-    std::vector<counted_claim*> due_unwritten_; // Those of unwritten due releases, in any order.
+    std::deque<place> queue_;   // As they have to be answered.
+    std::size_t unwritten_ = 0; // The last of them.
     request_reader requests_;
 };
 
