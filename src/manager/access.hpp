@@ -20,6 +20,7 @@ namespace redlock::detail
 struct access
 {
     static lease make_lease(lease_state_ptr held) noexcept { return lease{std::move(held)}; }
+    static lease_state_ptr state_of(const lease& of) noexcept { return of.held_; }
     static lock_manager make_manager(manager_handle_ptr handle) noexcept
     {
         return lock_manager{std::move(handle)};

@@ -21,7 +21,12 @@ constexpr std::size_t max_unused_rounds = 4096;
 } // namespace
 
 active_operation::active_operation(lock_service& service, std::uint64_t id, shutdown_policy policy)
-    : wake_event{service.strand()}, service_{service}, id_{id}, policy_{policy}
+    : wake_event{service.strand()},
+      service_{service},
+      id_{id},
+      policy_{policy},
+      // A call that found the manager just before its destruction begins after it.
+      stopped_{service.aborted_ ? error_code{asio::error::operation_aborted} : error_code{}}
 {
     service_.active_.insert(service_.active_.end(), *this); // The hint: its id is usually the largest.
     ++service_.active_count_;
@@ -185,6 +190,7 @@ void lock_service::notify_shutdown() noexcept
 void lock_service::abort()
 {
     closing_ = true;
+    aborted_ = true;
     stop_all(asio::error::operation_aborted);
     close_connections();
 }

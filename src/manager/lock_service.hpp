@@ -320,6 +320,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     runtime::scheduler strand_;
 
     bool closing_ = false;
+    bool aborted_ = false; // Operations that begin from now on are stopped.
     runtime::async_event* shutdown_event_ = nullptr;
     std::optional<clock::time_point> warm_since_; // When a quorum was ready.
     clock::time_point warm_at_latest_{};

@@ -71,6 +71,8 @@ class simulation
     sim_master& master(std::size_t index) { return *masters_.at(index); }
     const std::vector<std::unique_ptr<sim_master>>& masters() const noexcept { return masters_; }
     const virtual_environment& environment() const noexcept { return *environment_; }
+    std::shared_ptr<const runtime::environment> shared_environment() const { return environment_; }
+    asio::any_io_executor executor() { return io_->get_executor(); }
 
     /// Makes the address of one master lead to another one; with the same index, to itself again.
     void put(std::size_t address, std::size_t index);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSL-1.0
+// Operations that found the manager before its destruction, and begin after it. On other threads this is a matter of
+// chance, so these tests enter the manager themselves.
+#include "simulation.hpp"
+
+#include "api/create.hpp"
+#include "manager/access.hpp"
+#include "manager/lock_service.hpp"
+#include "manager/operations/operations.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+/// A manager that is destroyed while other threads enter it.
+struct ending_manager
+{
+    explicit ending_manager(simulation& in) : sim{in}
+    {
+        const asio::any_io_executor executor = sim.executor();
+        const detail::manager_handle_ptr handle =
+            api::create(executor, sim.options(), sim.shared_environment());
+        service = handle->service();
+        locks = detail::access::make_manager(handle);
+        sim.run_until_idle();
+    }
+
+    /// Begins an operation as a call does that has found the manager before its destruction.
+    outcome_ptr wait_lost_late(detail::lease_state_ptr held)
+    {
+        auto result = std::make_shared<outcome>();
+        service->enter(
+            manager::wait_lost,
+            manager::wait_lost_call{
+                std::move(held),
+                detail::type_erase<void(error_code, error_code)>(
+                    [result](error_code error, error_code)
+                    {
+                        result->done = true;
+                        result->error = error;
+                    },
+                    sim.executor()),
+                late});
+        return result;
+    }
+    outcome_ptr release_late(detail::lease_state_ptr held)
+    {
+        auto result = std::make_shared<outcome>();
+        service->enter(
+            manager::release,
+            manager::release_call{
+                std::move(held), nullptr,
+                detail::type_erase<void(error_code)>(
+                    [result](error_code error)
+                    {
+                        result->done = true;
+                        result->error = error;
+                    },
+                    sim.executor()),
+                late});
+        return result;
+    }
+
+    static constexpr std::uint64_t late = 1000; // Its number.
+
+    simulation& sim;
+    std::shared_ptr<manager::lock_service> service;
+    std::optional<lock_manager> locks;
+};
+
+} // namespace
+
+TEST_CASE("a wait for the loss that begins after the manager's destruction ends", "[threads]")
+{
+    simulation sim{5};
+    ending_manager ending{sim};
+    const outcome_ptr won = sim.acquire(*ending.locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(won));
+    const detail::lease_state_ptr held = detail::access::state_of(won->lease);
+    ending.locks.reset();
+    const outcome_ptr late = ending.wait_lost_late(held);
+    CHECK(sim.finish(late));
+    CHECK(late->error == asio::error::operation_aborted);
+}
+
+TEST_CASE("a release that begins after the manager's destruction is aborted", "[threads]")
+{
+    simulation sim{5};
+    ending_manager ending{sim};
+    const outcome_ptr won = sim.acquire(*ending.locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(won));
+    const detail::lease_state_ptr held = detail::access::state_of(won->lease);
+    ending.locks.reset();
+    const outcome_ptr late = ending.release_late(held);
+    CHECK(sim.finish(late));
+    CHECK(late->error == asio::error::operation_aborted);
+}
+
+} // namespace redlock::test
