@@ -46,6 +46,7 @@ void make_managers(asio::io_context& io, asio::thread_pool& pool, const std::vec
     redlock::lock_manager split{io, "redis://10.0.0.1,redis://10.0.0.2,redis://10.0.0.3"};
     redlock::lock_manager ranged{io, urls};
     redlock::lock_manager locks{io, {.masters = urls, .key_prefix = "billing:"}};
+    redlock::lock_manager strict{io, {.masters = urls, .order = redlock::order::strict}};
     redlock::lock_manager in_a_pool{
         pool, {.masters = {"redis://10.0.0.1", "redis://10.0.0.2"}, .node_timeout = 20ms}};
     redlock::lock_manager on_a_strand{asio::make_strand(pool), urls};

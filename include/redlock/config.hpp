@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,18 @@ struct by_name
 };
 
 } // namespace detail
+
+/// The order in which the clients of a resource are served. All clients of a resource should use the same one. Mixing
+/// them is safe.
+enum class order : std::uint8_t
+{
+    /// First come, first served among the clients that wait. A client that has just arrived may overtake them in the
+    /// moment between a release and the next grant.
+    waiting,
+    /// Nobody overtakes a client that waits. Costs a script instead of a SET at one master per acquire, and a look for
+    /// waiting clients at each master per release.
+    strict
+};
 
 /// The options of a `lock_manager`, given by name: `{.masters = urls, .node_timeout = 20ms}`.
 ///
@@ -63,9 +76,11 @@ struct config
     /// The time without any reply after which a connection with a pending command is closed.
     std::chrono::milliseconds response_timeout{1000};
 
-    /// The upper bound of the first delay between two rounds of an acquire. The delay is random; its bound doubles with
-    /// each lost round, up to `retry_delay_max`. If the resource's queue can be reached, the acquire waits for its slot
-    /// there instead: for `retry_delay_max` at most, and for at least half of it unless its slot comes earlier.
+    /// The order in which the clients of a resource are served.
+    redlock::order order = redlock::order::waiting;
+    /// The upper bound of the first delay between two rounds of an acquire that can't wait in the queue of the resource,
+    /// because no master accepts it. The delay is random; its bound doubles with each lost round, up to
+    /// `retry_delay_max`.
     std::chrono::milliseconds retry_delay_min{10};
     std::chrono::milliseconds retry_delay_max{500}; ///< The maximum of that bound.
 
@@ -80,8 +95,7 @@ struct config
     /// `async_extend`, `async_inspect` and `async_examine` fail with `errc::too_many_operations` and send nothing.
     /// Releases and waits for a loss are always accepted.
     std::size_t max_operations = 262'144;
-    /// The maximum number of acquires that wait between two rounds, 1 or more. At the limit an acquire whose round
-    /// was lost fails with `errc::too_many_operations` instead of waiting.
+    /// The maximum number of acquires that wait, 1 or more. At the limit an acquire whose round was lost fails with `errc::too_many_operations` instead of waiting.
     std::size_t max_waiting_acquires = 65'536;
 
     /// Receives the events of the manager.

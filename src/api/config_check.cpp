@@ -2,6 +2,8 @@
 // Checks the options of a manager.
 #include "api/config_check.hpp"
 
+#include "net/queue_commands.hpp"
+
 #include <redlock/error.hpp>
 #include <redlock/report.hpp>
 #include <redlock/vote.hpp>
@@ -138,6 +140,12 @@ void check_texts(const config& options)
         refuse(
             fmt::format("a key_prefix of {} bytes", options.key_prefix.size()),
             fmt::format("it may have 0 to {} bytes", max_prefix_size));
+    }
+    if (options.key_prefix.starts_with(net::queue_key_prefix))
+    {
+        refuse(
+            "a key_prefix that begins with redlock-queue:",
+            "the keys of the wait queues begin so, and no other key may");
     }
     const std::string& name = options.client_name;
     const bool printable =

@@ -29,6 +29,7 @@ struct queue_position
     std::size_t rank; // From 0.
     /// Until the present key expires. Empty if it doesn't exist, or doesn't expire.
     std::optional<std::chrono::milliseconds> key_expires_in;
+    std::size_t waiting = 0; // Clients in the queue, this one included.
 };
 
 /// Returns the delay until the next question of a client that receives messages: the heartbeat, longer for a client

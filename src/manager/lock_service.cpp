@@ -58,18 +58,24 @@ lock_service::lock_service(
       redactor_{options_.masters},
       outside_{std::move(outside)},
       connection_options_{
-          options_.connect_timeout,      {options_.reconnect_delay_min, options_.reconnect_delay_max},
-          options_.probe_interval,       options_.response_timeout,
-          options_.max_outstanding_keys, options_.max_write_queue_bytes,
-          options_.client_name,          options_.drift_factor},
+          options_.connect_timeout,
+          {options_.reconnect_delay_min, options_.reconnect_delay_max},
+          options_.probe_interval,
+          options_.response_timeout,
+          options_.max_outstanding_keys,
+          options_.max_write_queue_bytes,
+          options_.client_name,
+          options_.drift_factor,
+          {}},
       strand_{executor},
+      connection_numbers_(options_.masters.size()),
+      queues_{options_.max_waiting_acquires},
       run_ids_{options_.masters.size()}
 {
     auto names = std::make_shared<detail::master_names>();
     for (const master& each : options_.masters)
     {
         names->push_back(each.name());
-        master_hashes_.push_back(core::stable_hash(names->back()));
     }
     names_ = std::move(names);
     if (options_.observer.on_event)
@@ -101,6 +107,8 @@ lock_service::~lock_service()
 void lock_service::open()
 {
     strand_.start(*outside_, weak_from_this());
+    queues_.open(*outside_, options_.masters.size());
+    connection_options_.channel = net::queue_channel(queues_.manager_id());
     net::connection_owner& owner = *this;
     for (std::size_t index = 0; index < options_.masters.size(); ++index)
     {
@@ -302,6 +310,9 @@ bool lock_service::claim_run_id(std::size_t master, std::string_view run_id)
 void lock_service::on_up(std::size_t master, std::string_view run_id)
 {
     last_down_[master] = {};
+    ++connection_numbers_[master];
+    queues_.identify(master, run_id.empty() ? std::string_view{names_->at(master)} : run_id);
+    queues_.reconsider_all();
     if (observed())
     {
         notify(master_up{master, names_->at(master), std::string{redactor_.show(run_id).view()}});
@@ -324,6 +335,7 @@ void lock_service::on_down(std::size_t master, const net::failure& why)
         notify(master_down{master, names_->at(master), why.reason, std::string{shown.view()}});
     }
     last_down_[master] = why.reason;
+    queues_.reconsider_all();
     notify_shutdown();
     wake_first_operations();
 }

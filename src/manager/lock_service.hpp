@@ -8,9 +8,8 @@
 #include <redlock/options.hpp>
 #include <redlock/report.hpp>
 
-#include "core/leader.hpp"
+#include "core/queue_master.hpp"
 #include "core/validity.hpp"
-#include "manager/contention_cache.hpp"
 #include "manager/deliver.hpp"
 #include "manager/keeper.hpp"
 #include "manager/lease_state.hpp"
@@ -18,6 +17,7 @@
 #include "manager/notifier.hpp"
 #include "manager/redactor.hpp"
 #include "manager/round.hpp"
+#include "manager/wait_queues.hpp"
 #include "net/connection.hpp"
 #include "net/run_ids.hpp"
 #include "runtime/environment.hpp"
@@ -100,6 +100,22 @@ class alarm_clock final : private runtime::deadline
     runtime::async_event& waiting_;
 };
 
+/// Counts the commands in flight by which clients leave queues. A shutdown waits for them.
+class farewells final : public net::vote_sink
+{
+  public:
+    explicit farewells(lock_service& service) noexcept : service_{service} {}
+
+    std::size_t pending = 0;
+
+  private:
+    void on_vote(std::size_t master, const net::answer& result, clock::time_point at) noexcept override;
+    bool append_in_full(std::string&) const override { return false; }
+    void recycle() noexcept override {}
+
+    lock_service& service_;
+};
+
 /// The central class of a manager: owns the connections, and registers the operations and leases.
 ///
 /// It is driven by three kinds of events, each of which is one step of its strand (runtime/scheduler.hpp):
@@ -177,14 +193,6 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         }
         return active_count_ > options_.max_operations ? error_code{errc::too_many_operations} : error_code{};
     }
-    /// Counts another acquire that waits between two rounds. Returns false if the limit is reached.
-    bool take_waiting_slot() noexcept
-    {
-        const bool may = waiting_acquires_ < options_.max_waiting_acquires;
-        waiting_acquires_ += may ? 1 : 0;
-        return may;
-    }
-    void free_waiting_slot() noexcept { --waiting_acquires_; }
     /// True if only the calling operation is running.
     bool is_alone() const noexcept { return active_count_ == 1; }
     std::size_t active_count() const noexcept { return active_count_; }
@@ -206,26 +214,32 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     detail::lease_state_ptr make_lease_state(std::string_view resource);
     awaited_round
     send_sets(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event& listener);
-    /// Begins a round by asking only the queue master whether our slot has come.
-    awaited_round ask_for_turn(
-        lease_state& lease, std::chrono::milliseconds ttl, bool in_line, runtime::async_event& listener);
+
+    /// The waiting clients, and what is known of their queues.
+    wait_queues& queues() noexcept { return queues_; }
+    /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
+    std::optional<std::size_t> queue_master_of(const lease_state& lease) const noexcept;
+    /// Returns the name under which a waiter queues at a master.
+    net::queue_member member_at(std::size_t master, std::uint64_t number) const noexcept;
+    /// Returns the number of the connection to a master. A reconnect changes it.
+    std::uint64_t connection_number(std::size_t master) const noexcept { return connection_numbers_[master]; }
+    /// Returns whether the key of a resource would be in the place of a queue.
+    bool is_reserved(std::string_view resource) const;
+    /// Returns whether other clients were recently seen to wait for the resource.
+    bool is_contended(std::string_view resource) const noexcept;
+    void note_contention(const lease_state& lease, bool others_wait) noexcept;
+    /// Another master becomes the queue master of the resource for a while.
+    void overrule(const lease_state& lease, std::size_t queue_master);
+    /// Begins a round by asking only the queue master.
+    awaited_round
+    ask(lease_state& lease, const net::question& asked, std::size_t queue_master,
+        runtime::async_event& listener);
     /// Continues that round after a grant: sends the SET to all other masters.
     void send_other_sets(round& begun);
-    net::turn_request turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept;
-    /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
-    std::optional<std::size_t> leader_of(const lease_state& lease) const noexcept;
-    /// True if other clients were recently seen to wait for the resource.
-    bool is_contended(std::string_view resource) const noexcept
-    {
-        return !contention_.empty() && contention_.contains(core::stable_hash(resource));
-    }
-    /// Records whether other clients wait for the resource, as reported by its queue master.
-    void note_contention(std::string_view resource, bool others_want_it) noexcept;
-    /// Forgets the resource, because its queue master gave no answer.
-    void forget_contention(std::string_view resource) noexcept
-    {
-        contention_.forget(core::stable_hash(resource));
-    }
+    /// Begins a round by a question to the queue master and a SET to all others.
+    awaited_round send_sets_and_ask(
+        lease_state& lease, const net::question& asked, std::size_t queue_master,
+        runtime::async_event& listener);
     /// `listener` may be null.
     awaited_round
     send_extensions(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event* listener);
@@ -238,6 +252,15 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<master_examination> describe_masters() const;
     /// Releases all keys that a lost round may have set, without waiting for the answers.
     void give_back(lease_state& lease);
+    /// Does so, and leaves the queue at the queue master. `member` is empty for a client that wasn't in the queue.
+    void give_back_and_leave(
+        lease_state& lease, std::size_t queue_master, const std::optional<net::queue_member>& member);
+    /// Does so, and keeps the position in the queue, for a client that comes again after a pause.
+    void give_back_and_stay(
+        lease_state& lease, std::size_t queue_master, const net::question& asked,
+        std::chrono::milliseconds pause);
+    /// Leaves the queue of a resource, and releases nothing.
+    void leave_queue(std::string_view resource, std::size_t queue_master, const net::queue_member& member);
     void release_in_background(lease_state& lease);
     /// Releases the leases that were destroyed when there was no memory to do so.
     void retry_abandoned() { handle_->retry_abandoned(); }
@@ -266,6 +289,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     lease_state* first_lease() noexcept { return leases_.empty() ? nullptr : &leases_.front(); }
     /// Returns the number of outstanding keys on the connected masters.
     std::size_t outstanding() const noexcept;
+    /// Returns the number of commands in flight by which clients leave queues.
+    std::size_t leaving() const noexcept { return farewells_.pending; }
 
     void on_extension_vote(round& of, std::size_t master) noexcept;
     void recycle(round& unused) noexcept;
@@ -287,6 +312,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
   private:
     friend class active_operation;
+    friend class farewells;
 
     using active_set = boost::intrusive::set<active_operation, boost::intrusive::constant_time_size<false>>;
     using lease_set = boost::intrusive::list<
@@ -299,6 +325,9 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
     void rejoin(round& of, std::size_t master);
+    template <class Append>
+    void give_back_with(lease_state& lease, std::size_t queue_master, Append append);
+    std::chrono::milliseconds grace_for(std::chrono::milliseconds ttl) const noexcept;
     void wake_first_operations() noexcept;
     void wake_all() noexcept;
     void notify_shutdown() noexcept;
@@ -307,6 +336,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void on_up(std::size_t master, std::string_view run_id) override;
     void on_down(std::size_t master, const net::failure& why) override;
     void on_risk(std::size_t master, risk what, std::string detail) override;
+    bool on_wake_up(std::size_t master, const net::wake_up& message) override;
     void on_nothing_outstanding() override;
     void on_stopped(std::size_t master) override;
 
@@ -329,14 +359,14 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::string command_; // Buffer for a command that is sent to every master.
     active_set active_;
     std::size_t active_count_ = 0;
-    std::size_t waiting_acquires_ = 0;
     std::size_t unconfirmed_releases_ = 0;
     lease_set leases_;
     std::size_t kept_leases_ = 0;
     std::vector<std::unique_ptr<round>> unused_rounds_;
+    farewells farewells_{*this};
     std::vector<std::unique_ptr<net::connection>> connections_;
-    std::vector<std::uint64_t> master_hashes_;
-    contention_cache contention_;
+    std::vector<std::uint64_t> connection_numbers_; // By master.
+    wait_queues queues_;
     net::run_ids run_ids_;
     std::vector<error_code> last_down_; // By master: each outage is reported once.
 };

@@ -51,72 +51,6 @@ lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, runti
     return votes;
 }
 
-awaited_round lock_service::ask_for_turn(
-    lease_state& lease, std::chrono::milliseconds ttl, bool in_line, runtime::async_event& listener)
-{
-    lease.ttl = ttl;
-    awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
-    if (const std::optional<std::size_t> leader = leader_of(lease))
-    {
-        votes->await_turn(in_line);
-        command_.clear();
-        net::append_turn(command_, lease, turn_request(ttl, in_line), net::script_form::digest);
-        connections_[*leader]->send_turn(lease, command_, *votes, votes->started());
-    }
-    return votes;
-}
-
-void lock_service::send_other_sets(round& begun)
-{
-    command_.clear();
-    net::append_set(command_, begun.lease(), begun.ttl());
-    const clock::time_point now = strand_.now();
-    for (std::size_t master = 0; master < connections_.size(); ++master)
-    {
-        if (begun.ballot().of(master) == vote::pending)
-        {
-            connections_[master]->send_set(begun.lease(), command_, begun, now);
-        }
-    }
-    begun.await_votes();
-}
-
-/// The queue is kept for a node timeout after the start of its last slot, because the query of the client may arrive
-/// that late. No slot is wider than the longest pause, after which all masters are queried in any case.
-net::turn_request lock_service::turn_request(std::chrono::milliseconds ttl, bool in_line) const noexcept
-{
-    return {ttl, in_line, node_timeout(ttl), options_.retry_delay_max};
-}
-
-std::optional<std::size_t> lock_service::leader_of(const lease_state& lease) const noexcept
-{
-    const std::uint64_t key = core::stable_hash(lease.key());
-    std::optional<std::size_t> leader;
-    std::uint64_t highest = 0;
-    for (std::size_t master = 0; master < connections_.size(); ++master)
-    {
-        const std::uint64_t claim = core::claim_to_lead(master_hashes_[master], key);
-        if (connections_[master]->ready() && (!leader || claim > highest))
-        {
-            leader = master;
-            highest = claim;
-        }
-    }
-    return leader;
-}
-
-void lock_service::note_contention(std::string_view resource, bool others_want_it) noexcept
-{
-    if (others_want_it)
-    {
-        contention_.see(core::stable_hash(resource), strand_.now());
-    }
-    else if (!contention_.empty())
-    {
-        contention_.miss(core::stable_hash(resource), strand_.now());
-    }
-}
-
 awaited_round lock_service::send_extensions(
     lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event* listener)
 {
@@ -137,14 +71,16 @@ awaited_round lock_service::send_releases(lease_state& lease, runtime::async_eve
     command_.clear();
     net::append_release(command_, lease, net::script_form::digest);
     const std::size_t plain = command_.size();
-    net::append_release_at_leader(command_, lease);
+    net::append_queue_release(command_, lease, grace_for(lease.ttl), net::script_form::digest);
     const std::string_view commands = command_;
-    const std::optional<std::size_t> leader = leader_of(lease);
+    const std::optional<std::size_t> queue_master = queue_master_of(lease);
+    const bool everywhere =
+        options_.order == order::strict || queues_.looks_everywhere(core::stable_hash(lease.key()));
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const std::string_view command =
-            master == leader ? commands.substr(plain) : commands.substr(0, plain);
-        connections_[master]->send_release(lease, command, &*votes, votes->started());
+        const bool for_queue = everywhere || master == queue_master;
+        const std::string_view text = for_queue ? commands.substr(plain) : commands.substr(0, plain);
+        connections_[master]->send_release(lease, {text, for_queue}, &*votes, votes->started());
     }
     votes->await_votes();
     return votes;
@@ -168,7 +104,7 @@ void lock_service::give_back(lease_state& lease)
     {
         if (lease.at(master).state != net::outstanding_state::none)
         {
-            connections_[master]->send_release(lease, command_, nullptr, now);
+            connections_[master]->send_release(lease, {command_, false}, nullptr, now);
         }
     }
 }

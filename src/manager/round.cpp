@@ -21,8 +21,9 @@ void round::begin(
     lease_ = &lease;
     ttl_ = ttl;
     node_timeout_ = service_.node_timeout(ttl);
-    timed_out_ = awaits_turn_ = others_wait_ = false;
-    turn_.reset();
+    timed_out_ = asks_alone_ = respects_queue_ = false;
+    queue_master_.reset();
+    position_.reset();
     ballot_ = core::ballot{ballot_.masters()};
     failed_.clear();
     listener_ = listener;
@@ -41,6 +42,7 @@ void round::ignore() noexcept
 
 void round::await_votes()
 {
+    asks_alone_ = false;
     if (ballot_.count(vote::pending) > 0)
     {
         service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
@@ -51,11 +53,13 @@ void round::await_votes()
     }
 }
 
-void round::await_turn(bool in_line)
+void round::await_queue_master(std::size_t master, const net::question& asked)
 {
-    in_line_ = in_line;
-    awaits_turn_ = true;
-    await_votes();
+    queue_master_ = master;
+    asked_ = &asked;
+    member_ = asked.member;
+    asks_alone_ = true;
+    service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
 }
 
 bool round::confirmed() const noexcept
@@ -105,7 +109,7 @@ error_code round::result() const noexcept
     }
     if (outcome() == core::verdict::won)
     {
-        return errc::validity_exhausted;
+        return overtakes() ? errc::held_by_other : errc::validity_exhausted;
     }
     return ballot_.why_lost() == core::refusal::held ? errc::held_by_other : errc::no_quorum;
 }
@@ -152,8 +156,12 @@ void round::drop_report() noexcept
 
 bool round::quorum_permanently_unreachable() const noexcept
 {
-    const auto refused = static_cast<std::size_t>(std::count_if(
-        failed_.begin(), failed_.end(), [](const failing& each) { return net::is_permanent(each.reason); }));
+    std::size_t refused = 0;
+    for (std::size_t master = 0; master < failed_.size(); ++master)
+    {
+        // Whether the queue master refuses a SET is unknown: it was sent a question.
+        refused += master != queue_master_ && net::is_permanent(failed_[master].reason) ? 1U : 0U;
+    }
     return ballot_.masters() - refused < ballot_.quorum();
 }
 
@@ -196,18 +204,13 @@ void round::on_vote(std::size_t master, const net::answer& result, clock::time_p
         service_.on_extension_vote(*this, master);
     }
     report_if_known();
-    if (result.others_wait && what_ == redlock::operation::release)
+    if (what_ == redlock::operation::release && (result.others_wait || service_.queues().any_contended()))
     {
-        service_.note_contention(lease_->resource(), true);
+        service_.note_contention(*lease_, result.others_wait);
     }
-    if (std::exchange(awaits_turn_, false))
+    if (master == queue_master_)
     {
-        others_wait_ = result.others_wait;
-        if (result.time_left)
-        {
-            turn_ = at + *result.time_left;
-            deadline_.disarm(); // No other master is asked.
-        }
+        on_queue_vote(master, result);
         notify();
     }
     else if (is_worth_notifying())
@@ -218,6 +221,30 @@ void round::on_vote(std::size_t master, const net::answer& result, clock::time_p
     {
         // One of the next votes wakes the coroutine: prefetch its state.
         runtime::prefetch(listener_, 2 * runtime::cache_line);
+    }
+}
+
+void round::on_queue_vote(std::size_t master, const net::answer& result) noexcept
+{
+    position_ = result.position;
+    waiter* const asker = service_.queues().find(member_.number);
+    if (result.vote == vote::granted || result.vote == vote::denied)
+    {
+        service_.note_contention(*lease_, result.others_wait);
+    }
+    if (result.vote == vote::denied && asker != nullptr)
+    {
+        asker->sleep(); // An earlier message is out of date.
+    }
+    if (asks_alone_ && result.vote != vote::granted)
+    {
+        deadline_.disarm(); // No other master is asked.
+    }
+    // The round was won without the queue master, or its acquire has ended: nobody else would leave the queue.
+    const bool left = lease_->at(master).state == net::outstanding_state::release_sent;
+    if (position_ && listener_ == nullptr && !left && asker == nullptr)
+    {
+        service_.leave_queue(lease_->resource(), master, member_);
     }
 }
 
@@ -248,9 +275,13 @@ void round::record(std::size_t master, clock::duration elapsed, const net::answe
 
 bool round::append_in_full(std::string& out) const
 {
-    if (awaits_turn_ && listener_ != nullptr)
+    if (what_ == redlock::operation::acquire)
     {
-        net::append_turn(out, *lease_, service_.turn_request(ttl_, in_line_), net::script_form::text);
+        if (listener_ == nullptr)
+        {
+            return false;
+        }
+        net::append_ask(out, *lease_, *asked_, net::script_form::text);
         return true;
     }
     // An extension is useful on every master, even after a quorum has confirmed it, until the release begins.
@@ -266,7 +297,6 @@ bool round::append_in_full(std::string& out) const
 void round::on_node_timeout()
 {
     timed_out_ = true;
-    awaits_turn_ = false;
     // Votes of an extension count for as long as the lease is valid. All others are timed out.
     if (what_ != redlock::operation::extend)
     {

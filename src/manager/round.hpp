@@ -7,6 +7,7 @@
 
 #include "core/ballot.hpp"
 #include "manager/lease_state.hpp"
+#include "net/queue_commands.hpp"
 #include "net/vote_sink.hpp"
 #include "runtime/cache.hpp"
 #include "runtime/scheduler.hpp"
@@ -49,14 +50,19 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     void ignore() noexcept;
     /// Starts the node timeout, after all commands were sent.
     void await_votes();
-    /// Starts the node timeout, after only the queue master was asked for a slot. Its answer always wakes the listener.
-    void await_turn(bool in_line);
-    /// True until that answer or the node timeout.
-    bool awaits_turn() const noexcept { return awaits_turn_; }
-    /// The time of our slot, as the queue master answered; empty if it gave none.
-    std::optional<clock::time_point> turn() const noexcept { return turn_; }
-    /// True if the queue master reported that other clients are waiting.
-    bool others_wait() const noexcept { return others_wait_; }
+    /// Starts the node timeout, before only the queue master is asked. Its answer always wakes the listener. `asked` must
+    /// exist until `ignore`.
+    void await_queue_master(std::size_t master, const net::question& asked);
+    /// The queue master that was asked; empty if the round is one of plain SETs.
+    std::optional<std::size_t> queue_master() const noexcept { return queue_master_; }
+    /// The vote of the queue master that was asked; `unsent` if none was.
+    vote queue_vote() const noexcept { return queue_master_ ? ballot_.of(*queue_master_) : vote::unsent; }
+    /// Our position, if the queue master has refused and entered us in the queue.
+    const std::optional<core::queue_position>& position() const noexcept { return position_; }
+    /// The queue master's refusal counts even if a quorum of masters has granted, because others came first.
+    void respect_queue() noexcept { respects_queue_ = true; }
+    /// True if the round was won, but ahead of other clients in the queue.
+    bool overtakes() const noexcept { return respects_queue_ && queue_vote() == vote::denied; }
 
     core::verdict outcome() const noexcept { return ballot_.outcome(); }
     const core::ballot& ballot() const noexcept { return ballot_; }
@@ -118,6 +124,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     void report_if_known();
     void on_node_timeout();
     void recycle() noexcept override;
+    void on_queue_vote(std::size_t master, const net::answer& result) noexcept;
     bool is_worth_notifying() const noexcept;
     void notify() noexcept;
 
@@ -125,9 +132,8 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     core::ballot ballot_;
     redlock::operation what_ = redlock::operation::acquire;
     bool timed_out_ = false;
-    bool awaits_turn_ = false;
-    bool others_wait_ = false;
-    bool in_line_ = false;
+    bool asks_alone_ = false; // No SET was sent to the other masters yet.
+    bool respects_queue_ = false;
     bool unreported_ = false; // The observer is still to be notified.
     runtime::async_event* listener_ = nullptr;
     clock::time_point started_{};
@@ -139,7 +145,10 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     std::chrono::milliseconds node_timeout_{0};
     node_deadline deadline_{*this};
     std::vector<failing> failed_; // By master; empty if no vote had an error or message.
-    std::optional<clock::time_point> turn_{};
+    std::optional<std::size_t> queue_master_{};
+    std::optional<core::queue_position> position_{};
+    const net::question* asked_ = nullptr; // Exists as long as the listener.
+    net::queue_member member_{};
     std::uint32_t number_ = 1;
     unreported_extension in_flight_{*this};
 };

@@ -2,33 +2,21 @@
 // The commands that are sent to masters, and the translation of their replies into votes.
 #include "net/command.hpp"
 
+#include "net/decimal.hpp"
 #include "resp/serialise.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
+#include <span>
 
 namespace redlock::net
 {
 
 namespace
 {
-
-/// A decimal number, without an allocation.
-class decimal
-{
-  public:
-    explicit decimal(std::chrono::milliseconds value) noexcept
-    {
-        const auto result = std::to_chars(bytes_.data(), bytes_.data() + bytes_.size(), value.count());
-        size_ = static_cast<std::size_t>(result.ptr - bytes_.data());
-    }
-    std::string_view view() const noexcept { return {bytes_.data(), size_}; }
-
-  private:
-    std::array<char, 20> bytes_{};
-    std::size_t size_ = 0;
-};
 
 std::string_view eval(script_form form) noexcept
 {
@@ -66,6 +54,14 @@ integer_between(std::int64_t least, std::int64_t most, const resp::reply& reply)
     const bool is_one =
         reply.root().kind == resp::kind::integer && reply.integer() >= least && reply.integer() <= most;
     return is_one ? std::optional{reply.integer()} : std::nullopt;
+}
+
+/// Translates a reply to PTTL. Empty for a key without an expiry, or without a key. A longer time counts as a century,
+/// which every clock can represent.
+std::optional<std::chrono::milliseconds> time_to_live(std::int64_t answered) noexcept
+{
+    constexpr std::chrono::milliseconds most = std::chrono::hours{24 * 365 * 100};
+    return answered < 0 ? std::nullopt : std::optional{std::min(std::chrono::milliseconds{answered}, most)};
 }
 
 /// Translates a reply other than the expected integer.
@@ -106,22 +102,6 @@ void append_release(std::string& out, const claim& of, script_form form)
     resp::append_command(out, {eval(form), body(release_script, form), "1", of.key(), of.owner_id()});
 }
 
-void append_release_at_leader(std::string& out, const claim& of)
-{
-    resp::append_command(
-        out, {eval(script_form::digest), release_script.sha1, "1", of.key(), of.owner_id(), "line"});
-}
-
-void append_turn(std::string& out, const claim& of, const turn_request& asked, script_form form)
-{
-    const decimal ttl{asked.ttl};
-    const decimal waited_for{asked.waited_for};
-    const decimal widest_place{asked.widest_place};
-    resp::append_command(
-        out, {eval(form), body(turn_script, form), "1", of.key(), of.owner_id(), ttl.view(),
-              asked.in_line ? "1" : "0", waited_for.view(), widest_place.view()});
-}
-
 void append_inspect(std::string& out, std::string_view key)
 {
     resp::append_command(out, {eval(script_form::text), inspect_script, "1", key});
@@ -159,19 +139,31 @@ answer read_release(const resp::reply& reply) noexcept
     return result;
 }
 
-answer read_turn(const resp::reply& reply) noexcept
+answer read_ask(const resp::reply& reply) noexcept
 {
-    constexpr std::int64_t longest = std::chrono::milliseconds{std::chrono::hours{1}}.count();
-    const std::optional<std::int64_t> number = integer_between(-1, longest, reply);
-    if (!number)
+    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+    if (const std::optional<std::int64_t> waiting = integer_between(0, most, reply))
+    {
+        answer result = answered(vote::granted);
+        result.others_wait = *waiting > 0;
+        return result;
+    }
+    const std::span<const resp::node> nodes = reply.nodes;
+    const bool fits = nodes.size() == 4 && reply.root().kind == resp::kind::array &&
+                      std::all_of(
+                          nodes.begin() + 1, nodes.end(),
+                          [](const resp::node& each) { return each.kind == resp::kind::integer; });
+    if (!fits || nodes[1].integer < -1 || nodes[3].integer <= nodes[1].integer)
     {
         return no_number(reply);
     }
-    answer result = answered(*number <= 0 ? vote::granted : vote::denied);
-    result.others_wait = *number != 0;
-    if (*number > 0)
+    answer result = answered(vote::denied);
+    result.others_wait = true;
+    if (nodes[1].integer >= 0)
     {
-        result.time_left = std::chrono::milliseconds{*number};
+        result.position = {
+            static_cast<std::size_t>(nodes[1].integer), time_to_live(nodes[2].integer),
+            static_cast<std::size_t>(nodes[3].integer)};
     }
     return result;
 }
@@ -201,10 +193,9 @@ key_state read_inspect(const resp::reply& reply) noexcept
     }
     found.exists = is_value || other_type;
     found.owner_id = is_value ? value.text : std::string_view{};
-    const std::int64_t left = reply.nodes[2].integer;
-    if (found.exists && left >= 0)
+    if (found.exists)
     {
-        found.expires_in = std::chrono::milliseconds{left};
+        found.expires_in = time_to_live(reply.nodes[2].integer);
     }
     return found;
 }

@@ -7,6 +7,7 @@
 #include <redlock/report.hpp>
 #include <redlock/vote.hpp>
 
+#include "core/queue_timing.hpp"
 #include "core/server_error.hpp"
 #include "net/claim.hpp"
 #include "resp/value.hpp"
@@ -35,54 +36,11 @@ if redis.call("pttl", KEYS[1]) < tonumber(ARGV[2]) then redis.call("pexpire", KE
 return 1)lua",
     "0fb1b4f8c33500117953de4d978566ebb71567c7"};
 
-/// Deletes the key if its value is our owner id: returns 1, or 0 if the value is another one. With a second argument,
-/// at the queue master, returns 3 instead of 1 if clients are queued for the resource.
+/// Deletes the key if its value is our owner id: returns 1, or 0 if the value is another one.
 inline constexpr script release_script{
     R"lua(if redis.call("get", KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call("del", KEYS[1])
-if not ARGV[2] then return 1 end
-local left = redis.pcall("pttl", KEYS[1] .. ":redlock-line")
-return type(left) == "number" and left > 0 and 3 or 1)lua",
-    "ca1baee226d65423e373fb66b6da6d2579a7f6b3"};
-
-/// Asks for the resource at the queue master, through the time-slot queue. Sets the key if it doesn't exist and either
-/// the slot of this client has come or no client is queued: returns 0, or -1 if other clients are queued. Otherwise
-/// appends a slot for this client, and returns the milliseconds until it begins. A slot is a quarter as wide as the
-/// time for which the current value of the key has been observed.
-///
-/// The queue is a separate key, which expires after the last slot. It contains a digest of the key's value (foreign
-/// values may be anything), the time since which this value has been observed, the start of the last slot, and the
-/// owner id of the client that has it. A client that doesn't return needs no clean-up. The queue restarts if the
-/// server's clock was set.
-///
-/// Arguments: the owner id, the ttl, 1 if the slot of this client has come or else 0, how long the queue outlives the
-/// start of the last slot, the maximum width of a slot. All times are in milliseconds.
-inline constexpr script turn_script{
-    R"lua(local line = KEYS[1] .. ":redlock-line"
-local holder = redis.call("get", KEYS[1])
-local seen = redis.call("get", line)
-local known, since, before, last
-if seen then
-  known, since, before, last = string.match(seen, "^line (%x+) (%d+) (%d+) (%S+)$")
-  if not known then return redis.error_reply("ERR the key of the line is no line") end
-end
-if not holder and (ARGV[3] == "1" or not seen) then
-  redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
-  if seen and last ~= ARGV[1] then return -1 end
-  redis.call("del", line)
-  return 0
-end
-local time = redis.call("time")
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local whose = redis.sha1hex(holder or "")
-since, before = tonumber(since) or now, tonumber(before) or now
-if not holder or known ~= whose or since > now then since = now end
-if before < now or before > now + 3600000 then before = now end
-local place = math.min(math.max(math.floor((now - since) / 4), 1), tonumber(ARGV[5]))
-local turn = math.min(before + place + 1 - ARGV[3], now + 3600000)
-redis.call("set", line, "line " .. whose .. " " .. since .. " " .. turn .. " " .. ARGV[1], "PX", turn - now + ARGV[4])
-return turn - now)lua",
-    "f74a54abf2623c62e009162145bc8472d000b3c4"};
+return redis.call("del", KEYS[1]))lua",
+    "eaed58c670563e4cca2a22fd7d18f942a278b74d"};
 
 /// The part of a foreign value that is read: as much as a `short_text` can show, and one more byte if it is longer.
 inline constexpr std::size_t max_inspected_bytes = short_text::capacity + 1;
@@ -106,19 +64,12 @@ enum class script_form : std::uint8_t
 void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl);
 void append_extend(std::string& out, const claim& of, std::chrono::milliseconds ttl, script_form form);
 void append_release(std::string& out, const claim& of, script_form form);
-/// For the queue master: the reply reports whether clients are queued.
-void append_release_at_leader(std::string& out, const claim& of);
-
-/// The arguments of `turn_script`, apart from the owner id.
-struct turn_request
+/// A serialised release by digest.
+struct release_command
 {
-    std::chrono::milliseconds ttl;
-    bool in_line; // The client has a slot, which has come.
-    std::chrono::milliseconds waited_for;
-    std::chrono::milliseconds widest_place;
+    std::string_view text;
+    bool for_queue; // It calls `release_to_queue_script`, not `release_script`.
 };
-
-void append_turn(std::string& out, const claim& of, const turn_request& asked, script_form form);
 
 void append_inspect(std::string& out, std::string_view key);
 
@@ -128,9 +79,9 @@ struct answer
     redlock::vote vote = redlock::vote::pending;
     error_code reason;
     std::string_view text; // The server's text, unmodified. Valid during the call that passes the answer.
-    core::server_error error = core::server_error::none;  // The kind of an error reply.
-    std::optional<std::chrono::milliseconds> time_left{}; // Until the slot in the queue begins.
-    bool others_wait = false;                             // Other clients are queued.
+    core::server_error error = core::server_error::none; // The kind of an error reply.
+    bool others_wait = false;                            // Other clients wait in the queue of the resource.
+    std::optional<core::queue_position> position{};      // Ours in that queue, if we were entered.
 };
 
 /// Returns a vote for a missing or unusable reply.
@@ -147,11 +98,10 @@ inline answer make_failed_vote(vote value, error_code reason, std::string_view t
 answer read_set(const resp::reply& reply) noexcept;
 /// Translates the reply to an extension: 1 is granted; 0 and a key of another type are denied ("not ours").
 answer read_extend(const resp::reply& reply) noexcept;
-/// Translates the reply to a release: as for an extension, with 2 added if clients are queued.
+/// Translates the reply to a release: as for an extension, with 2 added if other clients wait.
 answer read_release(const resp::reply& reply) noexcept;
-/// Translates the reply of `turn_script`: 0 is granted, -1 is granted while other clients are queued, a positive number
-/// is denied, with the time until the slot begins.
-answer read_turn(const resp::reply& reply) noexcept;
+/// Translates the reply to a question (`ask_script`): an integer is granted, an array is denied.
+answer read_ask(const resp::reply& reply) noexcept;
 /// The state of a key at one master.
 struct key_state
 {

@@ -104,6 +104,7 @@ runtime::task<failure> connection::connect()
     state_ = state::connecting;
     overdue_ = unresponsive_ = false;
     misfit_ = {};
+    subscription_ = subscription::none;
     pushes_ = {};
     reading_.error = writing_.error = {};
     reading_.bytes = 0;
@@ -226,8 +227,7 @@ failure connection::take_replies()
     {
         if (reply->is_push())
         {
-            pushes_.on_push(*reply);
-            if (pushes_.exceeded())
+            if (!accepts(*reply))
             {
                 return {master_errc::protocol_error, std::string{push_guard::complaint}};
             }
@@ -258,6 +258,26 @@ failure connection::take_replies()
         return {master_errc::protocol_error, std::string{resp::describe(parser_.error())}};
     }
     return {};
+}
+
+/// Handles a push. Returns false if the server has sent too many unsolicited ones.
+bool connection::accepts(const resp::reply& push)
+{
+    const std::optional<wake_up> message = read_wake_up(push, options_.channel);
+    if (subscription_ == subscription::requested && confirms_subscription(push, options_.channel))
+    {
+        subscription_ = subscription::confirmed;
+    }
+    else if (subscription_ == subscription::confirmed && is_subscription_probe(push, options_.channel))
+    {
+        // Before the reply to PUBLISH. Some servers send it after the reply: then it counts as unsolicited.
+        subscription_ = subscription::received;
+    }
+    else if (!message || !owner_.on_wake_up(index_, *message))
+    {
+        pushes_.on_unsolicited();
+    }
+    return !pushes_.exceeded();
 }
 
 /// Handles refused releases: after a temporary refusal, the next batch is put off; a permanent refusal is reported.

@@ -11,6 +11,7 @@
 #include "net/ledger.hpp"
 #include "net/pipeline.hpp"
 #include "net/pushes.hpp"
+#include "net/queue_commands.hpp"
 #include "net/stale_connection_guard.hpp"
 #include "resp/parser.hpp"
 #include "runtime/environment.hpp"
@@ -61,6 +62,8 @@ class connection_owner
     virtual void on_down(std::size_t master, const failure& why) = 0;
     /// The master has a configuration or clock problem that weakens locking, or refuses a release permanently.
     virtual void on_risk(std::size_t master, risk what, std::string detail) = 0;
+    /// A message has arrived for a waiting client. Returns false if there has never been such a client.
+    virtual bool on_wake_up(std::size_t master, const wake_up& message) = 0;
     /// The last outstanding key of a master has been cleared by a reply.
     virtual void on_nothing_outstanding() = 0;
     /// The connection has ended permanently, after `stop`.
@@ -81,6 +84,7 @@ struct connection_options
     std::size_t max_write_queue_bytes;
     std::string client_name;
     double drift_factor;
+    std::string channel; // On which the manager receives messages.
 };
 
 /// The connection to one master, and everything that has to survive its reconnects: the outstanding keys, and the stale
@@ -125,6 +129,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
 
     bool ready() const noexcept { return state_ == state::ready; }
     const std::string& run_id() const noexcept { return stale_connections_.run_id(); }
+    /// Returns whether messages to the manager arrive here. Meaningful only when ready.
+    bool subscribed() const noexcept { return subscription_ == subscription::proven; }
     /// Returns the reason why the connection isn't ready.
     const failure& last_failure() const noexcept { return last_failure_; }
     /// Returns the facts about the server. Meaningful only when ready, like `risks`.
@@ -138,13 +144,13 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
 
     // Each of these functions leads to one vote, within the call if the command can't be sent.
     void send_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
-    void send_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    void send_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     void send_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Sends a query of a broadcast. Leads to one reply, or to one vote with the reason why there is none.
     void send_query(std::string_view command, vote_sink& votes, clock::time_point now);
     /// Sends a release. If it can't be sent now, the key becomes due, and its release is sent when the connection is
     /// ready. `votes` may be null.
-    void send_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
+    void send_release(claim& of, const release_command& command, vote_sink* votes, clock::time_point now);
     /// Sends a SET to a master that lost the key or never had it, if possible. There is no vote.
     void rejoin(claim& of, std::string_view command, clock::time_point now);
 
@@ -155,6 +161,15 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
         ready,      // Commands may be sent.
         broken,     // Waiting for pending I/O and the reconnect delay.
         stopped     // Permanently.
+    };
+    enum class subscription
+    {
+        none,      // The server speaks RESP2, or has refused it.
+        possible,  // The server speaks RESP3.
+        requested, // SUBSCRIBE was sent.
+        confirmed, // By the server.
+        received,  // The message to ourselves has arrived.
+        proven     // A message of ours has had a receiver.
     };
 
     runtime::detached_task run();
@@ -167,12 +182,14 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     runtime::task<failure> log_in_with_resp2();
     runtime::task<failure> query_server_info(std::int64_t client_id);
     runtime::task<failure> kill_stale_connections();
+    runtime::task<failure> subscribe();
     runtime::task<const resp::reply*> next_reply(resp::kind expected);
     std::string_view misfit_of(const resp::reply& reply, resp::kind expected) const noexcept;
     failure broken_handshake() const;
 
     std::uint64_t random_number() const;
     failure take_replies();
+    bool accepts(const resp::reply& push);
     failure io_failure() const;
     void check_clock();
     void check_refusals();
@@ -199,6 +216,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     bool overdue_ = false;
     bool unresponsive_ = false;
     std::string_view misfit_; // Why a reply of the handshake can't be that to its command.
+    subscription subscription_ = subscription::none;
     push_guard pushes_;
     clock::time_point handshake_ends_{};
     clock::time_point last_read_{};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSL-1.0
 // The handshake on a new connection, which has to succeed before it may carry a vote: log-in, identity and role of the
-// server, scripts, and killing the stale connections.
+// server, scripts, killing the stale connections, and the subscription of the manager's channel.
 #include "net/connection.hpp"
 
+#include "net/queue_scripts.hpp"
 #include "resp/serialise.hpp"
 
 #include <charconv>
@@ -122,8 +123,7 @@ runtime::task<const resp::reply*> connection::next_reply(resp::kind expected)
             reply = parser_.next();
             if (reply != nullptr && reply->is_push())
             {
-                pushes_.on_push(*reply);
-                if (pushes_.exceeded())
+                if (!accepts(*reply))
                 {
                     reply = nullptr;
                     break;
@@ -182,6 +182,10 @@ runtime::task<failure> connection::handshake()
     {
         why = co_await kill_stale_connections();
     }
+    if (!why.reason && subscription_ == subscription::possible)
+    {
+        why = co_await subscribe();
+    }
     co_return why;
 }
 
@@ -218,6 +222,7 @@ runtime::task<failure> connection::send_hello()
         }
         co_return why;
     }
+    subscription_ = subscription::possible;
     const resp::node* id = hello->find("id");
     failure why = unfit(text_of(hello->find("mode")), text_of(hello->find("role")));
     const std::int64_t client_id = id != nullptr && id->kind == resp::kind::integer ? id->integer : 0;
@@ -302,7 +307,8 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     resp::append_command(out, {"CLIENT", "SETNAME", options_.client_name});
     resp::append_command(out, {"SCRIPT", "LOAD", extend_script.text});
     resp::append_command(out, {"SCRIPT", "LOAD", release_script.text});
-    resp::append_command(out, {"SCRIPT", "LOAD", turn_script.text});
+    resp::append_command(out, {"SCRIPT", "LOAD", ask_script.text});
+    resp::append_command(out, {"SCRIPT", "LOAD", release_to_queue_script.text});
     resp::append_command(out, {"INFO", "server"});
     resp::append_command(out, {"INFO", "memory"});
     // No client has this id: the reply only shows whether the command is permitted.
@@ -310,7 +316,7 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
 
     const resp::reply* reply = nullptr;
     // The name and the scripts are optional: a script that isn't loaded is sent in full after a NOSCRIPT reply.
-    for (int convenience = 0; convenience < 4; ++convenience)
+    for (int convenience = 0; convenience < 5; ++convenience)
     {
         reply = co_await next_reply(convenience == 0 ? resp::kind::simple_string : resp::kind::bulk_string);
         if (reply == nullptr)
@@ -396,6 +402,31 @@ runtime::task<failure> connection::kill_stale_connections()
         }
     }
     stale_connections_.confirm();
+    co_return failure{};
+}
+
+/// Subscribes to the manager's channel, and publishes a message to it. SUBSCRIBE is answered by a push, but refused by a
+/// reply, so it comes last, and the only reply after its push is that to PUBLISH.
+runtime::task<failure> connection::subscribe()
+{
+    std::string& out = commands_.text();
+    subscription_ = subscription::requested;
+    resp::append_command(out, {"SUBSCRIBE", options_.channel});
+    resp::append_command(out, {"PUBLISH", options_.channel, subscription_probe});
+    const resp::reply* reply = co_await next_reply(resp::kind::integer);
+    if (reply != nullptr && reply->is_error() && subscription_ == subscription::requested)
+    {
+        subscription_ = subscription::none;
+        reply = co_await next_reply(resp::kind::integer);
+    }
+    if (reply == nullptr)
+    {
+        co_return broken_handshake();
+    }
+    const bool confirmed =
+        subscription_ == subscription::confirmed || subscription_ == subscription::received;
+    const bool has_receiver = !reply->is_error() && reply->integer() > 0;
+    subscription_ = confirmed && has_receiver ? subscription::proven : subscription::none;
     co_return failure{};
 }
 

@@ -2,6 +2,8 @@
 // The commands in flight on one connection.
 #include "net/pipeline.hpp"
 
+#include "net/queue_commands.hpp"
+#include "net/queue_scripts.hpp"
 #include "runtime/cache.hpp"
 
 #include <algorithm>
@@ -16,7 +18,10 @@ namespace
 
 constexpr std::string_view probe_command = "*1\r\n$4\r\nTIME\r\n";
 constexpr std::size_t script_in_full_bytes =
-    turn_script.text.size() + 200; // The longest script with its arguments, except for the key.
+    std::max(ask_script.text.size(), release_to_queue_script.text.size()) +
+    300; // The longest script with its arguments, except for the key.
+/// The grace of a release that doesn't know its client's: that of the default node timeout.
+constexpr std::chrono::milliseconds usual_grace{100};
 constexpr std::size_t kept_capacity = std::size_t{1} << 20; // A larger buffer is freed after the write.
 
 } // namespace
@@ -49,9 +54,9 @@ void pipeline::push_set(claim& of, std::string_view command, vote_sink* votes, c
     push_claim(verb::set, of, command, votes, now);
 }
 
-void pipeline::push_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+void pipeline::push_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
-    push_claim(verb::turn, of, command, &votes, now);
+    push_claim(verb::ask, of, command, &votes, now);
 }
 
 bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
@@ -76,9 +81,10 @@ bool pipeline::push_query(std::string_view command, vote_sink& votes, clock::tim
     return true;
 }
 
-bool pipeline::push_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
+bool pipeline::push_release(
+    claim& of, const release_command& command, vote_sink* votes, clock::time_point now)
 {
-    if (!has_room(command.size()))
+    if (!has_room(command.text.size()))
     {
         return false;
     }
@@ -91,8 +97,9 @@ bool pipeline::push_release(claim& of, std::string_view command, vote_sink* vote
     {
         return false;
     }
-    waiting_.append(command);
-    push({claim_ptr{&of}, verb::release, vote_sink_ptr{votes}}, now);
+    waiting_.append(command.text);
+    const verb what = command.for_queue ? verb::queue_release : verb::release;
+    push({claim_ptr{&of}, what, vote_sink_ptr{votes}}, now);
     return true;
 }
 
@@ -110,7 +117,7 @@ void pipeline::push_due(clock::time_point now)
             return;
         }
         due_command_.clear();
-        append_release(due_command_, *next, script_form::digest);
+        append_leave(due_command_, *next, usual_grace, {}, script_form::digest);
         if (!has_room(due_command_.size()))
         {
             return;
@@ -154,13 +161,21 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     {
         return false;
     }
-    if (releases(unknown.what))
+    if (unknown.what == verb::release)
     {
         append_release(waiting_, *unknown.of, script_form::text);
     }
+    else if (unknown.what == verb::due_release)
+    {
+        append_leave(waiting_, *unknown.of, usual_grace, {}, script_form::text);
+    }
+    else if (unknown.what == verb::queue_release)
+    {
+        append_queue_release(waiting_, *unknown.of, usual_grace, script_form::text);
+    }
     // If the release has been sent, the full script would create the key after it.
     else if (
-        (unknown.what == verb::turn && unknown.of->at(master_).state != outstanding_state::sent) ||
+        (unknown.what == verb::ask && unknown.of->at(master_).state != outstanding_state::sent) ||
         !unknown.votes->append_in_full(waiting_))
     {
         return false;
@@ -182,9 +197,9 @@ void pipeline::record_set(claim& of, const answer& result)
     }
 }
 
-/// Updates the ledger after a reply of `turn_script`. If it refused, it did not set the key. (After a refused SET that
+/// Updates the ledger after a reply of `ask_script`. If it refused, it did not set the key. (After a refused SET that
 /// is uncertain, because an earlier SET of the same owner id may have run.)
-void pipeline::record_turn(claim& of, const answer& result)
+void pipeline::record_ask(claim& of, const answer& result)
 {
     outstanding_key& item = of.at(master_);
     if (result.error == core::server_error::no_permission)
@@ -207,9 +222,10 @@ answer pipeline::read(verb what, const resp::reply& reply) noexcept
     {
     case verb::set:
         return read_set(reply);
-    case verb::turn:
-        return read_turn(reply);
+    case verb::ask:
+        return read_ask(reply);
     case verb::release:
+    case verb::queue_release:
     case verb::due_release:
         return read_release(reply);
     default:
@@ -289,13 +305,14 @@ void pipeline::record(const slot& answered, const answer& result, const resp::re
     case verb::set:
         record_set(*answered.of, result);
         break;
-    case verb::turn:
-        record_turn(*answered.of, result);
+    case verb::ask:
+        record_ask(*answered.of, result);
         break;
     case verb::due_release:
         backoff_.on_answered();
         [[fallthrough]];
     case verb::release:
+    case verb::queue_release:
         record_release(*answered.of, result, reply);
         break;
     case verb::extend:

@@ -63,15 +63,15 @@ class pipeline
     }
     /// Queues a serialised SET. Precondition: there is room for it here and in the ledger.
     void push_set(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
-    /// Queues a serialised call of `turn_script` by digest. Precondition: as for `push_set`.
-    void push_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    /// Queues a serialised call of `ask_script` by digest. Precondition: as for `push_set`.
+    void push_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a serialised call of `extend_script` by digest. Returns false if there is no room.
     bool push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a query of a broadcast. Returns false if there is no room.
     bool push_query(std::string_view command, vote_sink& votes, clock::time_point now);
-    /// Queues a serialised call of `release_script` by digest, and records it in the ledger if the key is outstanding.
-    /// Returns false, without any change, if there is no room.
-    bool push_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
+    /// Queues a serialised release by digest, and records it in the ledger if the key is outstanding. Returns false,
+    /// without any change, if there is no room.
+    bool push_release(claim& of, const release_command& command, vote_sink* votes, clock::time_point now);
     /// Queues the next batch of releases that are due, if its time has come, as far as there is room.
     void push_due(clock::time_point now);
     /// Returns the pacing of the releases that are due.
@@ -120,10 +120,11 @@ class pipeline
     enum class verb : std::uint8_t
     {
         set,
-        turn,
+        ask,
         extend,
         release,
-        due_release, // One of a batch.
+        queue_release,
+        due_release, // A queue release, as one of a batch.
         query,
         probe
     };
@@ -139,8 +140,11 @@ class pipeline
     };
 
     /// Returns whether a command may create a key.
-    static bool writes_key(verb what) noexcept { return what == verb::set || what == verb::turn; }
-    static bool releases(verb what) noexcept { return what == verb::release || what == verb::due_release; }
+    static bool writes_key(verb what) noexcept { return what == verb::set || what == verb::ask; }
+    static bool releases(verb what) noexcept
+    {
+        return what == verb::release || what == verb::queue_release || what == verb::due_release;
+    }
     static answer read(verb what, const resp::reply& reply) noexcept;
 
     void clear_written() noexcept;
@@ -149,7 +153,7 @@ class pipeline
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
     void record_set(claim& of, const answer& result);
-    void record_turn(claim& of, const answer& result);
+    void record_ask(claim& of, const answer& result);
     void record_release(claim& of, const answer& result, const resp::reply& reply);
     bool is_repeated(const answer& result) const noexcept;
     void note_refusal(core::server_error error, std::string_view words);

@@ -2,22 +2,15 @@
 // Limits the unsolicited pushes that a server sends on one connection.
 #pragma once
 
-#include "resp/value.hpp"
-
 #include <cstddef>
 #include <string_view>
 
 namespace redlock::net
 {
 
-/// Returns whether the connection asked for a push. It has no subscriptions, so it asked for none.
-inline bool was_requested(const resp::reply&) noexcept
-{
-    return false;
-}
-
 /// Counts the unsolicited pushes. A few are ignored; a server that continues to send them is disconnected, because each
-/// costs processing time.
+/// costs processing time. A message to a client that has stopped waiting isn't one of them: each release within the grace
+/// wakes the same client, so many may arrive before its leave has.
 class push_guard
 {
   public:
@@ -25,7 +18,7 @@ class push_guard
     static constexpr std::size_t max_unsolicited = 16;
     static constexpr std::string_view complaint = "it sent 16 unsolicited pushes";
 
-    void on_push(const resp::reply& push) noexcept { unsolicited_ += was_requested(push) ? 0U : 1U; }
+    void on_unsolicited() noexcept { ++unsolicited_; }
     bool exceeded() const noexcept { return unsolicited_ >= max_unsolicited; }
 
   private:

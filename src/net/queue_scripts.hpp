@@ -129,8 +129,8 @@ inline constexpr script ask_script{
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
 ///
-/// Arguments: the owner id, the mode, the member (empty for none), the grace; for "lost" also for how long the client
-/// has waited, the liveness, and its pause. The modes:
+/// Arguments: the owner id, the grace, the mode ("released" if it is missing), the member (empty or missing for none);
+/// for "lost" also for how long the client has waited, the liveness, and its pause. The modes:
 ///
 ///   released  a lease ends: wakes a client in any case, also if the key isn't ours
 ///   left      the client doesn't wait any more: wakes another one only if the key was deleted, or if the client was the
@@ -141,7 +141,7 @@ inline constexpr script ask_script{
 inline constexpr auto release_to_queue_text = join(
     R"lua(local deleted = 0
 if redis.call("get", KEYS[1]) == ARGV[1] then deleted = redis.call("del", KEYS[1]) end
-local mode, member = ARGV[2], ARGV[3]
+local mode, member = ARGV[3] or "released", ARGV[4] or ""
 local waiting = redis.pcall("zcard", "redlock-queue:order:" .. KEYS[1])
 if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return deleted end
 )lua",
@@ -154,12 +154,12 @@ end
 local first = redis.call("zrange", order, 0, 0)[1]
 if member ~= "" then drop(member) end
 if mode == "released" or deleted == 1 or (first == member and redis.call("exists", KEYS[1]) == 0) then
-  serve("", "r", ARGV[4])
+  serve("", "r", ARGV[2])
 end
 if redis.call("zcard", order) > 0 then return deleted + 2 end
 redis.call("del", alive)
 return deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "0d0a18366d3e3fee9a6b3f816926d055919d3de7"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "6d4c4b6d78de6ef17e0f111fb7d4eb05e08569dc"};
 
 } // namespace redlock::net

@@ -46,11 +46,11 @@ void connection::send_set(claim& of, std::string_view command, vote_sink& votes,
     }
 }
 
-void connection::send_turn(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+void connection::send_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (may_claim(of, command, votes, now))
     {
-        commands_.push_turn(of, command, votes, now);
+        commands_.push_ask(of, command, votes, now);
     }
 }
 
@@ -89,7 +89,8 @@ void connection::send_query(std::string_view command, vote_sink& votes, clock::t
     }
 }
 
-void connection::send_release(claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
+void connection::send_release(
+    claim& of, const release_command& command, vote_sink* votes, clock::time_point now)
 {
     if (ready() && commands_.push_release(of, command, votes, now))
     {

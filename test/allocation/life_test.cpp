@@ -287,7 +287,7 @@ TEST_CASE("failed allocations in a failed acquire and in its exception", "[alloc
             expect(thrown != nullptr, "a lock of another client was acquired");
             outcome_ptr cancelled;
             call([&] { cancelled = with.sim.acquire(*with.locks, "stock", {.ttl = 10s, .wait = no_limit}); });
-            run(with.sim, [&] { return with.sim.count("turn") > 0; });
+            run(with.sim, [&] { return with.sim.count("ask") > 0; });
             call([&] { cancelled->cancel.emit(asio::cancellation_type::all); });
             finish(with.sim, cancelled);
             expect(cancelled->error == asio::error::operation_aborted, "a cancellation was lost");

@@ -454,10 +454,11 @@ TEST_CASE("doctor: measures each step of the probe by itself", "[doctor]")
             {
                 honest = fmt::format("*2\r\n${}\r\n{}\r\n:4000\r\n", owner->size(), *owner);
             }
-            const bool is_slow = slow == "acquire" ? words.front() == "SET"
-                                 : slow == "extend"
-                                     ? by_name && words.size() == 6 && words[5] == "5000"
-                                     : by_name && (words.size() == 5 || words.back() == "line");
+            const bool extends = by_name && words.size() == 6 && words[5] == "5000";
+            const bool releases = by_name && words.size() == 6 && !extends;
+            const bool is_slow = slow == "acquire"  ? words.front() == "SET"
+                                 : slow == "extend" ? extends
+                                                    : releases;
             return answer{.bytes = std::move(honest), .delay = is_slow ? delay : 0ms};
         };
         const fake_server master{altered(slowly, applies::from_the_start)};

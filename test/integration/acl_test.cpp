@@ -62,6 +62,20 @@ void inspect(lock_manager& locks)
     take(std::move(ended), "an inspection");
 }
 
+/// Releases the lease once another client waits for it, or was refused a command.
+void wait_for_other(server& at, const config& options, redlock::lease& held)
+{
+    const long long before = times(at, "zadd", "calls");
+    client other{options};
+    std::future<acquired> waiting =
+        start_acquire(other.locks(), "stock", {.ttl = long_ttl, .wait = std::chrono::seconds{5}});
+    CHECK(
+        comes_true(at, [&] { return !held || !denied(at).empty() || times(at, "zadd", "calls") > before; }));
+    release(held);
+    acquired theirs = take(std::move(waiting), "the waiting acquire");
+    release(theirs.lease);
+}
+
 /// Runs every operation of a client and ignores the results.
 void do_everything(server& at)
 {
@@ -74,7 +88,7 @@ void do_everything(server& at)
         acquired got = one.try_acquire("stock", {.ttl = long_ttl});
         extend(got.lease, 2 * long_ttl);
         inspect(one.locks());
-        release(got.lease);
+        wait_for_other(at, options, got.lease);
         const bool is_up = one.events().times_up(0) > 0;
         CHECK(comes_true(at, [&] { return !is_up || looks() > before; }));
     }
@@ -114,7 +128,7 @@ void check_locking(client& one, server& with)
 void break_connection(client& one, server& at, std::size_t index)
 {
     const std::size_t times_up = one.events().times_up(index);
-    REQUIRE(at.command({"CLIENT", "KILL", "TYPE", "normal"}) == 1);
+    REQUIRE(at.command({"CLIENT", "KILL", "SKIPME", "yes"}) == 1);
     one.events().wait_for_up(index, times_up + 1);
 }
 

@@ -122,7 +122,7 @@ TEST_CASE("reports of clients that compete are what each master answered", "[pla
         });
     CHECK(watch.contradictions() == std::vector<std::string>{});
     CHECK(watch.rounds() > 3 * 10 * 4);
-    CHECK(watch.turns() > 0);
+    CHECK(watch.questions() > 0);
     CHECK(watch.seen(operation::acquire, vote::granted) > 0);
     CHECK(watch.seen(operation::acquire, vote::denied) > 0);
     CHECK(watch.seen(operation::extend, vote::granted) > 0);

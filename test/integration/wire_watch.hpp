@@ -50,7 +50,7 @@ class wire_watch
     /// Returns how many rounds the observers were notified of.
     std::size_t rounds() const;
     /// Returns how many slot requests were answered.
-    std::size_t turns() const;
+    std::size_t questions() const;
 
   private:
     void check(const std::optional<std::string>& contradiction, const report& told);
@@ -61,7 +61,7 @@ class wire_watch
     std::vector<std::string> contradictions_;
     std::map<std::tuple<operation, vote, error_code>, std::size_t> seen_;
     std::size_t rounds_ = 0;
-    std::size_t turns_ = 0;
+    std::size_t questions_ = 0;
 };
 
 /// A client with its own proxy to each server. Each result and each event is checked.

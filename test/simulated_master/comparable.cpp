@@ -2,7 +2,7 @@
 // Replies are taken as text: a wrong one must not become a right one by being understood.
 #include "comparable.hpp"
 
-#include "net/command.hpp"
+#include "net/queue_scripts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -56,10 +56,12 @@ std::string with_rounded_time_to_live(const std::string& reply)
                     : reply;
 }
 
-/// How soon depends on the milliseconds between two commands.
-std::string without_time_until_turn(const std::string& reply)
+/// The second of three integers is the time to live of the key.
+std::string with_rounded_refusal(const std::string& reply)
 {
-    return reply == ":0\r\n" || reply == ":-1\r\n" ? reply : "soon";
+    const std::size_t end = reply.rfind(':');
+    return reply.starts_with("*3\r\n:") ? with_rounded_time_to_live(reply.substr(0, end)) + reply.substr(end)
+                                        : reply;
 }
 
 } // namespace
@@ -93,15 +95,13 @@ std::string comparable(const command& words, const std::string& reply)
         return with_known_lines(reply);
     }
     const bool is_script = (name == "EVAL" || name == "EVALSHA") && words.size() > 1;
-    if (is_script && (words[1] == net::turn_script.text || words[1] == net::turn_script.sha1))
+    if (is_script && (words[1] == net::ask_script.text || words[1] == net::ask_script.sha1))
     {
-        return without_time_until_turn(reply);
+        return with_rounded_refusal(reply);
     }
     if (is_script && words[1] == net::inspect_script)
     {
-        // A line has the time in it.
-        return reply.find("\r\nline ") != std::string::npos ? without_numbers(reply)
-                                                            : with_rounded_time_to_live(reply);
+        return with_rounded_time_to_live(reply);
     }
     return reply;
 }

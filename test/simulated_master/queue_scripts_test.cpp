@@ -58,7 +58,7 @@ class queue_master
     reply release(std::string_view owner, std::string_view mode, std::string_view member = "")
     {
         return server_->command(
-            {"EVAL", net::release_to_queue_script.text, "1", key, owner, mode, member, an_hour, "0", an_hour,
+            {"EVAL", net::release_to_queue_script.text, "1", key, owner, an_hour, mode, member, "0", an_hour,
              an_hour});
     }
     /// Gives the key to a client that doesn't queue.
@@ -449,9 +449,7 @@ TEST_CASE("queue: without the permission for the queue's keys a release still de
     REQUIRE(old.command({"AUTH", "old", "secret"}) == "OK");
     at.lock();
     at.ask("a:1");
-    CHECK(
-        old.command(
-            {"EVAL", net::release_to_queue_script.text, "1", key, "foreign", "released", "", an_hour}) == 1);
+    CHECK(old.command({"EVAL", net::release_to_queue_script.text, "1", key, "foreign", an_hour}) == 1);
     CHECK(at.holder().empty());
     CHECK(old.command({"EVAL", net::ask_script.text, "1", key, "b:1", "o", an_hour, "0", an_hour, an_hour})
               .is_error());
@@ -467,9 +465,7 @@ TEST_CASE("queue: a waiter whose releaser may not publish is still served")
     REQUIRE(mute.command({"AUTH", "mute", "secret"}) == "OK");
     at.lock();
     at.ask("a:1");
-    CHECK(
-        mute.command(
-            {"EVAL", net::release_to_queue_script.text, "1", key, "foreign", "released", "", an_hour}) == 3);
+    CHECK(mute.command({"EVAL", net::release_to_queue_script.text, "1", key, "foreign", an_hour}) == 3);
     CHECK(a.messages(at).empty());
     check_refused(at.ask("b:1"), 1, 2);
     CHECK(at.ask("a:1") == 1);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// Not in it, since the simulation has none of it: MULTI, other scripts than the library's, databases, keys that aren't
-// strings, options of SET and CLIENT KILL that the library never sends, users and their permissions, CONFIG, PING.
+// Not in it, since the simulation has none of it: MULTI, databases, options of SET and CLIENT KILL that the library never sends, users and their permissions, CONFIG, PING.
 #include "vocabulary.hpp"
 
-#include "net/command.hpp"
+#include "net/queue_scripts.hpp"
 #include "resp/serialise.hpp"
 
 #include <algorithm>
@@ -51,20 +50,32 @@ command set_command(chance& from)
     return words;
 }
 
-/// The last one in line is waited for until the test is over, so that no turn depends on time.
-command turn_command(chance& from)
+/// No waiter is late in the time that a test takes, so that the answers don't depend on it.
+command queue_command(chance& from)
 {
+    static constexpr std::array<std::string_view, 3> members{"a:1", "b:2", "-c:3"};
+    static constexpr std::array<std::string_view, 3> modes{"released", "left", "lost"};
+    constexpr const char* long_time = "1000000";
+    const bool asks = from.in_percent(60);
+    const net::script& which = asks ? net::ask_script : net::release_to_queue_script;
     const bool by_text = from.in_percent(25);
-    return {
-        by_text ? "EVAL" : "EVALSHA",
-        std::string{by_text ? net::turn_script.text : net::turn_script.sha1},
-        "1",
-        from.one_of(keys),
-        from.one_of(owners),
-        from.one_of(ttls),
-        from.in_percent(50) ? "1" : "0",
-        "1000000",
-        "500"};
+    command words{
+        by_text ? "EVAL" : "EVALSHA", std::string{by_text ? which.text : which.sha1}, "1", from.one_of(keys)};
+    if (asks)
+    {
+        const std::string member = from.one_of(members);
+        words.insert(
+            words.end(), {member, from.one_of(owners), from.one_of(ttls), from.one_of(ttls),
+                          from.in_percent(80) ? long_time : "0", long_time});
+        return words;
+    }
+    words.insert(words.end(), {from.one_of(owners), long_time});
+    if (from.in_percent(70))
+    {
+        words.insert(
+            words.end(), {from.one_of(modes), from.one_of(members), from.one_of(ttls), long_time, "1000"});
+    }
+    return words;
 }
 
 command script_command(chance& from)
@@ -72,7 +83,7 @@ command script_command(chance& from)
     static constexpr std::array<std::string_view, 8> counts{"1", "1", "1", "1", "1", "0", "2", "x"};
     if (from.in_percent(25))
     {
-        return turn_command(from);
+        return queue_command(from);
     }
     const bool extends = from.in_percent(50);
     const net::script& which = extends ? net::extend_script : net::release_script;
@@ -83,10 +94,6 @@ command script_command(chance& from)
     if (extends)
     {
         words.push_back(ttl_of(from));
-    }
-    else if (from.in_percent(50))
-    {
-        words.push_back("line");
     }
     return words;
 }
@@ -156,8 +163,9 @@ command cache_command(chance& from)
     {
         return {
             "SCRIPT", "LOAD",
-            from.one_of(
-                std::array{net::extend_script.text, net::release_script.text, net::turn_script.text})};
+            from.one_of(std::array{
+                net::extend_script.text, net::release_script.text, net::ask_script.text,
+                net::release_to_queue_script.text})};
     }
     return from.in_percent(50) ? command{"SCRIPT", "FLUSH"} : command{"SCRIPT", "FLUSH", from.one_of(how)};
 }
@@ -197,12 +205,6 @@ command unknown(chance& from)
         words.push_back(std::string(from.below(80), 'z'));
     }
     return words;
-}
-
-/// What a program makes of wrong arguments isn't simulated.
-bool asks_for_turn(const command& words)
-{
-    return words.size() > 1 && (words[1] == net::turn_script.text || words[1] == net::turn_script.sha1);
 }
 
 /// A word is missing, one is too many, or one is wrong. Not a script: that is a program.
@@ -247,7 +249,7 @@ command random_command(chance& from, client_ids of)
     do
     {
         words = right_command(from, of);
-        if (from.in_percent(10) && !asks_for_turn(words))
+        if (from.in_percent(10))
         {
             spoil(words, from);
         }

@@ -38,7 +38,7 @@ class chance
 };
 
 /// Few, so that commands meet.
-inline constexpr std::array<std::string_view, 4> keys{"a", "b", {"\r\n\0 key", 7}, "a:redlock-line"};
+inline constexpr std::array<std::string_view, 4> keys{"a", "b", {"\r\n\0 key", 7}, "redlock-queue:order:a"};
 
 /// Put in the place of right ones; also where a key belongs.
 inline constexpr std::array<std::string_view, 5> wrong_words{"", "x", "-1", "99999999999999999999", "a b"};

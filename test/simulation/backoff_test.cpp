@@ -48,10 +48,7 @@ TEST_CASE("a pause between rounds is at least a millisecond and within its bound
     options.retry_delay_max = 20ms;
     lock_manager locks = sim.make_connected_manager(options);
     take_everywhere(sim);
-    if (GENERATE(false, true))
-    {
-        sim.forbid_lines();
-    }
+    sim.forbid_queues();
     const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 2s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
@@ -63,7 +60,7 @@ TEST_CASE("a pause between rounds is at least a millisecond and within its bound
     {
         const clock::duration pause = starts[at] - starts[at - 1] - trip;
         CHECK(pause >= 1ms);
-        CHECK(pause <= 20ms);
+        CHECK(pause <= 20ms + 3 * trip); // Each master is asked once in a second.
         longest = std::max(longest, pause);
     }
     CHECK(longest > 15ms);
@@ -77,10 +74,7 @@ TEST_CASE("no round starts after the wait, and none is squeezed in before its en
     options.retry_delay_max = 4ms;
     lock_manager locks = sim.make_connected_manager(options);
     take_everywhere(sim);
-    if (GENERATE(false, true))
-    {
-        sim.forbid_lines();
-    }
+    sim.forbid_queues();
     const clock::time_point began = sim.now();
     const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 20ms});
     REQUIRE(sim.finish(got));
@@ -124,6 +118,7 @@ TEST_CASE("an acquire without a wait has one round, and max_rounds limits those 
     REQUIRE(sim.finish(once));
     CHECK(once->error == errc::held_by_other);
     CHECK(once->report.rounds == 1);
+    sim.forbid_queues();
     const outcome_ptr thrice = sim.acquire(locks, "stock", {.ttl = 10s, .wait = no_limit, .max_rounds = 3U});
     REQUIRE(sim.finish(thrice));
     CHECK(thrice->error == errc::held_by_other);

@@ -50,7 +50,7 @@ TEST_CASE("a connection introduces itself and loads the scripts")
     CHECK(said.contains("SELECT"));
     CHECK(said.contains("INFO"));
     CHECK(said.contains("CLIENT SETNAME"));
-    CHECK(sim.master(0).count("SCRIPT LOAD") == 3);
+    CHECK(sim.master(0).count("SCRIPT LOAD") == 4);
     CHECK(said.contains("AUTH") != sim.master(0).knows_hello);
     CHECK(said.contains("CLIENT ID") != sim.master(0).knows_hello);
     const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace redlock::test
@@ -12,9 +13,50 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::size_t max_changes = 4096; // No test goes back further.
+constexpr std::size_t max_changes = 8192; // And their parts. No test goes back further.
 
 } // namespace
+
+bool sorted_set::put(const std::string& member, double score)
+{
+    const bool fresh = !remove(member);
+    scores_.emplace(member, score);
+    order_.emplace(score, member);
+    return fresh;
+}
+
+bool sorted_set::remove(const std::string& member)
+{
+    const auto found = scores_.find(member);
+    if (found == scores_.end())
+    {
+        return false;
+    }
+    order_.erase({found->second, member});
+    scores_.erase(found);
+    return true;
+}
+
+std::optional<double> sorted_set::score(const std::string& member) const
+{
+    const auto found = scores_.find(member);
+    return found != scores_.end() ? std::optional{found->second} : std::nullopt;
+}
+
+std::optional<std::size_t> sorted_set::rank(const std::string& member) const
+{
+    const auto found = scores_.find(member);
+    if (found == scores_.end())
+    {
+        return std::nullopt;
+    }
+    return static_cast<std::size_t>(std::distance(order_.begin(), order_.find({found->second, member})));
+}
+
+const std::string& sorted_set::at(std::size_t rank) const
+{
+    return std::next(order_.begin(), static_cast<std::ptrdiff_t>(rank))->second;
+}
 
 std::chrono::milliseconds master_store::whole_now() const noexcept
 {
@@ -52,7 +94,7 @@ void master_store::put(
     const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl)
 {
     note(key);
-    entry fresh{std::move(value)};
+    entry fresh{.value = std::move(value)};
     if (ttl)
     {
         fresh.expires_at = clock::time_point{whole_now() + *ttl};
@@ -60,10 +102,19 @@ void master_store::put(
     keys_.insert_or_assign(key, std::move(fresh));
 }
 
-void master_store::put_hash(const std::string& key)
+master_store::entry& master_store::change(const std::string& key, type of)
 {
     note(key);
-    keys_.insert_or_assign(key, entry{.value = "a hash", .is_hash = true});
+    return keys_.try_emplace(key, entry{.of = of}).first->second;
+}
+
+void master_store::remove_if_empty(const std::string& key)
+{
+    const auto found = keys_.find(key);
+    if (found != keys_.end() && found->second.of != type::text && found->second.size() == 1)
+    {
+        keys_.erase(found);
+    }
 }
 
 void master_store::expire_in(const std::string& key, std::chrono::milliseconds ttl)
@@ -122,8 +173,9 @@ void master_store::go_back_to(clock::time_point truth)
 {
     while (!changes_.empty() && changes_.back().at > truth)
     {
-        change last = std::move(changes_.back());
+        change_note last = std::move(changes_.back());
         changes_.pop_back();
+        changes_size_ -= last.size();
         if (last.before)
         {
             keys_.insert_or_assign(last.key, std::move(*last.before));
@@ -138,13 +190,23 @@ void master_store::go_back_to(clock::time_point truth)
 /// Called before the key changes.
 void master_store::note(const std::string& key)
 {
-    if (changes_.size() >= max_changes)
+    const bool noted = !changes_.empty() && changes_.back().at == world_.now() && changes_.back().key == key;
+    if (noted)
     {
-        changes_.erase(changes_.begin(), changes_.begin() + max_changes / 2);
+        return;
+    }
+    if (changes_size_ >= max_changes)
+    {
+        changes_.erase(
+            changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>((changes_.size() + 1) / 2));
+        changes_size_ = std::accumulate(
+            changes_.begin(), changes_.end(), std::size_t{0},
+            [](std::size_t sum, const change_note& each) { return sum + each.size(); });
     }
     const auto found = keys_.find(key);
     changes_.push_back(
         {world_.now(), key, found != keys_.end() ? std::optional{found->second} : std::nullopt});
+    changes_size_ += changes_.back().size();
 }
 
 } // namespace redlock::test

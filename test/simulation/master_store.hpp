@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,15 +34,44 @@ inline clock::time_point whole_milliseconds(clock::time_point exact)
     return std::chrono::floor<std::chrono::milliseconds>(exact);
 }
 
+/// The members of a sorted set: in the order of their scores, and of their names where those are equal.
+class sorted_set
+{
+  public:
+    /// Returns whether the member is new.
+    bool put(const std::string& member, double score);
+    /// Returns false if there is no such member.
+    bool remove(const std::string& member);
+    std::size_t size() const noexcept { return scores_.size(); }
+    std::optional<double> score(const std::string& member) const;
+    std::optional<std::size_t> rank(const std::string& member) const;
+    const std::string& at(std::size_t rank) const;
+
+  private:
+    std::map<std::string, double> scores_;
+    std::set<std::pair<double, std::string>> order_;
+};
+
 /// Keys expire as with Redis: in whole milliseconds, after the last one has passed.
 class master_store
 {
   public:
+    enum class type : std::uint8_t
+    {
+        text, // A lock's.
+        hash,
+        sorted_set
+    };
     struct entry
     {
-        std::string value;
+        type of = type::text;
+        std::string value{};
+        std::map<std::string, std::string> fields{};
+        sorted_set members{};
         std::optional<clock::time_point> expires_at{}; // By its own clock.
-        bool is_hash = false;                          // Of another type than a lock's key.
+
+        /// The number of its parts, as a measure of its memory.
+        std::size_t size() const noexcept { return 1 + fields.size() + members.size(); }
     };
 
     explicit master_store(virtual_world& world) : world_{world} {}
@@ -58,8 +88,10 @@ class master_store
     /// The remaining time of a key that exists and expires.
     std::chrono::milliseconds left(const entry& of) const noexcept;
     void put(const std::string& key, std::string value, std::optional<std::chrono::milliseconds> ttl);
-    /// A key of another type, which never expires.
-    void put_hash(const std::string& key);
+    /// A hash or a sorted set, to be changed. It is created if it doesn't exist.
+    entry& change(const std::string& key, type of);
+    /// Called after such a change, because a server keeps nothing that is empty.
+    void remove_if_empty(const std::string& key);
     /// Precondition: the key exists.
     void expire_in(const std::string& key, std::chrono::milliseconds ttl);
     /// Returns false if the key doesn't exist.
@@ -74,11 +106,12 @@ class master_store
     void go_back_to(clock::time_point truth);
 
   private:
-    struct change
+    struct change_note
     {
         clock::time_point at; // True.
         std::string key;
         std::optional<entry> before;
+        std::size_t size() const noexcept { return before ? before->size() : 1; }
     };
 
     bool lapsed(const entry& one) const noexcept;
@@ -86,7 +119,8 @@ class master_store
 
     virtual_world& world_;
     std::map<std::string, entry> keys_;
-    std::vector<change> changes_; // The most recent ones.
+    std::vector<change_note> changes_; // The most recent ones.
+    std::size_t changes_size_ = 0;
 };
 
 } // namespace redlock::test

@@ -51,7 +51,7 @@ struct record
 TEST_CASE("a lost round is reported once, as soon as its reason is known", "[observer]")
 {
     simulation sim{5};
-    sim.forbid_lines();
+    sim.forbid_queues();
     record seen;
     lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
     // Two are down and three have the key: lost with the first answer, held with the last one.
@@ -85,7 +85,7 @@ TEST_CASE("a lost round is reported once, as soon as its reason is known", "[obs
 TEST_CASE("a round whose reason never comes is reported at its node timeout", "[observer]")
 {
     simulation sim{5};
-    sim.forbid_lines();
+    sim.forbid_queues();
     record seen;
     config options = sim.options();
     options.node_timeout = 20ms;
@@ -97,7 +97,7 @@ TEST_CASE("a round whose reason never comes is reported at its node timeout", "[
     sim.master(2).answer("SET", {.bytes = "-ERR something\r\n"}, 1000);
     sim.master(3).hang();
     sim.master(4).hang();
-    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 100ms});
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 500ms});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     sim.run_for(1ms);

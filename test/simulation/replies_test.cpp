@@ -102,7 +102,7 @@ TEST_CASE("a SET that can't have run leaves no outstanding key", "[scenario-87]"
     const row& row = GENERATE(from_range(table()));
     CAPTURE(row.bytes);
     simulation sim{3};
-    sim.forbid_lines();
+    sim.forbid_queues();
     lock_manager locks = sim.make_connected_manager();
     sim.master(1).set("lock:stock", "another");
     sim.master(2).set("lock:stock", "another");

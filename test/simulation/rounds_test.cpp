@@ -247,7 +247,7 @@ TEST_CASE("every attempt has another owner id", "[scenario-19]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    sim.forbid_lines();
+    sim.forbid_queues();
     sim.master(0).set("lock:stock", "another", 300ms);
     sim.master(1).set("lock:stock", "another", 300ms);
     const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});

@@ -3,6 +3,7 @@
 #include "sim_master.hpp"
 
 #include "net/command.hpp"
+#include "net/queue_scripts.hpp"
 
 #include <boost/asio/error.hpp>
 
@@ -28,10 +29,16 @@ std::string what_of(const command& words)
     }
     if ((name == "EVAL" || name == "EVALSHA") && words.size() > 1)
     {
-        const bool releases = words[1] == net::release_script.sha1 || words[1] == net::release_script.text;
-        const bool extends = words[1] == net::extend_script.sha1 || words[1] == net::extend_script.text;
-        const bool asks_for_turn = words[1] == net::turn_script.sha1 || words[1] == net::turn_script.text;
-        return releases ? "release" : extends ? "extend" : asks_for_turn ? "turn" : name;
+        using known = std::pair<const net::script*, const char*>;
+        for (const auto& [script, purpose] :
+             {known{&net::release_script, "release"}, known{&net::release_to_queue_script, "release"},
+              known{&net::extend_script, "extend"}, known{&net::ask_script, "ask"}})
+        {
+            if (words[1] == script->sha1 || words[1] == script->text)
+            {
+                return purpose;
+            }
+        }
     }
     return name;
 }
@@ -41,7 +48,7 @@ namespace
 
 bool writes(std::string_view what)
 {
-    return what == "SET" || what == "turn" || what == "extend" || what == "release";
+    return what == "SET" || what == "ask" || what == "extend" || what == "release";
 }
 
 } // namespace
@@ -264,7 +271,19 @@ void sim_master::execute(virtual_link& from, const command& words)
         bytes = instead->bytes;
     }
     state.got_nonsense = state.got_nonsense || (instead && instead->nonsense);
-    if (!instead && fsync > clock::duration{0} && writes(what))
+    const bool waits = !instead && fsync > clock::duration{0} && writes(what);
+    for (const auto& [to, push] : std::exchange(pushes_, {}))
+    {
+        if (waits)
+        {
+            unsent_.emplace_back(to, push);
+        }
+        else
+        {
+            to->reply(push);
+        }
+    }
+    if (waits)
     {
         wait_for_disk(from, bytes);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "master_store.hpp"
+#include "reply_value.hpp"
 #include "support/request_reader.hpp"
 #include "virtual_link.hpp"
 #include "virtual_world.hpp"
@@ -49,7 +50,7 @@ struct received
 {
     clock::time_point at;
     std::int64_t connection; // Its client id.
-    std::string what;        // "SET", "extend", "release", "CLIENT KILL", "HELLO": see `what_of`.
+    std::string what;        // "SET", "ask", "extend", "release", "CLIENT KILL": see `what_of`.
     command words;
     bool ran;
 };
@@ -130,14 +131,14 @@ class sim_master
     // ---- State.
     /// The time by the master's clock.
     clock::time_point now() const noexcept { return keys_.now(); }
-    /// All keys with their values.
-    std::vector<std::pair<std::string, std::string>> contents() { return keys_.contents(); }
+    /// All keys with their values, without the queues.
+    std::vector<std::pair<std::string, std::string>> contents();
     std::optional<std::string> value(const std::string& key);
     /// When the key expires, in whole milliseconds of the master's clock; empty without an expiry or without the key.
     std::optional<clock::time_point> expiry(const std::string& key);
     void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
     /// Sets a key of another type, as other lock libraries do.
-    void set_hash(const std::string& key) { keys_.put_hash(key); }
+    void set_hash(const std::string& key);
     void remove(const std::string& key) { keys_.remove(key); }
     /// Removes the key if it is still of another type.
     void remove_hash(const std::string& key)
@@ -147,8 +148,9 @@ class sim_master
             remove(key);
         }
     }
-    /// Without the keys of queues: they expire and need no release.
-    std::size_t key_count();
+    std::size_t key_count() { return contents().size(); }
+    /// The number of keys that are parts of queues.
+    std::size_t queue_key_count() { return keys_.contents().size() - key_count(); }
 
     // ---- Received commands.
     const std::vector<received>& log() const noexcept { return log_; }
@@ -184,15 +186,12 @@ class sim_master
     std::string load_script(const client_state& from, const command& words);
     std::string forget_scripts(const client_state& from, const command& words);
     std::string kill(const client_state& from, const command& words);
-    std::string time() const;
     std::string info(const client_state& who, const command& words) const;
-    std::string set_key(const client_state& from, const command& words);
     std::string script(const client_state& from, const command& words);
+    reply_value run_for_script(const command& words);
     bool has_other_type(const std::string& key);
-    std::string inspect(const client_state& from, const std::string& key);
-    std::string release(const script_arguments& given);
-    std::string extend(const script_arguments& given, const std::string& digest);
-    std::string turn(const script_arguments& given);
+    std::string subscribe(client_state& who, const command& words) const;
+    std::int64_t publish(const std::string& channel, const std::string& message);
     bool lets_in(client_state& who, std::string_view user, std::string_view given) const;
 
     virtual_world& world_;
@@ -207,6 +206,7 @@ class sim_master
     std::map<std::string, std::deque<scripted_answer>> answers_;
     std::map<std::string, std::string> refusals_;
     std::map<std::string, std::string> scripts_;
+    std::vector<std::pair<std::shared_ptr<virtual_link>, std::string>> pushes_; // Of the present command.
     std::vector<received> log_;
 };
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // The regular replies of a simulated master, and its keys, which expire by the virtual clock.
 #include "command_arguments.hpp"
+#include "lua_scripts.hpp"
 #include "sim_master.hpp"
+#include "store_commands.hpp"
 
 #include "net/command.hpp"
+#include "net/queue_scripts.hpp"
 #include "support/fake_replies.hpp"
 #include "support/sha1.hpp"
 
@@ -13,9 +16,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <regex>
 #include <string>
-#include <tuple>
 
 namespace redlock::test
 {
@@ -27,43 +28,19 @@ namespace
 
 constexpr const char* wrong_password = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
 
-std::string script_error(std::string_view what, std::string_view digest, int line)
-{
-    return fmt::format("-ERR {} script: {}, on @user_script:{}.\r\n", what, digest, line);
-}
-
 /// The digests of the library's scripts are computed once, because tens of thousands of connections are made.
 std::string digest_of(const std::string& script)
 {
     static const std::map<std::string_view, std::string> known{
         {net::extend_script.text, sha1_hex(net::extend_script.text)},
         {net::release_script.text, sha1_hex(net::release_script.text)},
-        {net::turn_script.text, sha1_hex(net::turn_script.text)}};
+        {net::ask_script.text, sha1_hex(net::ask_script.text)},
+        {net::release_to_queue_script.text, sha1_hex(net::release_to_queue_script.text)}};
     const auto found = known.find(script);
     return found != known.end() ? found->second : sha1_hex(script);
 }
 
-constexpr const char* line_suffix = ":redlock-line";
-
-/// The value of a queue's key.
-struct line_parts
-{
-    std::string whose;
-    std::int64_t since;
-    std::int64_t turn; // Of the last one in it.
-    std::string last;
-};
-
-std::optional<line_parts> line_in(const std::string& value)
-{
-    static const std::regex form{"line ([0-9a-fA-F]+) ([0-9]+) ([0-9]+) ([^ ]+)"};
-    std::smatch parts;
-    if (!std::regex_match(value, parts, form))
-    {
-        return std::nullopt;
-    }
-    return line_parts{parts[1], std::stoll(parts[2]), std::stoll(parts[3]), parts[4]};
-}
+constexpr std::string_view queue_prefix = "redlock-queue:";
 
 } // namespace
 
@@ -93,8 +70,12 @@ std::string sim_master::run(client_state& from, const std::string& what, const c
         {"SCRIPT FLUSH", &sim_master::forget_scripts},
         {"SCRIPT LOAD", &sim_master::load_script},
         {"SELECT", [](auto&, auto&, auto& given) { return select(given); }},
-        {"SET", &sim_master::set_key},
-        {"TIME", [](auto& it, auto&, auto&) { return it.time(); }},
+        {"PUBLISH", [](auto& it, auto&, auto& given) { return number(it.publish(given[1], given[2])); }},
+        {"SET",
+         [](auto& it, auto& who, auto& given) { return run_on(it.keys_, given)->bytes(who.protocol); }},
+        {"SUBSCRIBE", &sim_master::subscribe},
+        {"TIME",
+         [](auto& it, auto& who, auto& given) { return run_on(it.keys_, given)->bytes(who.protocol); }},
         {"may kill?", &sim_master::kill}};
     const auto found = handlers.find(what);
     return found != handlers.end() ? found->second(*this, from, words) : script(from, words);
@@ -197,13 +178,6 @@ std::string sim_master::kill(const client_state& from, const command& words)
     return number(1);
 }
 
-std::string sim_master::time() const
-{
-    const auto shown = std::chrono::floor<std::chrono::microseconds>(keys_.now().time_since_epoch());
-    const std::string seconds = std::to_string(shown.count() / 1'000'000);
-    return "*2\r\n" + bulk(seconds) + bulk(std::to_string(shown.count() % 1'000'000));
-}
-
 std::string sim_master::info(const client_state& who, const command& words) const
 {
     const std::map<std::string, std::string> sections{
@@ -227,23 +201,7 @@ std::string sim_master::info(const client_state& who, const command& words) cons
     return who.protocol == 3 ? fmt::format("={}\r\ntxt:{}\r\n", about.size() + 4, about) : bulk(about);
 }
 
-std::string sim_master::set_key(const client_state& from, const command& words)
-{
-    const set_arguments asked{words};
-    if (!asked.error.empty())
-    {
-        return asked.error;
-    }
-    const bool exists = keys_.find(words[1]) != nullptr;
-    if (exists ? asked.only_new : asked.only_existing)
-    {
-        return null_for(from);
-    }
-    keys_.put(words[1], words[2], asked.at_that_time ? *asked.ttl - keys_.whole_now() : asked.ttl);
-    return ok_reply;
-}
-
-/// EVALSHA or EVAL of one of the library's scripts, which are recognised by their text or digest.
+/// EVALSHA or EVAL.
 std::string sim_master::script(const client_state& from, const command& words)
 {
     constexpr std::size_t digest_size = 40;
@@ -262,147 +220,81 @@ std::string sim_master::script(const client_state& from, const command& words)
     {
         return "-NOSCRIPT No matching script. Please use EVAL.\r\n";
     }
-    if (given.keys.empty())
+    const auto run = [this](const command& inner) { return run_for_script(inner); };
+    return run_script({scripts_.at(digest), digest, given.keys, given.arguments, run}).bytes(from.protocol);
+}
+
+/// A command in a script is refused as outside of it, in other words.
+reply_value sim_master::run_for_script(const command& words)
+{
+    const std::string name = name_of(words);
+    if (const auto refused = habits.find(name); refused != habits.end())
     {
-        return script_error("Lua redis lib command arguments must be strings or integers", digest, 1);
+        const std::string& outside = refused->second;
+        return reply_value::error(
+            outside.starts_with("-NOPERM")
+                ? "ERR The user executing the script can't run this command or subcommand"
+            : outside.starts_with("-ERR unknown command") ? "ERR Unknown Redis command called from script"
+                                                          : outside.substr(1, outside.size() - 3));
     }
-    // Each script reads its key first; one of them then reads the key of the queue.
-    const std::string& of = scripts_.at(digest);
-    const bool reads_line = of == net::turn_script.text;
-    const std::string& key = given.keys.front();
-    if (has_other_type(key) || (reads_line && has_other_type(key + line_suffix)))
+    if (name == "PUBLISH" && words.size() == 3)
     {
-        const int line = !reads_line ? 1 : has_other_type(key) ? 2 : 3;
-        return fmt::format(
-            "-WRONGTYPE Operation against a key holding the wrong kind of value script: {}, on "
-            "@user_script:{}.\r\n",
-            digest, line);
+        return reply_value::integer(publish(words[1], words[2]));
     }
-    return of == net::inspect_script        ? inspect(from, given.keys.front())
-           : of == net::release_script.text ? release(given)
-           : of == net::extend_script.text  ? extend(given, digest)
-           : of == net::turn_script.text    ? turn(given)
-                                            : "-ERR this script is not simulated\r\n";
+    return run_on(keys_, words).value_or(reply_value::error("ERR Unknown Redis command called from script"));
+}
+
+/// A client of RESP2 is answered by arrays. That it may send little else from then on is not simulated.
+std::string sim_master::subscribe(client_state& who, const command& words) const
+{
+    std::string bytes;
+    for (auto each = words.begin() + 1; each != words.end(); ++each)
+    {
+        if (std::find(who.channels.begin(), who.channels.end(), *each) == who.channels.end())
+        {
+            who.channels.push_back(*each);
+        }
+        bytes += (who.protocol == 3 ? ">3\r\n" : "*3\r\n") + bulk("subscribe") + bulk(*each) +
+                 number(static_cast<std::int64_t>(who.channels.size()));
+    }
+    return bytes;
+}
+
+/// The messages are sent ahead of the reply to the command that published them.
+std::int64_t sim_master::publish(const std::string& channel, const std::string& message)
+{
+    std::int64_t receivers = 0;
+    for (const auto& [id, link] : clients_)
+    {
+        const client_state& who = link->at_master();
+        if (std::find(who.channels.begin(), who.channels.end(), channel) != who.channels.end())
+        {
+            ++receivers;
+            pushes_.emplace_back(
+                link,
+                (who.protocol == 3 ? ">3\r\n" : "*3\r\n") + bulk("message") + bulk(channel) + bulk(message));
+        }
+    }
+    return receivers;
 }
 
 bool sim_master::has_other_type(const std::string& key)
 {
     const master_store::entry* const found = keys_.find(key);
-    return found != nullptr && found->is_hash;
+    return found != nullptr && found->of != master_store::type::text;
 }
 
-std::string sim_master::inspect(const client_state& from, const std::string& key)
+void sim_master::set_hash(const std::string& key)
 {
-    const master_store::entry* const held = keys_.find(key);
-    if (held == nullptr)
-    {
-        return "*2\r\n" + null_for(from) + number(-2);
-    }
-    const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1;
-    return "*2\r\n" + bulk(held->value.substr(0, net::max_inspected_bytes)) + number(left);
+    keys_.remove(key);
+    keys_.change(key, master_store::type::hash).fields = {{"a field", "a value"}};
 }
 
-std::string sim_master::release(const script_arguments& given)
+std::vector<std::pair<std::string, std::string>> sim_master::contents()
 {
-    const master_store::entry* const held = keys_.find(given.keys.front());
-    if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
-    {
-        return number(0);
-    }
-    const master_store::entry* const line = keys_.find(given.keys.front() + line_suffix);
-    const bool asked = given.arguments.size() > 1;
-    const bool waits = asked && line != nullptr && line->expires_at && keys_.left(*line).count() > 0;
-    remove(given.keys.front());
-    return number(waits ? 3 : 1);
-}
-
-std::string sim_master::extend(const script_arguments& given, const std::string& digest)
-{
-    const master_store::entry* const held = keys_.find(given.keys.front());
-    if (held == nullptr || given.arguments.empty() || held->value != given.arguments.front())
-    {
-        return number(0);
-    }
-    const std::string wanted = given.arguments.size() > 1 ? given.arguments[1] : "";
-    const std::optional<std::int64_t> ttl = integer_in(wanted);
-    const bool is_number = !wanted.empty() && wanted.find_first_not_of("-0123456789") == std::string::npos;
-    if (!is_number)
-    {
-        return script_error("user_script:2: attempt to compare number with nil", digest, 2);
-    }
-    if (!ttl)
-    {
-        return script_error("value is not an integer or out of range", digest, 2);
-    }
-    const std::int64_t left = held->expires_at ? keys_.left(*held).count() : -1;
-    if (left < *ttl && *ttl == 0)
-    {
-        keys_.remove(given.keys.front()); // Expired at once.
-    }
-    else if (left < *ttl)
-    {
-        keys_.expire_in(given.keys.front(), std::chrono::milliseconds{*ttl});
-    }
-    return number(1);
-}
-
-/// Accepts only integers as numbers, as the library sends them.
-std::string sim_master::turn(const script_arguments& given)
-{
-    constexpr std::size_t all = 5;
-    constexpr std::int64_t hour = 3'600'000;
-    std::vector<std::int64_t> numbers;
-    for (std::size_t at = 1; at < given.arguments.size(); ++at)
-    {
-        if (const std::optional<std::int64_t> number = integer_in(given.arguments[at]))
-        {
-            numbers.push_back(*number);
-        }
-    }
-    if (given.arguments.size() != all || numbers.size() != all - 1)
-    {
-        return "-ERR these arguments are not simulated\r\n";
-    }
-    const std::string& owner = given.arguments.front();
-    const auto& [ttl, in_line, waited_for, widest] = std::tie(numbers[0], numbers[1], numbers[2], numbers[3]);
-    const std::string& key = given.keys.front();
-    const std::string line_key = key + line_suffix;
-
-    const master_store::entry* const held = keys_.find(key);
-    const master_store::entry* const line = keys_.find(line_key);
-    const std::optional<line_parts> known = line != nullptr ? line_in(line->value) : std::nullopt;
-    if (line != nullptr && !known)
-    {
-        return "-ERR the key of the line is no line\r\n";
-    }
-    if (held == nullptr && (in_line == 1 || !known))
-    {
-        keys_.put(key, owner, std::chrono::milliseconds{ttl});
-        if (known && known->last != owner)
-        {
-            return number(-1);
-        }
-        remove(line_key);
-        return number(0);
-    }
-    const std::int64_t now = keys_.whole_now().count();
-    const std::string whose = sha1_hex(held != nullptr ? held->value : "");
-    const bool same = held != nullptr && known && known->whose == whose && known->since <= now;
-    const std::int64_t since = same ? known->since : now;
-    const bool in_front = known && known->turn >= now && known->turn <= now + hour;
-    const std::int64_t place = std::min(std::max<std::int64_t>((now - since) / 4, 1), widest);
-    const std::int64_t turn = std::min((in_front ? known->turn : now) + place + 1 - in_line, now + hour);
-    keys_.put(
-        line_key, fmt::format("line {} {} {} {}", whose, since, turn, owner),
-        std::chrono::milliseconds{turn - now + waited_for});
-    return number(turn - now);
-}
-
-std::size_t sim_master::key_count()
-{
-    const auto all = keys_.contents();
-    return static_cast<std::size_t>(std::count_if(
-        all.begin(), all.end(), [](const auto& each) { return !each.first.ends_with(line_suffix); }));
+    auto all = keys_.contents();
+    std::erase_if(all, [](const auto& each) { return each.first.starts_with(queue_prefix); });
+    return all;
 }
 
 std::optional<std::string> sim_master::value(const std::string& key)

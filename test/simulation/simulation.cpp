@@ -314,11 +314,11 @@ bool simulation::run_until_no_keys(clock::duration bound)
     return run_until([this] { return keys() == 0; }, bound);
 }
 
-void simulation::forbid_lines()
+void simulation::forbid_queues()
 {
     for (const auto& each : masters_)
     {
-        each->refuse("turn", "-ERR this master knows no line\r\n");
+        each->refuse("ask", "-ERR this master knows no queue\r\n");
     }
 }
 

@@ -115,7 +115,7 @@ class simulation
     void destroy_context() { io_.reset(); }
 
     /// Disables the wait queue, so that only the random delay separates two rounds of an acquire.
-    void forbid_lines();
+    void forbid_queues();
     /// Returns how often the masters received such a command, in total.
     std::size_t count(std::string_view what) const;
     /// Returns the number of keys on all masters that are up.

@@ -59,6 +59,7 @@ struct client_state
     bool authenticated = false;
     bool ended = false; // The client closed its end; what it sent before is still executed.
     bool got_nonsense = false;
+    std::vector<std::string> channels{}; // To which it is subscribed.
     request_reader requests{};
 };
 

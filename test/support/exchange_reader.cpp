@@ -107,6 +107,11 @@ std::optional<exchange> exchange_reader::next()
             found = {std::move(unanswered_.front()), replies_.substr(0, *size)};
             unanswered_.pop_front();
         }
+        else if (
+            replies_.starts_with(">3\r\n$9\r\nsubscribe\r\n") && name_of(unanswered_.front()) == "SUBSCRIBE")
+        {
+            unanswered_.pop_front(); // A push is its only answer.
+        }
         replies_.erase(0, *size);
         if (is_reply)
         {

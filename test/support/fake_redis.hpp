@@ -89,7 +89,7 @@ class fake_redis
     std::string script_command(const command& words);
     std::string set_command(const client& who, const command& words);
     std::string eval(const command& words, bool by_name);
-    std::string turn(const command& words);
+    std::string ask(const command& words);
     std::string get(const client& who, const command& words);
     std::string data_command(client& who, const command& words);
     entry* find(const std::string& key);

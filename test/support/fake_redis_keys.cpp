@@ -92,8 +92,8 @@ std::string fake_redis::set_command(const client& who, const command& words)
 }
 
 /// EVALSHA sha1 1 key owner [ttl], and EVAL. A script that contains PEXPIRE extends, one with DEL or UNLINK releases;
-/// both require the owner, and never move the expiry to an earlier time. A script that contains TIME requests a slot;
-/// any other answers 1.
+/// both require the owner, and never move the expiry to an earlier time. The scripts of the wait queue are told apart by
+/// the number of their arguments. Any other script answers 1.
 std::string fake_redis::eval(const command& words, bool by_name)
 {
     std::string script = words[1];
@@ -111,11 +111,12 @@ std::string fake_redis::eval(const command& words, bool by_name)
         scripts_[sha1_hex(script)] = script;
     }
     script = in_capitals(script);
-    if (script.find("\"TIME\"") != std::string::npos && words.size() > 5)
+    const bool of_queue = script.find("REDLOCK-QUEUE:") != std::string::npos;
+    if (of_queue && words.size() == 10)
     {
-        return turn(words);
+        return ask(words);
     }
-    const bool extends = script.find("PEXPIRE") != std::string::npos;
+    const bool extends = !of_queue && script.find("PEXPIRE") != std::string::npos;
     const bool releases =
         script.find("DEL") != std::string::npos || script.find("UNLINK") != std::string::npos;
     if ((!extends && !releases) || words.size() < 5 || words[2] != "1")
@@ -139,17 +140,21 @@ std::string fake_redis::eval(const command& words, bool by_name)
     return number(1);
 }
 
-/// The request for a slot. There is no queue: the first to ask gets the lock, others are to ask again in a moment.
-std::string fake_redis::turn(const command& words)
+/// The question of a waiting client. There is no queue: the first to ask gets the lock, the others are told that they
+/// are first in line.
+std::string fake_redis::ask(const command& words)
 {
-    constexpr std::int64_t moment = 5;
     const entry* const held = find(words[3]);
-    if (held != nullptr)
+    if (held != nullptr && held->value != words[5])
     {
-        return number(held->value == words[4] ? 0 : moment);
+        const std::int64_t left =
+            held->expires_at
+                ? std::chrono::ceil<std::chrono::milliseconds>(*held->expires_at - clock::now()).count()
+                : -1;
+        return "*3\r\n" + number(0) + number(left) + number(1);
     }
-    const std::chrono::milliseconds ttl{integer_in(words[5]).value_or(0)};
-    keys_[words[3]] = {.value = words[4], .expires_at = clock::now() + ttl};
+    const std::chrono::milliseconds ttl{integer_in(words[6]).value_or(0)};
+    keys_[words[3]] = {.value = words[5], .expires_at = clock::now() + ttl};
     return number(0);
 }
 

@@ -56,8 +56,7 @@ vote vote_of(operation what, std::string_view reply)
     switch (what)
     {
     case operation::acquire: // Of a slot request, a positive number is a wait.
-        return reply == "+OK\r\n" || reply == ":0\r\n" || reply.starts_with(":-") ? vote::granted
-                                                                                  : vote::denied;
+        return reply == "+OK\r\n" || reply.starts_with(':') ? vote::granted : vote::denied;
     case operation::extend:
     case operation::release: // 2 and 3 say that other clients wait.
         return reply == ":1\r\n" || reply == ":3\r\n" ? vote::granted : vote::denied;
@@ -75,7 +74,7 @@ std::optional<operation> operation_of(const std::string& what, const command& wo
     {
         return std::nullopt;
     }
-    return what == "turn"      ? std::optional{operation::acquire}
+    return what == "ask"       ? std::optional{operation::acquire}
            : what == "extend"  ? std::optional{operation::extend}
            : what == "release" ? std::optional{operation::release}
                                : std::nullopt;
@@ -145,7 +144,7 @@ std::optional<std::string> report_check::record(
         return std::nullopt;
     }
     const bool sets = what == "SET";
-    const std::string& owner_id = words[sets ? 2 : 4];
+    const std::string& owner_id = words[sets ? 2 : what == "ask" ? 5 : 4];
     answers_[{owner_id, *op}][master].push_back({at, reply});
     unused_[{owner_id, *op}][master].push_back({at, reply});
     if (*op != operation::acquire)

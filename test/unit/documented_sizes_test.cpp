@@ -12,7 +12,7 @@ namespace redlock
 {
 
 static_assert(sizeof(detail::lease_state) == 320, "an owner id");
-static_assert(sizeof(manager::round) == 512, "a round");
+static_assert(sizeof(manager::round) == 576, "a round");
 static_assert(sizeof(net::claim_ptr) == 8, "a release that waits for its master");
 static_assert(
     resp::limits{}.reply_bytes + resp::parser::read_room == std::size_t{80} * 1024, "the buffer of a reply");

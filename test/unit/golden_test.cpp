@@ -2,7 +2,7 @@
 // Golden values: what two builds of the library must agree on, and what scripts and dashboards of users depend on. They
 // are in golden.txt. After an intended change: REDLOCK_RECORD_GOLDEN=1 upper_unit_tests "golden*"
 #include "cli/common/exit_code.hpp"
-#include "core/leader.hpp"
+#include "core/queue_master.hpp"
 #include "net/claim.hpp"
 #include "net/command.hpp"
 #include "net/queue_scripts.hpp"
@@ -86,8 +86,7 @@ std::string golden_values()
     text += "# digests of the scripts\n";
     for (const auto& [name, script] :
          {std::pair{"extend", &net::extend_script}, std::pair{"release", &net::release_script},
-          std::pair{"turn", &net::turn_script}, std::pair{"ask", &net::ask_script},
-          std::pair{"release_to_queue", &net::release_to_queue_script}})
+          std::pair{"ask", &net::ask_script}, std::pair{"release_to_queue", &net::release_to_queue_script}})
     {
         text += fmt::format("{} {}\n", name, script->sha1);
     }
@@ -96,7 +95,7 @@ std::string golden_values()
     {
         text += fmt::format("'{}' {:016x}\n", each, core::stable_hash(each));
     }
-    text += fmt::format("claim {:016x}\n", core::claim_to_lead(0x0123456789abcdef, 0xfedcba9876543210));
+    text += fmt::format("weight {:016x}\n", core::queue_weight(0x0123456789abcdef, 0xfedcba9876543210));
     text += fmt::format("# key\n{}\n", config{}.key_prefix + "invoice:42");
     return text;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// Acquire and try_acquire: rounds until one succeeds or no further one is allowed. Between rounds, an acquire waits for
-// a slot in the queue of the resource.
+// Acquire and try_acquire: rounds until one succeeds or no further one is allowed. Between rounds, an acquire waits in
+// the queue of the resource.
 #include "core/backoff.hpp"
+#include "core/queue_timing.hpp"
 #include "manager/access.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations/acquire_check.hpp"
@@ -20,36 +21,20 @@ namespace redlock::manager
 namespace
 {
 
-/// Counts as an acquire that waits between two rounds, unless the limit is reached.
-class waiting_slot
-{
-  public:
-    explicit waiting_slot(lock_service& service) : service_{service}, has_place_{service.take_waiting_slot()}
-    {
-    }
-    waiting_slot(const waiting_slot&) = delete;
-    waiting_slot& operator=(const waiting_slot&) = delete;
-    ~waiting_slot()
-    {
-        if (has_place_)
-        {
-            service_.free_waiting_slot();
-        }
-    }
-
-    explicit operator bool() const noexcept { return has_place_; }
-
-  private:
-    lock_service& service_;
-    bool has_place_;
-};
-
 /// The state of an acquire across its rounds.
 ///
-/// The coroutine `acquire` below drives it: it begins a round, waits while the round is undecided, and then calls
-/// `try_complete_with_lease`, or `give_back` and waits until the next round. It is woken by votes, by its alarms and by
-/// `active_operation::stop`, and checks all conditions again after each wake. A pause that ends with a slot at the queue
-/// master has begun the next round already.
+/// The coroutine `acquire` below drives it: `begin_first_round` and `begin_next_round` wait as long as necessary and begin
+/// a round, or return that there is none; `acquire` waits while the round is undecided, and calls
+/// `try_complete_with_lease`. It is woken by votes, by messages, by its alarms and by `active_operation::stop`, and
+/// checks all conditions again after each wake.
+///
+/// An acquire that waits is in one of these states, each of which is a function:
+///
+/// - *asking* (`ask`): only the queue master is asked. If it grants, the round begins.
+/// - *waiting* (`wait_for_turn`): the queue master has entered us. We wait for its message, or ask again.
+/// - *heading* (`begin_round_at_head`): after a message. The queue master is asked and all others are sent a SET at once.
+/// - *resting* (`rest`): the round was lost although the queue master granted it. We keep our position.
+/// - *backing off* (`back_off`): there is no queue master.
 class acquisition
 {
   public:
@@ -62,42 +47,67 @@ class acquisition
 
     runtime::scheduler& strand() noexcept { return service_.strand(); }
 
-    void begin_round()
-    {
-        ++rounds_;
-        began_by_turn_ = false;
-        held_ = service_.make_lease_state(call_.resource);
-        votes_ = service_.send_sets(*held_, call_.options.ttl, operation.wake_event);
-    }
-
-    bool undecided() const { return votes_->outcome() == core::verdict::undecided && !operation.stopped(); }
-    /// Records for the report how long the last round took.
-    void note_decision() { took_ = service_.strand().now() - votes_->started(); }
-    /// Returns the error to complete with. Waits until the reason of the last round is known, at its node timeout at
-    /// the latest; otherwise a resource that is held might be reported as `no_quorum`.
-    runtime::task<error_code> reason()
-    {
-        const bool had_one = static_cast<bool>(votes_);
-        while (had_one && !votes_->has_result() && !operation.stopped())
-        {
-            co_await operation.wake_event;
-            note_decision();
-        }
-        co_return operation.stopped() ? operation.stopped() : votes_->result();
-    }
-
     /// Returns the time until which the first round waits for connections, unless it is woken.
     clock::time_point first_round_at() const
     {
-        const clock::time_point at = service_.first_round_at(service_.node_timeout(call_.options.ttl));
+        const clock::time_point at = service_.first_round_at(node_timeout());
         return call_.once ? at : std::min(at, wait_ends());
     }
+
+    /// Returns whether the first round waits for a grant of the queue master, because other clients were seen to wait.
+    bool begins_in_queue()
+    {
+        const bool may_wait =
+            !call_.once && call_.options.max_rounds != 1U && service_.strand().now() < last_begin();
+        return may_wait && service_.is_contended(call_.resource) && start_waiting();
+    }
+
+    void begin_round()
+    {
+        ++rounds_;
+        held_ = service_.make_lease_state(call_.resource);
+        const std::optional<std::size_t> queue_master =
+            is_strict() ? service_.queue_master_of(*held_) : std::nullopt;
+        if (!queue_master)
+        {
+            votes_ = service_.send_sets(*held_, call_.options.ttl, operation.wake_event);
+            return;
+        }
+        if (!call_.once)
+        {
+            start_waiting(); // Without room, the question doesn't enter us in the queue.
+        }
+        begin_round_with_question(*queue_master);
+        votes_->respect_queue();
+    }
+
+    bool is_strict() const noexcept { return service_.options().order == order::strict; }
+    bool undecided() const { return votes_->outcome() == core::verdict::undecided && !operation.stopped(); }
+
+    /// In strict order, the answer of the queue master counts for more than a quorum. Waits for it after the decision,
+    /// for half of what the round took. Returns whether it has come.
+    runtime::task<bool> await_queue_master()
+    {
+        constexpr clock::duration least = std::chrono::microseconds{500};
+        const clock::time_point now = service_.strand().now();
+        const clock::time_point until = now + std::max(least, (now - votes_->started()) / 2);
+        const alarm_clock alarm{service_.strand(), operation.wake_event, until};
+        while (votes_->queue_vote() == vote::pending && votes_->outcome() == core::verdict::won &&
+               service_.strand().now() < until && !operation.stopped())
+        {
+            co_await operation.wake_event;
+        }
+        co_return votes_->queue_vote() != vote::pending;
+    }
+
+    /// Records for the report how long the last round took.
+    void note_decision() { took_ = service_.strand().now() - votes_->started(); }
 
     /// Completes with a lease if the round was won and enough validity remains. The remaining validity is computed
     /// last, so that any delay of this process is included.
     bool try_complete_with_lease()
     {
-        if (operation.stopped() || votes_->outcome() != core::verdict::won)
+        if (operation.stopped() || votes_->outcome() != core::verdict::won || votes_->overtakes())
         {
             return false;
         }
@@ -108,6 +118,8 @@ class acquisition
         {
             return false;
         }
+        note_place();
+        leave_queue();
         held_->hold(until, votes_->started());
         service_.keep(*held_);
         if (call_.keep)
@@ -126,70 +138,100 @@ class acquisition
         return true;
     }
 
-    /// Releases everything that the round sent, including to masters that seem to have refused.
-    void give_back() { service_.give_back(*held_); }
-
-    /// Returns the latest end of the wait before the first round; empty if no other client was seen to wait.
-    std::optional<clock::time_point> first_pause() const
+    /// Waits after a lost round until the next one may begin, and begins it. Returns false if there is none.
+    runtime::task<bool> begin_next_round()
     {
-        const bool waits = !call_.once && call_.options.max_rounds != 1U &&
-                           core::remaining(wait_ends(), service_.strand().now()) >= core::backoff_floor;
-        return waits && service_.is_contended(call_.resource) ? std::optional{end_of_patience()}
-                                                              : std::nullopt;
+        const bool last = call_.once || rounds_ == call_.options.max_rounds || is_over() ||
+                          votes_->quorum_permanently_unreachable();
+        if (last || !start_waiting())
+        {
+            refusal_ = last ? error_code{} : errc::too_many_operations;
+            give_back_round();
+            co_return false;
+        }
+        const std::optional<std::size_t> queue_master = service_.queue_master_of(*held_);
+        const vote said = queue_master ? votes_->ballot().of(*queue_master) : vote::unsent;
+        if (said == vote::granted || (said == vote::pending && votes_->queue_master() == queue_master))
+        {
+            co_return co_await rest(*queue_master);
+        }
+        if (said == vote::failed || said == vote::timed_out)
+        {
+            service_.queues().suspect(*queue_master, service_.strand().now());
+        }
+        give_back_round();
+        losses_ = 0;
+        overruled_.reset();
+        co_return co_await wait_for_turn();
     }
 
-    /// Waits until the next round may begin, or for a slot at the queue master. Returns true if the queue master has
-    /// granted a slot, which begins the round.
-    runtime::task<bool> pause(clock::time_point next)
+    /// Waits in the queue until the next round may begin, and begins it. Returns false at the end of `wait`.
+    runtime::task<bool> wait_for_turn()
     {
-        const clock::time_point now = service_.strand().now();
-        const clock::time_point at_latest = std::max(next, end_of_patience());
-        bool goes_on = co_await wait_until(had_round() ? std::min(next, now + core::backoff_floor) : now);
-        while (goes_on && stands_in_line())
+        while (!operation.stopped())
         {
-            goes_on = co_await wait_until(std::min(next, place_.value_or(now)));
-            if (!goes_on || service_.strand().now() >= next)
+            const clock::time_point now = service_.strand().now();
+            if (rounds_ == 0 && now >= last_begin())
+            {
+                begin_round();
+                co_return true;
+            }
+            if (is_over())
             {
                 break;
             }
-            switch (co_await ask_for_turn())
+            if (has_place() && waiter_->woken())
             {
-            case turn::come:
-                begin_round_with_turn();
+                begin_round_at_head();
                 co_return true;
-            case turn::later:
-                next = at_latest;
+            }
+            if (has_place() && now < ask_at_)
+            {
+                const alarm_clock alarm{
+                    service_.strand(), operation.wake_event, std::min(ask_at_, last_begin())};
+                co_await operation.wake_event;
+                continue;
+            }
+            switch (co_await ask())
+            {
+            case reply::granted:
+                begin_round_with_grant();
+                co_return true;
+            case reply::refused:
+            case reply::missing:
                 break;
-            case turn::unknown:
-                // Before the first round there is nothing to back off from.
-                co_await wait_until(had_round() ? next : now);
-                co_return false;
+            case reply::impossible:
+                co_return co_await back_off();
             }
         }
-        co_await wait_until(next);
         co_return false;
     }
 
-    /// Returns the time of the next round; empty if there is none.
-    std::optional<clock::time_point> next_round() const
+    /// Leaves the queue if we are in one.
+    void leave_queue()
     {
-        const clock::time_point now = service_.strand().now();
-        const clock::duration left = core::remaining(wait_ends(), now);
-        const bool last = call_.once || rounds_ == call_.options.max_rounds || left < core::backoff_floor;
-        if (last || votes_->quorum_permanently_unreachable())
+        if (has_connection_of_place())
         {
-            return std::nullopt;
+            service_.leave_queue(call_.resource, place_->master, place_->member);
         }
-        const config& options = service_.options();
-        const core::backoff_policy policy{
-            options.retry_delay_min, std::min<clock::duration>(options.retry_delay_max, left)};
-        return now + core::backoff_delay(policy, rounds_, now - votes_->started(), service_.random_number());
+        place_.reset();
     }
 
-    bool had_round() const noexcept { return rounds_ > 0; }
-    /// Returns true if a round may start: the first always, a later one within `wait`, even if this process was
-    /// stopped.
-    bool may_start() const { return !had_round() || service_.strand().now() <= wait_ends(); }
+    /// Returns the error to complete with, after `begin_next_round` has found no further round. Waits until the reason of the last round is known, at its node timeout at
+    /// the latest; otherwise a resource that is held might be reported as `no_quorum`.
+    runtime::task<error_code> reason()
+    {
+        while (votes_ && !refusal_ && !votes_->has_result() && !operation.stopped())
+        {
+            co_await operation.wake_event;
+            note_decision();
+        }
+        if (operation.stopped())
+        {
+            co_return operation.stopped();
+        }
+        co_return refusal_ ? refusal_ : votes_->result();
+    }
 
     void fail(error_code why)
     {
@@ -224,96 +266,255 @@ class acquisition
     }
 
   private:
-    /// Returns false if the acquire is stopped.
-    runtime::task<bool> wait_until(clock::time_point then)
+    /// Our entry in the queue of the resource.
+    struct place
     {
-        const alarm_clock alarm{service_.strand(), operation.wake_event, then};
-        while (service_.strand().now() < then && !operation.stopped())
-        {
-            co_await operation.wake_event;
-        }
-        co_return !operation.stopped();
-    }
-
-    enum class turn : std::uint8_t
-    {
-        come,   // The queue master has set the key.
-        later,  // The queue master has assigned a slot.
-        unknown // There is no slot, or the acquire was stopped.
+        std::size_t master;
+        std::uint64_t connection; // A reconnect may have ended the queue, or our subscription.
+        net::queue_member member;
     };
 
-    runtime::task<turn> ask_for_turn()
+    enum class reply : std::uint8_t
     {
-        if (turn_state_ && service_.leader_of(*turn_state_) != leader_)
-        {
-            place_.reset();
-        }
-        if (!place_)
-        {
-            turn_state_ = service_.make_lease_state(call_.resource);
-            leader_ = service_.leader_of(*turn_state_);
-        }
-        turn_ =
-            service_.ask_for_turn(*turn_state_, call_.options.ttl, place_.has_value(), operation.wake_event);
-        // The query ends with `wait`, because a round must not begin later.
-        const alarm_clock end{service_.strand(), operation.wake_event, wait_ends()};
-        while (turn_->awaits_turn() && !operation.stopped() && service_.strand().now() < wait_ends())
-        {
-            co_await operation.wake_event;
-        }
-        if (!operation.stopped() && may_start() && turn_->ballot().count(vote::granted) > 0)
-        {
-            co_return turn::come;
-        }
-        service_.give_back(*turn_state_);
-        place_ = turn_->turn();
-        if (place_)
-        {
-            service_.note_contention(call_.resource, true);
-            co_return turn::later;
-        }
-        service_.forget_contention(call_.resource);
-        co_return turn::unknown;
+        granted,   // The queue master has set the key.
+        refused,   // It has entered us in the queue.
+        missing,   // It gave no answer in time, or `wait` has ended.
+        impossible // There is no queue master.
+    };
+
+    clock::time_point wait_ends() const { return core::later(began_, call_.options.wait.value()); }
+    bool is_over() const { return operation.stopped() || service_.strand().now() >= wait_ends(); }
+    std::chrono::milliseconds node_timeout() const { return service_.node_timeout(call_.options.ttl); }
+    /// Returns the time until which an acquire may wait for its turn. One without any round has its round at that time,
+    /// early enough to be decided within `wait`: its votes tell why the resource can't be locked.
+    clock::time_point last_begin() const
+    {
+        const clock::time_point ends = wait_ends();
+        const clock::duration half = (ends - began_) / 2;
+        return rounds_ > 0 ? ends : ends - std::min<clock::duration>(node_timeout(), half);
     }
 
-    /// Returns true if the acquire should queue: not if the queue master failed to answer, and not if it granted a
-    /// key that a quorum of masters has for another client, because then it doesn't know the holder.
-    bool stands_in_line() const
+    /// Counts as a waiting client from now on. Returns false if there are too many.
+    bool start_waiting()
     {
-        if (!had_round())
+        if (!waiter_ && service_.queues().has_room())
         {
-            return true;
+            waiter_.emplace(service_.queues(), operation.wake_event);
         }
-        const std::optional<std::size_t> leader = service_.leader_of(*held_);
-        const vote said = leader ? votes_->ballot().of(*leader) : vote::unsent;
-        const bool overruled = votes_->ballot().count(vote::denied) >= votes_->ballot().quorum();
-        return !began_by_turn_ && (said == vote::denied || (said == vote::granted && !overruled));
+        return waiter_.has_value();
     }
 
-    /// Returns the time at which all masters are asked again even without a slot, because the queue master may be
-    /// wrong.
-    clock::time_point end_of_patience() const
+    place place_at(std::size_t master) const
     {
-        const clock::time_point now = service_.strand().now();
-        const clock::duration left = core::remaining(wait_ends(), now);
-        const auto longest = std::min<clock::duration>(service_.options().retry_delay_max, left);
-        const auto jitter = static_cast<std::uint64_t>(longest.count()) / 2;
-        const clock::duration drawn{static_cast<clock::rep>(service_.random_number() % (jitter + 1))};
-        return now + longest - drawn;
+        return {
+            master, service_.connection_number(master),
+            service_.member_at(master, waiter_ ? waiter_->number() : 0)};
+    }
+    bool has_connection_of_place() const
+    {
+        return place_ && service_.connection_number(place_->master) == place_->connection;
+    }
+    /// Returns whether we are in the queue of the present queue master.
+    bool has_place() const
+    {
+        return has_connection_of_place() && service_.queue_master_of(*held_or_asked()) == place_->master;
+    }
+    const detail::lease_state_ptr& held_or_asked() const { return asked_ ? asked_ : held_; }
+
+    net::question question_at(std::size_t master) const
+    {
+        const auto waited =
+            std::chrono::duration_cast<std::chrono::milliseconds>(service_.strand().now() - began_);
+        return {
+            place_at(master).member, call_.options.ttl, waited,
+            waiter_ ? core::queue_liveness : std::chrono::milliseconds{0}, core::queue_grace(node_timeout())};
     }
 
-    void begin_round_with_turn()
+    void begin_round_with_question(std::size_t queue_master)
+    {
+        if (waiter_)
+        {
+            waiter_->sleep();
+        }
+        sent_ = question_at(queue_master);
+        votes_ = service_.send_sets_and_ask(*held_, sent_, queue_master, operation.wake_event);
+    }
+
+    void begin_round_at_head()
     {
         ++rounds_;
-        began_by_turn_ = true;
-        place_.reset();
-        held_ = std::move(turn_state_);
-        votes_ = std::move(turn_);
-        service_.note_contention(call_.resource, votes_->others_wait());
+        held_ = service_.make_lease_state(call_.resource);
+        begin_round_with_question(place_->master);
+    }
+
+    void begin_round_with_grant()
+    {
+        ++rounds_;
+        held_ = std::move(asked_);
+        votes_ = std::move(question_);
         service_.send_other_sets(*votes_);
     }
 
-    clock::time_point wait_ends() const { return core::later(began_, call_.options.wait.value()); }
+    /// Asks only the queue master.
+    runtime::task<reply> ask()
+    {
+        detail::lease_state_ptr fresh = service_.make_lease_state(call_.resource);
+        const std::optional<std::size_t> queue_master = service_.queue_master_of(*fresh);
+        if (place_ && place_->master != queue_master)
+        {
+            leave_queue();
+        }
+        if (!queue_master)
+        {
+            co_return reply::impossible;
+        }
+        asked_ = std::move(fresh);
+        waiter_->sleep();
+        sent_ = question_at(*queue_master);
+        question_ = service_.ask(*asked_, sent_, *queue_master, operation.wake_event);
+        const clock::time_point until = last_begin();
+        {
+            const alarm_clock alarm{service_.strand(), operation.wake_event, until};
+            while (question_->queue_vote() == vote::pending && service_.strand().now() < until &&
+                   !operation.stopped())
+            {
+                co_await operation.wake_event;
+            }
+        }
+        const vote said = question_->queue_vote();
+        if (said == vote::granted && !is_over())
+        {
+            place_.reset();
+            co_return reply::granted;
+        }
+        if (said == vote::denied && question_->position())
+        {
+            take_place(*queue_master, *question_->position());
+            co_return reply::refused;
+        }
+        if (said != vote::pending && said != vote::granted)
+        {
+            service_.queues().suspect(*queue_master, service_.strand().now());
+        }
+        service_.give_back_and_leave(*asked_, *queue_master, place_at(*queue_master).member);
+        place_.reset();
+        co_return reply::missing;
+    }
+
+    /// Records our position, and decides when to ask again if no message arrives.
+    void take_place(std::size_t queue_master, const core::queue_position& position)
+    {
+        const clock::time_point now = service_.strand().now();
+        if (!has_place() || !position_ || position_->rank != position.rank)
+        {
+            rank_changed_ = now;
+        }
+        place_ = place_at(queue_master);
+        position_ = position;
+        ask_at_ = now + (place_->member.receives ? core::next_heartbeat(position, service_.random_number())
+                                                 : core::next_poll(position, now - rank_changed_));
+    }
+
+    /// Updates our place by the answer to the question of the last round. Called once after its decision.
+    void note_place()
+    {
+        const std::optional<std::size_t> queue_master = votes_ ? votes_->queue_master() : std::nullopt;
+        if (!queue_master || (place_ && place_->master != *queue_master))
+        {
+            return;
+        }
+        if (votes_->position())
+        {
+            take_place(*queue_master, *votes_->position());
+        }
+        else
+        {
+            // It granted, or a late refusal makes the round leave the queue.
+            place_.reset();
+        }
+    }
+
+    /// Releases everything that the last round sent, including to masters that seem to have refused.
+    void give_back_round()
+    {
+        note_place();
+        const std::optional<std::size_t> asked = votes_->queue_master();
+        const std::optional<std::size_t> queue_master = asked ? asked : service_.queue_master_of(*held_);
+        if (!queue_master || votes_->ballot().of(*queue_master) == vote::denied)
+        {
+            service_.give_back(*held_);
+            return;
+        }
+        const bool may_be_entered = asked.has_value() && waiter_.has_value();
+        service_.give_back_and_leave(
+            *held_, *queue_master,
+            may_be_entered ? std::optional{place_at(*queue_master).member} : std::nullopt);
+    }
+
+    /// Rests after a round that was lost although the queue master has granted it, or may have. We keep our position,
+    /// and are served first after the pause. A release ends it at once.
+    runtime::task<bool> rest(std::size_t queue_master)
+    {
+        ++losses_;
+        const clock::duration pause = core::pause_after_loss(losses_, took_, service_.random_number());
+        const auto whole =
+            std::chrono::duration_cast<std::chrono::milliseconds>(pause) + std::chrono::milliseconds{1};
+        if (place_ && place_->master != queue_master)
+        {
+            leave_queue();
+        }
+        service_.give_back_and_stay(*held_, queue_master, question_at(queue_master), whole);
+        place_ = place_at(queue_master);
+        position_.reset();
+        ask_at_ = clock::time_point{};
+        const clock::time_point until = service_.strand().now() + pause;
+        {
+            const alarm_clock alarm{service_.strand(), operation.wake_event, std::min(until, wait_ends())};
+            while (service_.strand().now() < until && waiter_->woken() != net::wake_reason::released &&
+                   !is_over())
+            {
+                co_await operation.wake_event;
+            }
+        }
+        const core::ballot& ballot = votes_->ballot();
+        const bool disagrees =
+            ballot.of(queue_master) == vote::granted && ballot.count(vote::denied) >= ballot.quorum();
+        if (overruled_.on_lost(disagrees, service_.strand().now()))
+        {
+            overruled_.reset();
+            service_.overrule(*held_, queue_master);
+        }
+        if (!is_over() && has_place())
+        {
+            begin_round_at_head();
+            co_return true;
+        }
+        co_return co_await wait_for_turn();
+    }
+
+    /// Waits for a random time because there is no queue master, and begins a round.
+    runtime::task<bool> back_off()
+    {
+        const clock::time_point now = service_.strand().now();
+        clock::time_point next = now;
+        if (rounds_ > 0)
+        {
+            const config& options = service_.options();
+            const core::backoff_policy policy{options.retry_delay_min, options.retry_delay_max};
+            next += core::backoff_delay(policy, rounds_, now - votes_->started(), service_.random_number());
+        }
+        const alarm_clock alarm{service_.strand(), operation.wake_event, std::min(next, wait_ends())};
+        while (service_.strand().now() < next && !is_over())
+        {
+            co_await operation.wake_event;
+        }
+        if (is_over())
+        {
+            co_return false;
+        }
+        begin_round();
+        co_return true;
+    }
 
     void describe(report& out, error_code result, clock::duration validity) const
     {
@@ -358,12 +559,20 @@ class acquisition
     std::uint32_t rounds_ = 0;
     clock::duration took_{0}; // Of the last round, until it was decided.
     detail::lease_state_ptr held_;
+    net::question sent_{}; // The last one.
     awaited_round votes_;
-    bool began_by_turn_ = false;             // The round began with a slot at the queue master.
-    std::optional<clock::time_point> place_; // The assigned slot.
-    std::optional<std::size_t> leader_;      // The queue master that assigned it.
-    detail::lease_state_ptr turn_state_;
-    awaited_round turn_;
+    error_code refusal_; // There are too many waiting acquires.
+
+    // Since it waits.
+    std::optional<waiter> waiter_;
+    detail::lease_state_ptr asked_;
+    awaited_round question_;
+    std::optional<place> place_;
+    std::optional<core::queue_position> position_; // As the queue master answered last.
+    clock::time_point rank_changed_{};
+    clock::time_point ask_at_{};
+    std::uint32_t losses_ = 0; // In a row, although the queue master granted.
+    core::overruled_watch overruled_;
 };
 
 } // namespace
@@ -388,52 +597,36 @@ runtime::detached_task acquire(lock_service& service, acquire_call call)
         self.refuse(self.operation.stopped());
         co_return;
     }
-    std::optional<clock::time_point> next = self.first_pause();
-    for (;;)
+    bool begun = true;
+    if (self.begins_in_queue())
     {
-        bool begun = false;
-        if (next)
-        {
-            const waiting_slot slot{service};
-            if (slot)
-            {
-                begun = co_await self.pause(*next);
-            }
-            else if (self.had_round())
-            {
-                self.fail(errc::too_many_operations);
-                co_return;
-            }
-            if (!begun && (self.operation.stopped() || !self.may_start()))
-            {
-                const error_code why = co_await self.reason();
-                self.fail(why);
-                co_return;
-            }
-        }
-        if (!begun)
-        {
-            self.begin_round();
-        }
+        begun = co_await self.wait_for_turn();
+    }
+    else
+    {
+        self.begin_round();
+    }
+    while (begun)
+    {
         while (self.undecided())
         {
             co_await self.operation.wake_event;
+        }
+        if (self.is_strict())
+        {
+            co_await self.await_queue_master();
         }
         self.note_decision();
         if (self.try_complete_with_lease())
         {
             co_return;
         }
-        self.give_back();
         self.report_round();
-        next = self.next_round();
-        if (!next || self.operation.stopped())
-        {
-            const error_code why = co_await self.reason();
-            self.fail(why);
-            co_return;
-        }
+        begun = co_await self.begin_next_round();
     }
+    self.leave_queue();
+    const error_code why = co_await self.reason();
+    self.fail(why);
 }
 
 } // namespace redlock::manager

@@ -16,6 +16,12 @@ refused_argument check(const lock_service& service, const acquire_call& call)
                                         " bytes can't be used: it must have from 1 to " +
                                         std::to_string(max_resource_size) + " bytes"};
     }
+    if (service.is_reserved(call.resource))
+    {
+        return {
+            errc::invalid_resource, "this resource name can't be used: its key would begin with "
+                                    "redlock-queue:, as the queues' keys do"};
+    }
     const acquire_options& options = call.options;
     const core::timing given = service.timing(options.ttl, options.min_validity);
     if (std::string complaint = core::ttl_complaint(given); !complaint.empty())

@@ -30,7 +30,7 @@ void complete_if_stopped(lock_service& service, const active_operation& self, sh
 
 bool has_answers_to_wait_for(const lock_service& service)
 {
-    return service.outstanding() > 0 || !service.is_alone();
+    return service.outstanding() > 0 || service.leaving() > 0 || !service.is_alone();
 }
 
 } // namespace

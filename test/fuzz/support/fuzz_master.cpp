@@ -139,7 +139,8 @@ fuzz_master::fuzz_master(
       input_{input},
       seen_{seen},
       max_in_flight_{max_in_flight},
-      replies_{parser_of(index)}
+      replies_{parser_of(index)},
+      keys_{world}
 {
 }
 
@@ -156,6 +157,8 @@ void fuzz_master::on_connect(hostile_stream& client)
     ++connection_;
     votes_ = false;
     protocol_ = 2;
+    subscribed_.clear();
+    seen_.on_connect(index_);
     requests_ = {};
     unanswered_.clear();
     unknown_scripts_ = 0;
@@ -181,7 +184,7 @@ void fuzz_master::on_command_bytes(std::string_view bytes)
     {
         unanswered_.push_back(seen_.on_command(index_, *next, world_.now()));
         const purpose what = unanswered_.back().what;
-        votes_ = votes_ || what == purpose::set || what == purpose::turn;
+        votes_ = votes_ || what == purpose::set || what == purpose::ask;
         if (unanswered_.back().in_full)
         {
             require(unknown_scripts_ > 0, "a script is sent in full though its digest is known");
@@ -285,6 +288,7 @@ const resp::reply* fuzz_master::next_reply()
         }
         if (reply != nullptr)
         {
+            seen_.on_push(index_, *reply);
             continue;
         }
         if (unread_.empty() || replies_.error() != resp::parse_error::none)
@@ -308,11 +312,22 @@ void fuzz_master::match()
         {
             return;
         }
+        if (unanswered_.front().what == purpose::subscribe)
+        {
+            // If it isn't refused, a push has answered it, or nothing.
+            unanswered_.pop_front();
+            if (seen_.refuse_subscription(index_, *reply))
+            {
+                last_answer_ = world_.now();
+                continue;
+            }
+            require(!unanswered_.empty(), "no command follows SUBSCRIBE");
+        }
         const written& first = unanswered_.front();
         seen_.on_answer(index_, first, *reply);
-        const bool by_digest = (first.what == purpose::turn || first.what == purpose::extend ||
-                                first.what == purpose::release) &&
-                               !first.in_full;
+        const bool by_digest =
+            (first.what == purpose::ask || first.what == purpose::extend || first.what == purpose::release) &&
+            !first.in_full;
         const bool unknown = by_digest && reply->is_error() && reply->text().starts_with("NOSCRIPT");
         last_answer_ = world_.now();
         unknown_scripts_ += unknown ? 1U : 0U;
@@ -339,6 +354,8 @@ void fuzz_master::check_when_idle()
     // In a handshake it may still answer something that is to come.
     const bool unasked = votes_ && unanswered_.empty() && next_reply() != nullptr;
     require(!unasked, "a reply that nobody asked for is kept");
+    // A question that isn't written may have paid for a push.
+    require(!takes_bytes || seen_.too_many_pushes(index_) == 0, "a flood of pushes is read on");
 }
 
 } // namespace redlock::test

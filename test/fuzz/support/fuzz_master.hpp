@@ -7,7 +7,9 @@
 
 #include "resp/parser.hpp"
 #include "runtime/environment.hpp"
+#include "simulation/master_store.hpp"
 #include "simulation/pending_handlers.hpp"
+#include "simulation/reply_value.hpp"
 #include "simulation/virtual_world.hpp"
 #include "support/request_reader.hpp"
 
@@ -85,6 +87,8 @@ class fuzz_master
 
     // ---- What it does out of itself.
     void send(std::string bytes);
+    /// Pushes as the input says, most of them on the manager's channel.
+    void send_pushes();
     void end(error_code why);
     /// What it kept back is done now.
     void go_on();
@@ -102,6 +106,7 @@ class fuzz_master
     void on_command_bytes(std::string_view bytes);
     void on_close(const hostile_stream& client) noexcept;
 
+    bool has_client() const noexcept { return client_ != nullptr; }
     std::size_t streams() const noexcept { return streams_; }
     void count_stream(std::ptrdiff_t change) noexcept
     {
@@ -109,12 +114,6 @@ class fuzz_master
     }
 
   private:
-    struct entry
-    {
-        std::string owner_id;
-        clock::time_point expires_at;
-    };
-
     /// On this connection, if it is still there then.
     template <class Function>
     void later(clock::time_point when, Function what)
@@ -133,10 +132,15 @@ class fuzz_master
     void match();
     void answer(const command& words);
     std::string wrong_answer(const command& words);
+    std::string wrong_of_its_kind(const command& words, std::uint8_t which) const;
+    std::string hostile_push();
+    std::string message(std::string_view payload) const;
     std::string honest_answer(const command& words);
     std::string greeting(const command& words);
     std::string script_answer(const command& words);
-    entry* find(const std::string& key);
+    reply_value run_for_script(const command& words, std::string& messages);
+    std::string subscribe(const command& words);
+    std::int64_t publish(const command& words, std::string& messages) const;
 
     std::size_t index_;
     virtual_world& world_;
@@ -149,6 +153,7 @@ class fuzz_master
     std::uint64_t connection_ = 0; // Changes with each, so that what is under way finds its own.
     bool votes_ = false;           // A SET was written.
     int protocol_ = 2;
+    std::string subscribed_{}; // The client's channel.
     request_reader requests_;
     std::deque<written> unanswered_;
     std::size_t unknown_scripts_ =
@@ -160,8 +165,8 @@ class fuzz_master
     clock::time_point last_answer_{};
 
     // Of the server.
-    std::map<std::string, entry> keys_;
-    bool knows_scripts_ = false;
+    master_store keys_;
+    std::map<std::string, std::string> scripts_; // By digest.
     std::size_t streams_ = 0;
 };
 

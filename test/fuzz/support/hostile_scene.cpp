@@ -22,7 +22,10 @@ using namespace std::chrono_literals;
 constexpr double drift_factor = 0.01;
 constexpr clock::duration rounding = 1us;
 constexpr clock::duration second_look = 10ms; // At what the kernel may still have, and some more.
-constexpr std::size_t max_steps = 100'000;    // Of one call: more means that time stands still.
+constexpr clock::duration after_wait =
+    500ms;                                 // What an acquire may take beyond its wait, with the last answers.
+constexpr std::size_t much_room = 64;      // Outstanding keys.
+constexpr std::size_t max_steps = 100'000; // Of one call: more means that time stands still.
 constexpr std::string_view password = "S3same0pen";
 
 /// The simulation's clock, chance and alarms; but all ways lead to hostile masters.
@@ -77,7 +80,9 @@ hostile_scene::hostile_scene(fuzz_input& input)
     };
     config options;
     options.node_timeout = input.one_of(std::array{50ms, 5ms, 20ms});
-    options.response_timeout = response_timeout_ = input.one_of(std::array{300ms, 100ms});
+    const std::size_t manner = input.below(4);
+    options.response_timeout = response_timeout_ = manner % 2 == 0 ? 300ms : 100ms;
+    options.order = manner < 2 ? order::waiting : order::strict;
     // Short ones: whatever takes long to get over costs runs.
     options.connect_timeout = 200ms;
     options.reconnect_delay_max = 100ms;
@@ -263,6 +268,8 @@ void hostile_scene::end_in_order()
 {
     // Longer than any back-off, and any connection that hangs.
     run_for(1s);
+    run_for(after_wait);
+    check_queues();
     leases_.clear();
     shut_down();
     // Each has its own bound, which is checked; that of a wait for a loss ends with its lease.
@@ -275,6 +282,21 @@ void hostile_scene::end_in_order()
     if (!shut_down_)
     {
         require(seen_.still_owed() == seen_.masters(), "a SET was never followed by a release");
+    }
+}
+
+/// No acquire waits any more, so that none is in a queue. With little room, the command that leaves it may be dropped:
+/// then the queue master drops the client after its liveness.
+void hostile_scene::check_queues() const
+{
+    if (max_outstanding_ < much_room || shut_down_)
+    {
+        return;
+    }
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        const std::string member = masters_[index]->has_client() ? seen_.still_queued(index) : std::string{};
+        require(member.empty(), "a client that doesn't wait any more is left in the queue: " + member);
     }
 }
 

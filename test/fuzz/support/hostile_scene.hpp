@@ -87,6 +87,7 @@ class hostile_scene
     /// Of what a server said.
     void check_words(std::string_view text) const;
     void check_event(const event& what) const;
+    void check_queues() const;
     void end_in_order();
     void end_at_once();
 

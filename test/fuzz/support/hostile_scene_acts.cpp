@@ -136,7 +136,14 @@ void hostile_scene::act_on_masters(std::size_t what)
         one.greets_well = (how & 1U) == 0;
         break;
     case 1: // Something unsolicited.
-        one.send(input_.text(64));
+        if (how < 128)
+        {
+            one.send(input_.text(64));
+        }
+        else
+        {
+            one.send_pushes();
+        }
         break;
     case 2:
         one.end((how & 1U) == 0 ? error_code{asio::error::eof} : asio::error::connection_reset);

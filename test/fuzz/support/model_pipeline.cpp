@@ -3,9 +3,11 @@
 #include "model_pipeline.hpp"
 
 #include "net/command.hpp"
+#include "net/queue_scripts.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -15,39 +17,73 @@ namespace redlock::test
 namespace
 {
 
-constexpr std::array<std::string_view, 24> replies{
-    "+OK\r\n",
-    ":1\r\n",
-    ":0\r\n",
-    "$-1\r\n",
-    "_\r\n",
-    "-NOSCRIPT No matching script.\r\n",
-    "-OOM no memory\r\n",
-    "-ERR other\r\n",
-    "-READONLY no\r\n",
-    "-MISCONF no\r\n",
-    "-NOPERM no\r\n",
-    "-MOVED 1 127.0.0.1:1\r\n",
-    ":2\r\n",
-    "$2\r\nOK\r\n",
-    "*2\r\n$1\r\n7\r\n$3\r\n123\r\n",
-    "*2\r\n$1\r\nx\r\n:5\r\n",
-    ">2\r\n+invalidate\r\n*0\r\n",
-    "|1\r\n+a\r\n+b\r\n",
-    "*0\r\n",
-    "!3\r\nERR\r\n",
-    "#t\r\n",
-    "$3\r\n",
-    "abc\r\n",
-    "*4294967295\r\n"};
+constexpr std::array<std::string_view, 51> replies{
+    "+OK\r\n", ":1\r\n", ":0\r\n", "$-1\r\n", "_\r\n", "-NOSCRIPT No matching script.\r\n",
+    "-OOM no memory\r\n", "-ERR other\r\n", "-READONLY no\r\n", "-MISCONF no\r\n", "-NOPERM no\r\n",
+    "-MOVED 1 127.0.0.1:1\r\n", ":2\r\n", "$2\r\nOK\r\n", "*2\r\n$1\r\n7\r\n$3\r\n123\r\n",
+    "*2\r\n$1\r\nx\r\n:5\r\n", ">2\r\n+invalidate\r\n*0\r\n", "|1\r\n+a\r\n+b\r\n", "*0\r\n", "!3\r\nERR\r\n",
+    "#t\r\n", "$3\r\n", "abc\r\n", "*4294967295\r\n",
+    // To a question of the wait queue.
+    "*3\r\n:0\r\n:5000\r\n:1\r\n", "*3\r\n:7\r\n:-1\r\n:9\r\n", "*3\r\n:-1\r\n:-2\r\n:0\r\n",
+    "*3\r\n:-2\r\n:5000\r\n:1\r\n", "*3\r\n:1\r\n:5000\r\n:1\r\n",
+    "*3\r\n:9223372036854775806\r\n:9223372036854775807\r\n:9223372036854775807\r\n",
+    "*3\r\n:0\r\n:-9223372036854775808\r\n:1\r\n",
+    "*3\r\n:-9223372036854775808\r\n:0\r\n:9223372036854775807\r\n", "*3\r\n:0\r\n:3153600000001\r\n:2\r\n",
+    "*3\r\n$1\r\n0\r\n:5000\r\n:1\r\n", "*3\r\n:0\r\n_\r\n:1\r\n", "~3\r\n:0\r\n:5000\r\n:1\r\n",
+    "*2\r\n:0\r\n:5000\r\n", "*4\r\n:0\r\n:5000\r\n:1\r\n:1\r\n", "*2\r\n*1\r\n:0\r\n:1\r\n",
+    ":9223372036854775807\r\n", ":-1\r\n", ":3\r\n", ":4\r\n", "-WRONGTYPE no\r\n",
+    // Messages, and what looks like one.
+    ">3\r\n$7\r\nmessage\r\n$7\r\nredlock\r\n$2\r\nr7\r\n",
+    ">3\r\n$7\r\nmessage\r\n$7\r\nredlock\r\n$21\r\nk18446744073709551615\r\n",
+    ">3\r\n$7\r\nmessage\r\n$7\r\nredlock\r\n$21\r\nr18446744073709551616\r\n",
+    ">3\r\n$7\r\nmessage\r\n$7\r\nredlock\r\n$3\r\nr-7\r\n",
+    ">3\r\n$7\r\nmessage\r\n$7\r\nanother\r\n$2\r\nr7\r\n",
+    ">3\r\n$9\r\nsubscribe\r\n$7\r\nredlock\r\n:1\r\n",
+    ">4\r\n$7\r\nmessage\r\n$7\r\nredlock\r\n$2\r\nr7\r\n:1\r\n"};
 
 constexpr std::array<std::size_t, 4> limits_of_debts{3, 1, 8, 64};
 constexpr std::array<std::size_t, 3> limits_of_bytes{100'000, 500, 1500};
 constexpr std::size_t max_probe_size = 20; // A sign of life needs no room.
-constexpr std::size_t script_in_full =
-    net::turn_script.text.size() + 200; // And the key: the room that a script needs after NOSCRIPT.
+constexpr std::size_t script_in_full =     // And the key: the room that a script needs after NOSCRIPT.
+    std::max(net::ask_script.text.size(), net::release_to_queue_script.text.size()) + 300;
+constexpr std::string_view channel = "redlock";
 
-/// What a reply means: the table of replies, once more.
+bool is_number(const resp::reply& reply, std::int64_t least, std::int64_t most)
+{
+    return reply.root().kind == resp::kind::integer && reply.integer() >= least && reply.integer() <= most;
+}
+
+/// Returns the three numbers of a refused question; nothing for any other reply.
+std::optional<std::array<std::int64_t, 3>> refusal_in(const resp::reply& reply)
+{
+    if (reply.root().kind != resp::kind::array || reply.root().size != 3)
+    {
+        return std::nullopt;
+    }
+    std::array<std::int64_t, 3> numbers{};
+    for (std::size_t at = 0; at < numbers.size(); ++at)
+    {
+        if (reply.nodes[at + 1].kind != resp::kind::integer)
+        {
+            return std::nullopt;
+        }
+        numbers[at] = reply.nodes[at + 1].integer;
+    }
+    const auto [rank, expiry, waiting] = numbers;
+    return rank >= -1 && waiting > rank ? std::optional{numbers} : std::nullopt;
+}
+
+bool is_release(asked what)
+{
+    return what == asked::release || what == asked::queue_release || what == asked::due_release;
+}
+
+bool writes_key(asked what)
+{
+    return what == asked::set || what == asked::question;
+}
+
+/// The meaning of a reply: the table of replies, once more.
 vote meaning(asked what, const resp::reply& reply)
 {
     const resp::kind kind = reply.root().kind;
@@ -56,20 +92,47 @@ vote meaning(asked what, const resp::reply& reply)
         const bool ok = kind == resp::kind::simple_string && reply.text() == "OK";
         return ok ? vote::granted : reply.is_null() ? vote::denied : vote::failed;
     }
-    if (kind != resp::kind::integer)
+    if (what == asked::question)
     {
-        const bool other_type = what != asked::turn && reply.is_error() &&
-                                core::classify(reply.text()) == core::server_error::wrong_type;
+        constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+        return is_number(reply, 0, most) ? vote::granted : refusal_in(reply) ? vote::denied : vote::failed;
+    }
+    if (!is_number(reply, 0, is_release(what) ? 3 : 1))
+    {
+        const bool other_type =
+            reply.is_error() && core::classify(reply.text()) == core::server_error::wrong_type;
         return other_type ? vote::denied : vote::failed;
     }
-    const std::int64_t number = reply.integer();
-    if (what == asked::turn)
+    return reply.integer() % 2 == 1 ? vote::granted : vote::denied;
+}
+
+/// Returns the number of the client that a push wakes; nothing if it is no message of the wait queue.
+std::optional<std::uint64_t> woken_by(const resp::reply& push)
+{
+    const auto is_text = [&](std::size_t at, std::string_view text)
+    { return push.nodes[at].depth == 1 && push.nodes[at].text == text; };
+    if (push.root().size != 3 || push.nodes.size() != 4 || !is_text(1, "message") || !is_text(2, channel))
     {
-        constexpr std::int64_t hour = 3'600'000;
-        return number < -1 || number > hour ? vote::failed : number > 0 ? vote::denied : vote::granted;
+        return std::nullopt;
     }
-    const bool known = number >= 0 && number <= (what == asked::release ? 3 : 1);
-    return !known ? vote::failed : number % 2 == 1 ? vote::granted : vote::denied;
+    const std::string_view text = push.nodes[3].text;
+    constexpr std::size_t max_digits = 64; // With many leading zeros, the model has no opinion.
+    if (text.size() < 2 || text.size() > max_digits || (text[0] != 'r' && text[0] != 'k'))
+    {
+        return std::nullopt;
+    }
+    std::uint64_t number = 0;
+    for (const char each : text.substr(1))
+    {
+        const auto digit = static_cast<std::uint64_t>(each - '0');
+        constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+        if (each < '0' || each > '9' || number > (most - digit) / 10)
+        {
+            return std::nullopt;
+        }
+        number = number * 10 + digit;
+    }
+    return number;
 }
 
 resp::parser& shared_parser()
@@ -82,9 +145,9 @@ resp::parser& shared_parser()
 
 bool listener::append_in_full(std::string& out) const
 {
-    if (wants && what == asked::turn)
+    if (wants && what == asked::question)
     {
-        net::append_turn(out, *of, turn_request, net::script_form::text);
+        net::append_ask(out, *of, model_question, net::script_form::text);
     }
     else if (wants)
     {
@@ -97,6 +160,17 @@ counted_claim::counted_claim(std::size_t index)
 {
     key_ = "lock:" + std::to_string(index);
     owner_id_.fill(static_cast<char>('a' + index));
+}
+
+/// The script in its form, with its key, and with the owner id at this place.
+void model_pipeline::require_script(
+    const place& first, const command& words, const net::script& script, std::size_t owner_at)
+{
+    require(name_of(words) == (first.in_full ? "EVAL" : "EVALSHA"), "not the script's form");
+    require(words.size() > owner_at && words[2] == "1", "not the script's arguments");
+    require(words[1] == (first.in_full ? script.text : script.sha1), "not the script");
+    require(
+        words[3] == first.of->key() && words[owner_at] == first.of->owner_id(), "not the script's arguments");
 }
 
 model_pipeline::model_pipeline(fuzz_input& input)
@@ -118,6 +192,18 @@ model_pipeline::model_pipeline(fuzz_input& input)
     parser_.reset();
 }
 
+/// A due release may be that of any key that was due.
+void model_pipeline::identify(place& due, const command& words)
+{
+    require(words.size() == 6, "not a due release");
+    const auto found = std::find_if(
+        due_unwritten_.begin(), due_unwritten_.end(),
+        [&](const counted_claim* each) { return each->key() == words[3]; });
+    require(found != due_unwritten_.end(), "a release of a key that wasn't due");
+    due.of = *found;
+    due_unwritten_.erase(found);
+}
+
 /// What is sent is what was asked for, in its order.
 void model_pipeline::require_asked(const place& first, const command& words) const
 {
@@ -128,19 +214,23 @@ void model_pipeline::require_asked(const place& first, const command& words) con
         require(
             name == "SET" && words[1] == first.of->key() && words[2] == first.of->owner_id(), "not the SET");
         break;
-    case asked::turn:
-    case asked::extend:
-    case asked::release:
-    {
-        const net::script& which = first.what == asked::extend ? net::extend_script
-                                   : first.what == asked::turn ? net::turn_script
-                                                               : net::release_script;
-        require(name == (first.in_full ? "EVAL" : "EVALSHA"), "not the script's form");
-        require(words[1] == (first.in_full ? which.text : which.sha1), "not the script");
+    case asked::question:
+        require_script(first, words, net::ask_script, 5);
         require(
-            words[3] == first.of->key() && words[4] == first.of->owner_id(), "not the script's arguments");
+            words.size() == 10 && words[4] == std::string{model_manager_id} + ":7" && words[6] == "1000" &&
+                words[7] == "50" && words[8] == "1000" && words[9] == "100",
+            "not the question");
         break;
-    }
+    case asked::extend:
+        require_script(first, words, net::extend_script, 4);
+        break;
+    case asked::release:
+        require_script(first, words, net::release_script, 4);
+        break;
+    case asked::queue_release:
+    case asked::due_release:
+        require_script(first, words, net::release_to_queue_script, 4);
+        break;
     case asked::query:
     case asked::probe:
         require(name == "TIME", "not the question");
@@ -166,7 +256,12 @@ void model_pipeline::write()
     {
         const std::optional<command> words = requests_.next();
         require(words.has_value(), "a command isn't written");
-        require_asked(queue_[queue_.size() - unwritten_], *words);
+        place& first = queue_[queue_.size() - unwritten_];
+        if (first.what == asked::due_release && first.of == nullptr)
+        {
+            identify(first, *words);
+        }
+        require_asked(first, *words);
         --unwritten_;
     }
     require(!requests_.next(), "more is written than was asked for");
@@ -194,7 +289,15 @@ void model_pipeline::read(const std::string& bytes)
         if (!reply->is_push())
         {
             take(*reply);
+            continue;
         }
+        const std::optional<net::wake_up> message = net::read_wake_up(*reply, channel);
+        const std::optional<std::uint64_t> woken = woken_by(*reply);
+        const bool long_text = reply->nodes.size() == 4 && reply->nodes[3].text.size() > 64;
+        require(
+            long_text || message.has_value() == woken.has_value(),
+            "a message is no message, or another push is");
+        require(!message || !woken || message->number == *woken, "a message wakes another client");
     }
     if (parser_.error() != resp::parse_error::none)
     {
@@ -213,42 +316,106 @@ void model_pipeline::take(const resp::reply& reply)
     place first = std::move(queue_.front());
     queue_.pop_front();
     const bool script =
-        first.what == asked::turn || first.what == asked::extend || first.what == asked::release;
+        first.what == asked::question || first.what == asked::extend || is_release(first.what);
     const bool unknown = script && reply.is_error() && reply.text().starts_with("NOSCRIPT");
     const bool wanted =
-        unknown && (first.what == asked::release ||
+        unknown && (is_release(first.what) ||
                     (first.who->wants &&
                      (first.what == asked::extend || first.of->at(0).state == net::outstanding_state::sent)));
     const bool repeated =
         wanted && !first.in_full && pipeline_->has_room(first.of->key().size() + script_in_full);
-    const bool ruled_out = reply.is_error() && core::rules_out_a_key(core::classify(reply.text()));
-    if (first.what == asked::set)
+    const bool was_sent = first.of != nullptr && first.of->at(0).state == net::outstanding_state::sent;
+    note_reply(first, reply, unknown);
+    const error_code result = pipeline_->on_reply(reply, now_);
+    if (pipeline_->backoff().refused())
     {
-        first.of->maybe_there = first.of->maybe_there || !ruled_out;
+        pipeline_->backoff().delay(now_, 0);
     }
-    else if (first.what == asked::turn && !unknown && !ruled_out)
-    {
-        first.of->maybe_there = meaning(asked::turn, reply) != vote::denied;
-    }
-    else if (first.what == asked::release && !unknown)
-    {
-        first.of->maybe_there = false;
-    }
-    pipeline_->on_reply(reply, now_);
+    pipeline_->take_refusal();
     if (repeated)
     {
+        require(!result, "a connection is closed because of a script that the server doesn't know");
         require(!first.who || first.who->heard == 0, "there is a vote though the script is sent in full");
         first.in_full = true;
         queue_.push_back(std::move(first));
         ++unwritten_;
         return;
     }
-    if (first.who)
+    if (first.what == asked::question && meaning(asked::question, reply) == vote::denied && was_sent)
     {
-        require(first.who->heard == 1, "a reply didn't reach the one who waits for it");
-        const vote expected = first.what == asked::query ? vote::granted : meaning(first.what, reply);
-        require(first.who->last == expected, "a reply is taken for something else");
+        require(
+            first.of->at(0).state == net::outstanding_state::none, "a refused question leaves a key behind");
     }
+    if (first.of != nullptr && !reply.is_error())
+    {
+        const bool invalid = meaning(first.what, reply) == vote::failed;
+        require(
+            (result == master_errc::protocol_error) == invalid,
+            "an invalid reply is accepted, or a valid one isn't");
+    }
+    check_vote(first, reply);
+}
+
+/// Updates whether a key may be on the server, ahead of the pipeline.
+void model_pipeline::note_reply(const place& first, const resp::reply& reply, bool unknown)
+{
+    const core::server_error error =
+        reply.is_error() ? core::classify(reply.text()) : core::server_error::none;
+    const bool ruled_out = core::rules_out_a_key(error);
+    if (first.what == asked::set)
+    {
+        first.of->maybe_there = first.of->maybe_there || !ruled_out;
+    }
+    else if (first.what == asked::question && error == core::server_error::no_permission)
+    {
+        // The script may have been refused another command after its SET.
+        first.of->maybe_there = true;
+    }
+    else if (first.what == asked::question && !ruled_out)
+    {
+        first.of->maybe_there = meaning(asked::question, reply) != vote::denied;
+    }
+    else if (is_release(first.what) && !unknown)
+    {
+        first.of->maybe_there = false;
+    }
+}
+
+void model_pipeline::check_vote(const place& first, const resp::reply& reply) const
+{
+    if (!first.who)
+    {
+        return;
+    }
+    const listener& who = *first.who;
+    require(who.heard == 1, "a reply didn't reach the one who waits for it");
+    const vote expected = first.what == asked::query ? vote::granted : meaning(first.what, reply);
+    require(who.last == expected, "a reply is taken for something else");
+    if (first.what == asked::query)
+    {
+        return;
+    }
+    const bool has_number = reply.root().kind == resp::kind::integer && expected != vote::failed;
+    const bool by_number = has_number && reply.integer() > (first.what == asked::question ? 0
+                                                            : is_release(first.what)      ? 1
+                                                                                          : 3);
+    const auto refusal = first.what == asked::question ? refusal_in(reply) : std::nullopt;
+    require(who.others_wait == (by_number || refusal.has_value()), "others wait, or don't");
+    require(who.position.has_value() == (refusal && (*refusal)[0] >= 0), "a position that isn't one");
+    if (!who.position)
+    {
+        return;
+    }
+    const auto [rank, expiry, waiting] = *refusal;
+    require(
+        who.position->rank == static_cast<std::size_t>(rank) &&
+            who.position->waiting == static_cast<std::size_t>(waiting),
+        "another position");
+    constexpr std::chrono::milliseconds century = std::chrono::hours{24 * 365 * 100};
+    require(
+        expiry < 0 ? !who.position->key_expires_in
+                   : who.position->key_expires_in == std::min(std::chrono::milliseconds{expiry}, century),
+        "another expiry");
 }
 
 void model_pipeline::break_off()
@@ -257,9 +424,8 @@ void model_pipeline::break_off()
     bool may_run = false;
     for (std::size_t at = 0; at < written; ++at)
     {
-        const bool set = queue_[at].what == asked::set || queue_[at].what == asked::turn;
-        may_run = may_run || set;
-        if (set)
+        may_run = may_run || writes_key(queue_[at].what);
+        if (writes_key(queue_[at].what))
         {
             queue_[at].of->maybe_there = true;
         }
@@ -278,6 +444,7 @@ void model_pipeline::break_off()
     }
     queue_.clear();
     unwritten_ = 0;
+    due_unwritten_.clear();
     requests_ = {};
     parser_.reset();
     require(!pipeline_->has_output(), "something is to be written to a connection that is gone");

@@ -6,6 +6,7 @@
 
 #include "net/ledger.hpp"
 #include "net/pipeline.hpp"
+#include "net/queue_commands.hpp"
 #include "resp/parser.hpp"
 #include "support/request_reader.hpp"
 
@@ -14,7 +15,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace redlock::test
 {
@@ -23,24 +27,33 @@ namespace redlock::test
 enum class asked : std::uint8_t
 {
     set,
-    turn,
+    question, // Of the wait queue.
     extend,
     release,
+    queue_release,
+    due_release, // A queue release that the pipeline has sent by itself.
     query,
     probe
 };
 
 constexpr std::chrono::milliseconds ttl{1000};
-constexpr net::turn_request turn_request{
-    ttl, true, std::chrono::milliseconds{50}, std::chrono::milliseconds{500}};
+constexpr std::string_view model_manager_id = "0123456789abcdef0123456789abcdef";
+constexpr net::question model_question{
+    {model_manager_id, 7, true},
+    ttl,
+    std::chrono::milliseconds{50},
+    std::chrono::milliseconds{1000},
+    std::chrono::milliseconds{100}};
 
-/// Who waits for one answer, and how it came.
+/// The recipient of one answer.
 struct listener final : net::vote_sink
 {
     void on_vote(std::size_t, const net::answer& said, clock::time_point) noexcept override
     {
         ++heard;
         last = said.vote;
+        others_wait = said.others_wait;
+        position = said.position;
     }
     bool on_reply(std::size_t, const resp::reply&) noexcept override
     {
@@ -53,6 +66,8 @@ struct listener final : net::vote_sink
 
     std::size_t heard = 0;
     vote last = vote::pending;
+    bool others_wait = false;
+    std::optional<core::queue_position> position{};
     bool wants = true;
     asked what = asked::query;
     const net::claim* of = nullptr;
@@ -65,7 +80,7 @@ struct counted_claim final : net::claim
     void recycle() noexcept override { ++recycled; }
 
     std::size_t recycled = 0;
-    bool given_back = false;  // A release was begun.
+    bool released = false;    // A release was begun.
     bool maybe_there = false; // A SET may have run, and no release was answered since.
 };
 
@@ -86,21 +101,26 @@ class model_pipeline
     {
         asked what;
         boost::intrusive_ptr<listener> who; // Empty without a listener.
-        counted_claim* of = nullptr;
+        counted_claim* of = nullptr;        // Of a due release: known since it was written.
         bool in_full = false;
     };
 
     void push_set(counted_claim& of, asked what);
     void push_extend(counted_claim& of);
-    void push_release(counted_claim& of);
+    void push_release(counted_claim& of, asked what);
     void push_query();
     void write();
     void answer();
     void read(const std::string& bytes);
     void take(const resp::reply& reply);
     void break_off();
-    void release_what_is_due();
+    void push_due();
+    void note_reply(const place& first, const resp::reply& reply, bool unknown);
+    void identify(place& due, const command& words);
+    static void
+    require_script(const place& first, const command& words, const net::script& script, std::size_t owner_at);
     void require_asked(const place& first, const command& words) const;
+    void check_vote(const place& first, const resp::reply& reply) const;
     void check();
 
     fuzz_input& input_;
@@ -111,8 +131,9 @@ class model_pipeline
     std::unique_ptr<net::pipeline> pipeline_;
     resp::parser& parser_;
     clock::time_point now_{};
-    std::deque<place> queue_;   // As they have to be answered.
-    std::size_t unwritten_ = 0; // The last of them.
+    std::deque<place> queue_;                   // As they have to be answered.
+    std::size_t unwritten_ = 0;                 // The last of them.
+    std::vector<counted_claim*> due_unwritten_; // Those of unwritten due releases, in any order.
     request_reader requests_;
 };
 

@@ -35,14 +35,16 @@ void model_pipeline::act()
         push_set(one, asked::set);
         break;
     case 1:
-        push_set(one, asked::turn);
+        push_set(one, asked::question);
         break;
     case 2:
         push_extend(one);
         break;
     case 3:
+        push_release(one, asked::release);
+        break;
     case 4:
-        push_release(one);
+        push_release(one, asked::queue_release);
         break;
     case 5:
         push_query();
@@ -56,7 +58,7 @@ void model_pipeline::act()
         break_off();
         break;
     case 8:
-        release_what_is_due();
+        push_due();
         break;
     case 9:
         read(input_.text(32));
@@ -72,18 +74,18 @@ void model_pipeline::act()
     check();
 }
 
-/// A SET, or the question for the turn, which is the first thing that is asked for a claim.
+/// A SET, or a question, which is the first command of a claim.
 void model_pipeline::push_set(counted_claim& of, asked what)
 {
     // Nothing is sent after a release; once that is done with, it may be another lease's claim.
     const bool in_flight =
         std::any_of(queue_.begin(), queue_.end(), [&](const place& each) { return each.of == &of; });
-    of.given_back = of.given_back && (in_flight || of.at(0).state != net::outstanding_state::none);
+    of.released = of.released && (in_flight || of.at(0).state != net::outstanding_state::none);
     const bool first = !in_flight && of.at(0).state == net::outstanding_state::none;
-    const bool behind_turn = std::any_of(
+    const bool behind_question = std::any_of(
         queue_.begin(), queue_.end(),
-        [&](const place& each) { return each.of == &of && each.what == asked::turn; });
-    if (of.given_back || behind_turn || (what == asked::turn && !first))
+        [&](const place& each) { return each.of == &of && each.what == asked::question; });
+    if (of.released || behind_question || (what == asked::question && !first))
     {
         return;
     }
@@ -94,10 +96,10 @@ void model_pipeline::push_set(counted_claim& of, asked what)
     }
     boost::intrusive_ptr<listener> who = listener_for(what, of);
     std::string text;
-    if (what == asked::turn)
+    if (what == asked::question)
     {
         who->wants = input_.below(2) == 0;
-        net::append_turn(text, of, turn_request, net::script_form::digest);
+        net::append_ask(text, of, model_question, net::script_form::digest);
     }
     else
     {
@@ -107,9 +109,9 @@ void model_pipeline::push_set(counted_claim& of, asked what)
     {
         return;
     }
-    if (what == asked::turn)
+    if (what == asked::question)
     {
-        pipeline_->push_turn(of, text, *who, now_);
+        pipeline_->push_ask(of, text, *who, now_);
     }
     else
     {
@@ -136,23 +138,43 @@ void model_pipeline::push_extend(counted_claim& of)
     }
 }
 
-void model_pipeline::push_release(counted_claim& of)
+void model_pipeline::push_release(counted_claim& of, asked what)
 {
-    of.given_back = true;
+    of.released = true;
     owed_->mark_due(of);
     const bool due = of.at(0).state == net::outstanding_state::due;
+    const bool for_queue = what == asked::queue_release;
     boost::intrusive_ptr<listener> who{new listener};
     std::string text;
-    net::append_release(text, of, net::script_form::digest);
+    switch (for_queue ? input_.below(4) : 4)
+    {
+    case 0:
+        net::append_queue_release(text, of, model_question.grace, net::script_form::digest);
+        break;
+    case 1:
+        net::append_leave(text, of, model_question.grace, model_question.member);
+        who = nullptr;
+        break;
+    case 2:
+        net::append_leave(text, of, model_question.grace, std::nullopt);
+        who = nullptr;
+        break;
+    case 3:
+        net::append_lost_release(text, of, model_question, std::chrono::milliseconds{3});
+        who = nullptr;
+        break;
+    default:
+        net::append_release(text, of, net::script_form::digest);
+    }
     const bool room = pipeline_->has_room(text.size());
-    const bool taken = pipeline_->push_release(of, text, who.get(), now_);
+    const bool taken = pipeline_->push_release(of, {text, for_queue}, who.get(), now_);
     require(!taken || due || queue_.size() < 2 * max_outstanding_, "a release is taken beyond the limit");
     require(
         taken || !room || !(due || queue_.size() < 2 * max_outstanding_),
         "a release is refused though there is room");
     if (taken)
     {
-        queue_.push_back({asked::release, std::move(who), &of});
+        queue_.push_back({what, std::move(who), &of});
         ++unwritten_;
     }
 }
@@ -172,21 +194,37 @@ void model_pipeline::push_query()
     }
 }
 
-void model_pipeline::release_what_is_due()
+/// The order of the due releases is found when they are written.
+void model_pipeline::push_due()
 {
-    for (std::size_t left = max_claims; net::claim* next = owed_->next_due(); --left)
+    const auto is_due = [](const auto& each) { return each->at(0).state == net::outstanding_state::due; };
+    std::vector<counted_claim*> due;
+    for (const auto& each : claims_)
     {
-        require(left > 0, "there is always something due");
-        auto& of = static_cast<counted_claim&>(*next);
-        std::string text;
-        net::append_release(text, of, net::script_form::digest);
-        if (!pipeline_->push_release(of, text, nullptr, now_))
+        if (is_due(each))
         {
-            require(!pipeline_->has_room(text.size()), "a release that is owed is refused");
-            return;
+            due.push_back(each.get());
         }
-        queue_.push_back({asked::release, {}, &of});
-        ++unwritten_;
+    }
+    const bool may_send = pipeline_->backoff().may_send(now_);
+    pipeline_->push_due(now_);
+    const auto left = static_cast<std::size_t>(std::count_if(due.begin(), due.end(), is_due));
+    require(may_send || left == due.size(), "releases are repeated too soon");
+    if (may_send && left > 0)
+    {
+        std::string text;
+        net::append_leave(text, *due.front(), model_question.grace, {});
+        require(!pipeline_->has_room(text.size()), "a release that is due isn't sent");
+    }
+    for (counted_claim* each : due)
+    {
+        if (!is_due(each))
+        {
+            require(each->at(0).state == net::outstanding_state::release_sent, "a due release is forgotten");
+            due_unwritten_.push_back(each);
+            queue_.push_back({asked::due_release, {}});
+            ++unwritten_;
+        }
     }
 }
 

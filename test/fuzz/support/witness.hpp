@@ -25,10 +25,12 @@ namespace redlock::test
 /// What a command of the library is for.
 enum class purpose : std::uint8_t
 {
-    other,    // Of the handshake, a question, or a sign of life.
-    greeting, // It is answered with our client id.
+    other,     // Of the handshake, a question, or a sign of life.
+    greeting,  // It is answered with our client id.
+    subscribe, // It is answered by a push, or refused by a reply.
+    publish,
     set,
-    turn, // In a line: it sets the key, or doesn't.
+    ask, // A question of the wait queue: it sets the key, or doesn't.
     extend,
     release
 };
@@ -42,6 +44,7 @@ struct written
     clock::time_point at{};
     bool in_full = false; // A script that isn't named by its digest.
     bool rejoins = false; // A SET of a lease that was handed out before.
+    std::string member{}; // Of a question: the client in the wait queue.
 };
 
 class witness
@@ -54,13 +57,20 @@ class witness
     {
     }
 
-    /// Called for each owner id whose release is written.
+    /// Called for each owner id whose release is written. Not if only the wait queue is left: a question was refused, so
+    /// that its owner id has no key there, but may be that of a lease.
     std::function<void(std::string_view owner_id)> on_release;
 
+    /// A new connection to a master.
+    void on_connect(std::size_t master) { here_[master] = {}; }
+    /// A push is on its way to the client.
+    void on_push(std::size_t master, const resp::reply& push);
     /// A command is on its way. Fails for one that may not be sent, or not any more.
     written on_command(std::size_t master, const command& words, clock::time_point now);
     /// A command has its answer.
     void on_answer(std::size_t master, const written& to, const resp::reply& reply);
+    /// Returns whether a reply refuses a SUBSCRIBE. Otherwise it answers the command after it.
+    bool refuse_subscription(std::size_t master, const resp::reply& reply);
     /// A lease with this owner id was handed out.
     void on_lease(std::string_view owner_id);
 
@@ -72,6 +82,13 @@ class witness
     std::size_t released(std::string_view owner_id) const;
     /// A master that got a SET and never a release after it; `masters` if there is none.
     std::size_t still_owed() const;
+    /// How many more pushes than a connection may accept were sent to the client; 0 if there were not so many.
+    std::size_t too_many_pushes(std::size_t master) const;
+    /// A client in the wait queue of a master to which the connection is the one on which it was entered; empty if
+    /// there is none.
+    std::string still_queued(std::size_t master) const;
+    /// The channel of the manager; another one before it is known.
+    std::string channel() const { return "redlock:" + manager_id_; }
     std::size_t masters() const noexcept { return masters_; }
     std::size_t quorum() const noexcept { return masters_ / 2 + 1; }
 
@@ -79,11 +96,23 @@ class witness
     /// Of one owner id at one master.
     struct share
     {
-        int sets = 0;                 // SETs and turns that were written, without those that can't have run.
-        bool release = false;         // A release was written.
-        bool gone = false;            // A release was answered with a number.
-        clock::time_point good{};     // Until when its answers carry the lease.
+        int sets = 0;             // SETs and questions that were written, without those that can't have run.
+        bool release = false;     // A release was written.
+        bool left = false;        // Only the wait queue was left, because no key can be there.
+        bool gone = false;        // A release was answered with a number.
+        clock::time_point good{}; // Until when its answers carry the lease.
         clock::time_point extended{}; // When the last extension was written that it confirmed.
+    };
+    /// Of the present connection to one master.
+    struct connection_facts
+    {
+        bool possible = false;  // HELLO was accepted, and the subscription neither confirmed nor refused.
+        bool confirmed = false; // A push confirmed the subscription.
+        bool proven = false;    // And a message was received then.
+        bool publishes = false; // A message of ours is on its way.
+        std::size_t unsolicited = 0; // Pushes that nobody can have waited for.
+        std::map<std::string, std::string>
+            queued{}; // Members that may be in a queue: the last command that entered each.
     };
     struct story
     {
@@ -92,11 +121,20 @@ class witness
     };
 
     const story& story_of(std::string_view owner_id) const;
+    written read(const command& words);
+    void read_script(const command& words, written& result);
+    /// Checks a member of the wait queue, and returns its number.
+    std::uint64_t read_member(std::string_view member);
+    void read_manager_id(std::string_view id);
+    void check_queue_command(std::size_t master, const command& words, const written& result);
+    void note_ask(std::size_t master, const written& to, const resp::reply& reply);
     void check_kill(std::size_t master, const command& words) const;
 
     std::size_t masters_;
     double drift_factor_;
     std::map<std::string, story, std::less<>> stories_;
+    std::string manager_id_{};
+    std::array<connection_facts, max_fuzz_masters> here_{};
     std::array<std::set<std::string>, max_fuzz_masters>
         told_ids_; // The client ids that a master said were ours.
 };

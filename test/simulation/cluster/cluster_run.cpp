@@ -20,20 +20,22 @@ namespace
 
 constexpr std::size_t max_steps = 1'000'000; // In a minute of virtual time.
 
-std::vector<std::string> names_of(const std::vector<master>& masters)
+/// As `fresh_run_id` returns them at the beginning.
+std::vector<std::string> first_run_ids(std::size_t masters)
 {
-    std::vector<std::string> names;
-    std::transform(
-        masters.begin(), masters.end(), std::back_inserter(names),
-        [](const master& each) { return each.name(); });
-    return names;
+    std::vector<std::string> ids;
+    for (std::size_t master = 1; master <= masters; ++master)
+    {
+        ids.push_back("run-" + std::to_string(master));
+    }
+    return ids;
 }
 
 } // namespace
 
 cluster_run::cluster_run(const plan& drawn, trace& told)
     : plan_{drawn},
-      resources_{names_of(options().masters)},
+      resources_{first_run_ids(options().masters.size())},
       told_{told},
       world_{std::make_shared<virtual_world>(chance::mixed(drawn.seed + 1), ties::by_chance)},
       oracle_{*this},

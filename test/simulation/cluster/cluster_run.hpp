@@ -102,9 +102,10 @@ class cluster_run
     void restore_masters();
     void set_network(const latency& network);
     void check_handover();
-    void check_line();
-    void check_turn(process& greedy, process& patient);
-    void check_wrong_leader(process& holder, process& rival);
+    void check_queue();
+    void check_greed(process& greedy, process& patient);
+    sim_master& queue_master_of(const std::string& key);
+    void check_wrong_queue_master(process& holder, process& rival);
     void take_for_shutdown();
     void check_shutdown(const std::vector<std::shared_ptr<process>>& these);
     bool answers_in_time(std::chrono::milliseconds ttl) const;

@@ -22,7 +22,7 @@ std::optional<violation> cluster_run::run()
         check_backoff();
         check_refusals();
         check_handover();
-        check_line();
+        check_queue();
         take_for_shutdown();
         close(processes_);
         probe(mended_at);

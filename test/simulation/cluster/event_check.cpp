@@ -109,7 +109,7 @@ void event_check::record(
     std::size_t master, const std::string& run_id, std::int64_t connection, clock::time_point at,
     const std::string& what, const std::string& reply)
 {
-    if (what == "SET" || what == "turn" || what == "extend" || what == "release")
+    if (what == "SET" || what == "ask" || what == "extend" || what == "release")
     {
         used_.emplace(master, run_id, connection);
     }

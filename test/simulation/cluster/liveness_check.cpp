@@ -2,7 +2,7 @@
 // Checks at the end of a run, when the faults have ended and no release is outstanding.
 #include "cluster_run.hpp"
 
-#include "core/leader.hpp"
+#include "core/queue_master.hpp"
 
 #include <algorithm>
 #include <array>
@@ -215,7 +215,7 @@ void cluster_run::check_backoff()
     for (const auto& each : masters_)
     {
         // Nothing but the delay is left between rounds.
-        each->refuse("turn", "-ERR this master has no queue\r\n");
+        each->refuse("ask", "-ERR this master has no queue\r\n");
     }
     process& holder = add_process();
     process& rival = add_process();
@@ -310,8 +310,9 @@ void cluster_run::check_handover()
         masters_[births_.below(odd > 0 ? odd : masters_.size())]->hang();
     }
     taken->has = {};
-    const clock::duration longest =
-        plan_.retry_delay_max + (hangs || odd > 0 ? 5 : 2) * node_timeout_of(long_ttl);
+    // A message, or the heartbeat or poll that replaces it.
+    const bool woken = !plan_.old_masters && !hangs && odd == 0;
+    const clock::duration longest = (woken ? 0ms : 300ms) + (woken ? 2 : 5) * node_timeout_of(long_ttl);
     const bool granted = run_for(longest, [&] { return waits->ended; });
     oracle_.check(
         granted, "liveness", "{} doesn't acquire in {} us what was held for {} us", waiter.name(),
@@ -342,12 +343,11 @@ void cluster_run::check_handover()
     run_for(100ms);
 }
 
-/// Clients in the time-slot queue, without faults, with enough time to wait for a release.
-void cluster_run::check_line()
+/// Clients in the queue, without faults.
+void cluster_run::check_queue()
 {
     constexpr std::size_t seldom = 8; // Of a third of all seeds.
-    if (oracle_.found() || !plan_.habits.empty() || plan_.retry_delay_max < 5 * held_for ||
-        !births_.one_in(seldom))
+    if (oracle_.found() || !plan_.habits.empty() || !births_.one_in(seldom))
     {
         return;
     }
@@ -357,18 +357,32 @@ void cluster_run::check_line()
     one.open();
     another.open();
     check_one_round({one.shared_from_this(), another.shared_from_this()});
-    check_turn(one, another);
-    check_wrong_leader(one, another);
+    check_greed(one, another);
+    check_wrong_queue_master(one, another);
     restore_masters();
     run_for(100ms);
 }
 
-/// A client that acquires a resource again as soon as it is released leaves it to a waiting client, which acquires it
-/// soon.
-void cluster_run::check_turn(process& greedy, process& patient)
+/// Returns the queue master of a key, if all masters can be reached.
+sim_master& cluster_run::queue_master_of(const std::string& key)
 {
-    // Its slot begins after one or two releases. It may lose a round, and its slot, and then the longest delay passes.
-    const std::size_t most = 4 + 2 * static_cast<std::size_t>(plan_.retry_delay_max / held_for);
+    const std::uint64_t hash = core::stable_hash(key);
+    const auto weight = [hash](const auto& of)
+    { return core::queue_weight(core::stable_hash(of->run_id), hash); };
+    return **std::max_element(
+        masters_.begin(), masters_.end(),
+        [&](const auto& left, const auto& right) { return weight(left) < weight(right); });
+}
+
+/// A client that acquires a resource again as soon as it is released leaves it to a waiting client.
+void cluster_run::check_greed(process& greedy, process& patient)
+{
+    // The release of the first hold tells the greedy client that another one waits.
+    constexpr std::size_t most = 2;
+    // A message takes two passages, and so does a round. Without messages, the first in the queue polls.
+    constexpr clock::duration usual = 1ms;
+    constexpr clock::duration without_message = 260ms;
+    sim_master& queue_master = queue_master_of(key_of(resource_name(resource::crowded)));
     auto taken = make_attempt(greedy, resource::crowded, {});
     const auto waits = begin_attempt(patient, resource::crowded, {});
     for (std::size_t times = 0; times < most && taken->has && !waits->ended; ++times)
@@ -376,17 +390,22 @@ void cluster_run::check_turn(process& greedy, process& patient)
         run_for(held_for);
         const auto released = std::make_shared<bool>(false);
         const clock::time_point began = world_->now();
+        // A client that overtakes has a quorum without the queue master. While the waiting one has the key there, a
+        // release finds nobody to wake.
+        const bool overtook =
+            queue_master.value(key_of(resource_name(resource::crowded))) != taken->has.owner_id();
+        const clock::duration longest_idle = plan_.old_masters || overtook ? without_message : usual;
         taken->has.async_release([released](error_code) { *released = true; });
         run_for(1s, [&] { return *released; });
         taken = begin_attempt(greedy, resource::crowded, {});
         run_for(1s, [&] { return taken->ended || waits->ended; });
         const clock::duration idle = world_->now() - began;
         oracle_.check(
-            idle <= plan_.retry_delay_max / 3, "line", "the resource is free for {} us while {} waits for it",
+            idle <= longest_idle, "queue", "the resource is free for {} us while {} waits for it",
             in_us(idle), patient.name());
     }
     oracle_.check(
-        waits->ended, "line", "{} acquires the resource {} times, and {} still waits", greedy.name(), most,
+        waits->ended, "queue", "{} acquires the resource {} times, and {} still waits", greedy.name(), most,
         patient.name());
     waits->has = {};
     run_for(1s, [&] { return taken->ended && waits->ended; });
@@ -394,31 +413,29 @@ void cluster_run::check_turn(process& greedy, process& patient)
     run_for(100ms);
 }
 
-/// If only the queue master has lost a held key, its answer doesn't spare other clients the delay between two rounds.
-void cluster_run::check_wrong_leader(process& holder, process& rival)
+/// If only the queue master has lost a held key, the others overrule it: a waiting client doesn't lose one round after
+/// the other.
+void cluster_run::check_wrong_queue_master(process& holder, process& rival)
 {
-    constexpr std::uint32_t rounds = 40;
+    constexpr std::uint32_t most = 40;
+    constexpr std::uint32_t rounds_in_a_second = 15; // Their pauses double.
     const auto taken = make_attempt(holder, resource::contested, 1);
     if (!taken->has || masters_.size() < 3)
     {
         return;
     }
-    const config mine = options();
     const std::string contested = key_of(resource_name(resource::contested));
-    const std::uint64_t key = core::stable_hash(contested);
-    const auto claim = [key](const master& of)
-    { return core::claim_to_lead(core::stable_hash(of.name()), key); };
-    const auto leader = std::max_element(
-        mine.masters.begin(), mine.masters.end(),
-        [&](const master& left, const master& right) { return claim(left) < claim(right); });
-    masters_[static_cast<std::size_t>(leader - mine.masters.begin())]->remove(contested);
+    queue_master_of(contested).remove(contested);
 
-    const auto tries = make_attempt(rival, resource::contested, rounds);
-    // The delay is half of the longest one in the mean, and at least every other round has one.
-    oracle_.check(
-        tries->ended && tries->took >= rounds * mine.retry_delay_max / 16, "line",
-        "{} tries {} times in {} us", rival.name(), tries->told.rounds, in_us(tries->took));
+    const auto tries = begin_attempt(rival, resource::contested, most);
+    run_for(1s);
+    oracle_.check(!tries->ended, "queue", "{} gives up after {} rounds", rival.name(), tries->told.rounds);
     taken->has = {};
+    run_for(2s, [&] { return tries->ended; });
+    oracle_.check(
+        tries->ended && tries->has && tries->told.rounds <= 2 * rounds_in_a_second, "queue",
+        "{} needs {} rounds", rival.name(), tries->told.rounds);
+    tries->has = {};
     run_for(100ms);
 }
 

@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 using commands = std::initializer_list<const char*>;
 
 constexpr commands only_set{"SET"};
-constexpr commands grants{"SET", "turn", "extend"};
-constexpr commands writes{"SET", "turn", "extend", "release"};
+constexpr commands grants{"SET", "ask", "extend"};
+constexpr commands writes{"SET", "ask", "extend", "release"};
 
 void refuse(sim_master& master, commands refused, const std::string& said)
 {
@@ -126,7 +126,7 @@ void forbid_kills(const master_fault& it)
 
 void garble(const master_fault& it)
 {
-    constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "turn", "extend", "release"};
+    constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "ask", "extend", "release"};
     const char* const what = kinds.at(it.draws.below(kinds.size()));
     const char* const said = it.draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
     it.master.answer(what, {.bytes = said, .runs = it.draws.one_in(2), .nonsense = true});
@@ -224,7 +224,7 @@ std::vector<fault> master_faults()
          [](const master_fault& it)
          {
              refuse_to_the_end(
-                 it, {"turn", "extend", "release"},
+                 it, {"ask", "extend", "release"},
                  "-ERR unknown command 'EVALSHA', with args beginning with: '' \r\n");
          }},
         {fault_number::forbidden, "forbidden",

@@ -212,7 +212,7 @@ void oracle::on_command(
     told.add_exchange(what, words, reply);
     if (told.printing())
     {
-        const bool is_script = what == "extend" || what == "release" || what == "turn";
+        const bool is_script = what == "extend" || what == "release" || what == "ask";
         const std::string asked =
             is_script ? what + " " + shown(command{words.begin() + 3, words.end()}) : shown(words);
         const process* const by = cluster_.process_of(from.origin);
@@ -222,7 +222,7 @@ void oracle::on_command(
                 "client {} ({}) on #{}: {} -> {}", from.origin,
                 by != nullptr ? in_seconds(by->now()) : "gone", from.id, asked, shown(reply)));
     }
-    commands_ += what == "SET" || what == "turn" || what == "extend" || what == "release" ? 1U : 0U;
+    commands_ += what == "SET" || what == "ask" || what == "extend" || what == "release" ? 1U : 0U;
     releases_[master] += what == "release" ? 1U : 0U;
     if (!cluster_.drawn().looked_on || what != "TIME") // An observer client reads clocks as well.
     {
@@ -237,13 +237,13 @@ void oracle::on_command(
     {
         check(false, broken->check, "{}", broken->words);
     }
-    const bool asks_for_turn = what == "turn" && words.size() > 4;
-    if ((what == "SET" && words.size() > 2) || asks_for_turn)
+    const bool asks = what == "ask" && words.size() > 4;
+    if ((what == "SET" && words.size() > 2) || asks)
     {
-        const std::string& owner_id = words[asks_for_turn ? 4 : 2];
-        const bool has_turn = reply == ":0\r\n" || reply == ":-1\r\n";
+        const std::string& owner_id = words[asks ? 5 : 2];
         owners_.try_emplace(owner_id, from.origin);
-        if ((reply == "+OK\r\n" || has_turn) && ++grants_[owner_id] == quorum_of(cluster_.masters().size()))
+        if ((reply == "+OK\r\n" || reply.starts_with(':')) &&
+            ++grants_[owner_id] == quorum_of(cluster_.masters().size()))
         {
             const auto& by = cluster_.processes().at(static_cast<std::size_t>(from.origin) - 1);
             cluster_.masters()[master]->link(from.id).behind_replies([by] { by->granted(); });
@@ -254,8 +254,7 @@ void oracle::on_command(
         expect_left(master, from, {"nonsense", "that it can't understand"});
     }
     else if (
-        (what == "SET" || asks_for_turn || what == "extend" || what == "release") &&
-        reply.starts_with("-READONLY "))
+        (what == "SET" || asks || what == "extend" || what == "release") && reply.starts_with("-READONLY "))
     {
         expect_left(master, from, {"replica", "whose end is a replica"});
     }
@@ -388,7 +387,8 @@ void oracle::check_validity(
 
 void oracle::check_back_off(const process& by, const report& told, clock::duration took)
 {
-    constexpr std::chrono::milliseconds least{1};
+    // A message ends the pause of a client in the queue. It takes a passage, as the next round does.
+    constexpr std::chrono::microseconds least{100};
     const clock::duration pauses =
         told.rounds > 1 ? (told.rounds - 1) * clock::duration{least} : clock::duration{0};
     check(took >= pauses, "back-off", "{}: {} rounds in {} us", by.name(), told.rounds, in_us(took));

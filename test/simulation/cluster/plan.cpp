@@ -105,7 +105,7 @@ habit draw_habit(chance& draws)
                          : "-NOPERM this user has no permissions to run this command\r\n";
     if (draws.one_in(8))
     {
-        drawn.refuses = {"SET", "turn"};
+        drawn.refuses = {"SET", "ask"};
         drawn.with = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     }
     return drawn;

@@ -4,7 +4,7 @@
 
 #include "chance.hpp"
 
-#include "core/leader.hpp"
+#include "core/queue_master.hpp"
 
 #include <fmt/format.h>
 
@@ -66,18 +66,18 @@ std::size_t resource_names::number_in(std::string_view key)
 bool resource_names::fits(
     std::size_t number, const std::string& name, const std::vector<std::size_t>& order) const
 {
-    if (core::stable_hash(name) % slots != number % slots)
+    const std::uint64_t key = core::stable_hash(key_of(name));
+    if (key % slots != number % slots)
     {
         return false;
     }
-    const std::uint64_t key = core::stable_hash(key_of(name));
     std::uint64_t highest = 0;
     return std::all_of(
         order.begin(), order.end(),
         [&](std::size_t master)
         {
-            const std::uint64_t claim = core::claim_to_lead(core::stable_hash(masters_[master]), key);
-            return claim > std::exchange(highest, claim);
+            const std::uint64_t weight = core::queue_weight(core::stable_hash(masters_[master]), key);
+            return weight > std::exchange(highest, weight);
         });
 }
 

@@ -29,7 +29,7 @@ inline constexpr std::size_t own = 16; // Plus the number of the process.
 ///
 /// The library hashes names, which decides which master is the queue master of a resource, and which resources share a
 /// slot of a cache. Each name therefore ends with a salt, searched so that both follow from the number alone. Neither the label
-/// of the resources nor the names of the masters can be noticed in the trace.
+/// of the resources nor the run ids of the masters can be noticed in the trace.
 class resource_names
 {
   public:

@@ -57,12 +57,12 @@ std::optional<violation> wire_rules::look(
         return std::nullopt;
     }
     const bool sets = what == "SET" && words.size() > 2;
-    const bool calls_script = (what == "extend" || what == "release" || what == "turn") && words.size() > 4;
+    const bool calls_script = (what == "extend" || what == "release" || what == "ask") && words.size() > 4;
     if (!sets && !calls_script)
     {
         return std::nullopt;
     }
-    const std::string& owner_id = sets ? words[2] : words[4];
+    const std::string& owner_id = sets ? words[2] : words[what == "ask" ? 5 : 4];
     seen_of_owner& seen = owners_[owner_id];
     if (what == "release")
     {
@@ -83,8 +83,7 @@ std::optional<violation> wire_rules::look(
         return std::nullopt;
     }
     // A client that has to wait has set no key, and an unknown script has done nothing.
-    const bool waits = reply.starts_with(':') && reply != ":0\r\n" && !reply.starts_with(":-");
-    if (what == "turn" && (waits || reply.starts_with("-NOSCRIPT ")))
+    if (what == "ask" && (reply.starts_with('*') || reply.starts_with("-NOSCRIPT ")))
     {
         return std::nullopt;
     }

@@ -208,6 +208,8 @@ TEST_CASE("a key prefix is refused above 1 KiB, and may contain any bytes")
     CHECK(complaint(options).second.empty());
     options.key_prefix = std::string(1025, 'k');
     check_refused(options, "a key_prefix of 1025 bytes", "0 to 1024");
+    options.key_prefix = "redlock-queue:";
+    check_refused(options, "a key_prefix that begins with redlock-queue:", "no other key");
 }
 
 TEST_CASE("a client name is refused unless it is short, printable and without spaces", "[scenario-51]")

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSL-1.0
+// The wait queue: questions to the queue master, and leaving.
+#include "manager/lock_service.hpp"
+
+#include "core/queue_timing.hpp"
+
+namespace redlock::manager
+{
+
+std::optional<std::size_t> lock_service::queue_master_of(const lease_state& lease) const noexcept
+{
+    const std::uint64_t key = core::stable_hash(lease.key());
+    const clock::time_point now = strand_.now();
+    std::optional<std::size_t> found;
+    std::uint64_t highest = 0;
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        const std::uint64_t weight =
+            connections_[master]->ready() ? queues_.weight(master, key, now) : std::uint64_t{0};
+        if (weight > highest)
+        {
+            found = master;
+            highest = weight;
+        }
+    }
+    return found;
+}
+
+net::queue_member lock_service::member_at(std::size_t master, std::uint64_t number) const noexcept
+{
+    return {queues_.manager_id(), number, connections_[master]->subscribed()};
+}
+
+std::chrono::milliseconds lock_service::grace_for(std::chrono::milliseconds ttl) const noexcept
+{
+    return core::queue_grace(node_timeout(ttl));
+}
+
+bool lock_service::is_reserved(std::string_view resource) const
+{
+    const std::string& prefix = options_.key_prefix;
+    if (prefix.size() >= net::queue_key_prefix.size())
+    {
+        return false; // The constructor has checked it.
+    }
+    return net::queue_key_prefix.starts_with(prefix) &&
+           resource.starts_with(net::queue_key_prefix.substr(prefix.size()));
+}
+
+bool lock_service::is_contended(std::string_view resource) const noexcept
+{
+    return queues_.any_contended() &&
+           queues_.is_contended(core::stable_hash(resource, core::stable_hash(options_.key_prefix)));
+}
+
+void lock_service::note_contention(const lease_state& lease, bool others_wait) noexcept
+{
+    queues_.note(core::stable_hash(lease.key()), others_wait, strand_.now());
+}
+
+void lock_service::overrule(const lease_state& lease, std::size_t queue_master)
+{
+    queues_.overrule(queue_master, core::stable_hash(lease.key()), strand_.now());
+}
+
+awaited_round lock_service::ask(
+    lease_state& lease, const net::question& asked, std::size_t queue_master, runtime::async_event& listener)
+{
+    lease.ttl = asked.ttl;
+    awaited_round votes = begin_round(operation::acquire, lease, asked.ttl, &listener);
+    votes->await_queue_master(queue_master, asked);
+    command_.clear();
+    net::append_ask(command_, lease, asked, net::script_form::digest);
+    connections_[queue_master]->send_ask(lease, command_, *votes, votes->started());
+    return votes;
+}
+
+void lock_service::send_other_sets(round& begun)
+{
+    command_.clear();
+    net::append_set(command_, begun.lease(), begun.ttl());
+    const clock::time_point now = strand_.now();
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        if (begun.ballot().of(master) == vote::pending && master != begun.queue_master())
+        {
+            connections_[master]->send_set(begun.lease(), command_, begun, now);
+        }
+    }
+    begun.await_votes();
+}
+
+awaited_round lock_service::send_sets_and_ask(
+    lease_state& lease, const net::question& asked, std::size_t queue_master, runtime::async_event& listener)
+{
+    awaited_round votes = ask(lease, asked, queue_master, listener);
+    send_other_sets(*votes);
+    return votes;
+}
+
+/// Sends what `append` appends to the queue master, and the plain release to the other masters that may have the key.
+template <class Append>
+void lock_service::give_back_with(lease_state& lease, std::size_t queue_master, Append append)
+{
+    const clock::time_point now = strand_.now();
+    command_.clear();
+    net::append_release(command_, lease, net::script_form::digest);
+    const std::size_t plain = command_.size();
+    append(command_);
+    const std::string_view commands = command_;
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        const bool for_queue = master == queue_master;
+        if (for_queue || lease.at(master).state != net::outstanding_state::none)
+        {
+            const std::string_view text = for_queue ? commands.substr(plain) : commands.substr(0, plain);
+            connections_[master]->send_release(lease, {text, for_queue}, nullptr, now);
+        }
+    }
+}
+
+void lock_service::give_back_and_leave(
+    lease_state& lease, std::size_t queue_master, const std::optional<net::queue_member>& member)
+{
+    give_back_with(
+        lease, queue_master,
+        [&](std::string& out) { net::append_leave(out, lease, grace_for(lease.ttl), member); });
+}
+
+void lock_service::give_back_and_stay(
+    lease_state& lease, std::size_t queue_master, const net::question& asked, std::chrono::milliseconds pause)
+{
+    give_back_with(
+        lease, queue_master, [&](std::string& out) { net::append_lost_release(out, lease, asked, pause); });
+}
+
+void lock_service::leave_queue(
+    std::string_view resource, std::size_t queue_master, const net::queue_member& member)
+{
+    // With an owner id that no key has.
+    const detail::lease_state_ptr nobody = make_lease_state(resource);
+    command_.clear();
+    net::append_leave(command_, *nobody, core::queue_grace(std::chrono::milliseconds{0}), member);
+    ++farewells_.pending;
+    connections_[queue_master]->send_release(*nobody, {command_, true}, &farewells_, strand_.now());
+}
+
+void farewells::on_vote(std::size_t, const net::answer&, clock::time_point) noexcept
+{
+    --pending;
+    service_.notify_shutdown();
+}
+
+bool lock_service::on_wake_up(std::size_t, const net::wake_up& message)
+{
+    waiter* const found = queues_.find(message.number);
+    if (found != nullptr)
+    {
+        found->wake(message.why);
+    }
+    return queues_.was_issued(message.number);
+}
+
+} // namespace redlock::manager

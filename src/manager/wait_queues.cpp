@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a manager knows of the wait queues.
+#include "manager/wait_queues.hpp"
+
+#include "core/queue_master.hpp"
+
+#include <algorithm>
+#include <span>
+
+namespace redlock::manager
+{
+
+waiter::waiter(wait_queues& queues, runtime::async_event& wake_event)
+    : queues_{queues}, wake_event_{wake_event}, number_{++queues.last_number_}
+{
+    queues_.waiters_.insert(queues_.waiters_.end(), *this);
+    ++queues_.waiting_;
+}
+
+waiter::~waiter()
+{
+    unlink();
+    --queues_.waiting_;
+}
+
+void wait_queues::open(const runtime::environment& outside, std::size_t masters)
+{
+    std::array<unsigned char, net::claim::owner_id_length / 2> drawn{};
+    outside.random(std::as_writable_bytes(std::span{drawn}));
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (const unsigned char each : drawn)
+    {
+        manager_id_ += digits[each >> 4U];
+        manager_id_ += digits[each & 15U];
+    }
+    identities_.resize(masters);
+    suspect_until_.resize(masters);
+}
+
+waiter* wait_queues::find(std::uint64_t number) noexcept
+{
+    const auto found = waiters_.find(number);
+    return found == waiters_.end() ? nullptr : &*found;
+}
+
+void wait_queues::reconsider_all() noexcept
+{
+    for (waiter& each : waiters_)
+    {
+        each.reconsider();
+    }
+}
+
+void wait_queues::identify(std::size_t master, std::string_view identity) noexcept
+{
+    identities_[master] = core::stable_hash(identity);
+}
+
+bool wait_queues::is_passed_over(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept
+{
+    return suspect_until_[master] > now ||
+           std::any_of(
+               overruled_.begin(), overruled_.end(),
+               [&](const overruled_master& each)
+               { return each.master == master && each.key == key && each.until > now; });
+}
+
+std::uint64_t wait_queues::weight(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept
+{
+    const bool doubts = last_doubt_ends_ > now;
+    return doubts && is_passed_over(master, key, now) ? 0 : core::queue_weight(identities_[master], key) | 1U;
+}
+
+void wait_queues::suspect(std::size_t master, clock::time_point now) noexcept
+{
+    suspect_until_[master] = last_doubt_ends_ = now + distrust;
+}
+
+void wait_queues::overrule(std::size_t master, std::uint64_t key, clock::time_point now)
+{
+    std::erase_if(overruled_, [now](const overruled_master& each) { return each.until <= now; });
+    last_doubt_ends_ = now + distrust;
+    overruled_.push_back({master, key, last_doubt_ends_});
+}
+
+void wait_queues::note(std::uint64_t key, bool others_wait, clock::time_point now) noexcept
+{
+    constexpr std::chrono::seconds moment{1};
+    contended_resource& place = at(key);
+    if (others_wait)
+    {
+        contended_ += place.key == 0 ? 1U : 0U;
+        place = {named(key), now};
+    }
+    else if (is_contended(key) && now - place.seen > moment)
+    {
+        place.key = 0;
+        --contended_;
+    }
+}
+
+} // namespace redlock::manager

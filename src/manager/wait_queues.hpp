@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a manager knows of the wait queues: its waiting clients, the contended resources, and the masters that can't be
+// queue masters at present.
+#pragma once
+
+#include <redlock/clock.hpp>
+
+#include "net/queue_commands.hpp"
+#include "runtime/environment.hpp"
+#include "runtime/scheduler.hpp"
+
+#include <boost/intrusive/set.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::manager
+{
+
+class wait_queues;
+
+/// An acquire that waits in the queue of its resource. The number is the same in each of its questions.
+class waiter
+    : public boost::intrusive::set_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>
+{
+  public:
+    waiter(wait_queues& queues, runtime::async_event& wake_event);
+    waiter(const waiter&) = delete;
+    waiter& operator=(const waiter&) = delete;
+    ~waiter();
+
+    std::uint64_t number() const noexcept { return number_; }
+    /// Wakes the acquire because a message has arrived.
+    void wake(net::wake_reason why) noexcept
+    {
+        woken_ = woken_ == net::wake_reason::released ? woken_ : why;
+        wake_event_.notify();
+    }
+    /// Wakes it to look at the state of the connections.
+    void reconsider() noexcept { wake_event_.notify(); }
+    /// The strongest reason since the last call of `sleep`.
+    std::optional<net::wake_reason> woken() const noexcept { return woken_; }
+    void sleep() noexcept { woken_.reset(); }
+
+    struct by_number
+    {
+        using type = std::uint64_t;
+        type operator()(const waiter& of) const noexcept { return of.number_; }
+    };
+
+  private:
+    wait_queues& queues_;
+    runtime::async_event& wake_event_;
+    std::uint64_t number_;
+    std::optional<net::wake_reason> woken_;
+};
+
+/// The wait queues as one manager sees them. All calls are made on the strand.
+class wait_queues
+{
+  public:
+    /// For how long a master that gave no answer, or a queue master that was overruled, is passed over.
+    static constexpr std::chrono::seconds distrust{1};
+
+    explicit wait_queues(std::size_t max_waiting) : max_waiting_{max_waiting} {}
+
+    /// Draws the id of the manager.
+    void open(const runtime::environment& outside, std::size_t masters);
+    std::string_view manager_id() const noexcept { return manager_id_; }
+
+    /// Returns whether another acquire may wait.
+    bool has_room() const noexcept { return waiting_ < max_waiting_; }
+    /// Returns whether an acquire of this manager waits, or has waited, with this number.
+    bool was_issued(std::uint64_t number) const noexcept { return number != 0 && number <= last_number_; }
+    /// Returns the waiter with this number, or null.
+    waiter* find(std::uint64_t number) noexcept;
+    /// Makes all waiters look again which master is their queue master.
+    void reconsider_all() noexcept;
+
+    /// Records the identity of a connected master.
+    void identify(std::size_t master, std::string_view identity) noexcept;
+    /// Returns the weight of a master for a resource, by the hash of its key. 0 while the master is passed over.
+    std::uint64_t weight(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept;
+    /// The master gave no answer to a question.
+    void suspect(std::size_t master, clock::time_point now) noexcept;
+    /// The master granted a resource that a quorum of masters has for another client.
+    void overrule(std::size_t master, std::uint64_t key, clock::time_point now);
+
+    bool any_contended() const noexcept { return contended_ > 0; }
+    /// Returns whether other clients were seen to wait for a resource.
+    bool is_contended(std::uint64_t key) const noexcept
+    {
+        return any_contended() && at(key).key == named(key);
+    }
+    /// Records whether other clients wait for it. It is forgotten only after a second, because clients often return at
+    /// once.
+    void note(std::uint64_t key, bool others_wait, clock::time_point now) noexcept;
+    /// Returns whether a release looks for waiting clients at every master. Those that can't reach the queue master
+    /// would otherwise starve, while a client of this manager locks the resource again and again.
+    bool looks_everywhere(std::uint64_t key) noexcept
+    {
+        constexpr std::uint32_t now_and_then = 64;
+        return ++releases_ % now_and_then == 0 || is_contended(key);
+    }
+
+  private:
+    friend class waiter;
+
+    using waiter_set = boost::intrusive::set<
+        waiter, boost::intrusive::key_of_value<waiter::by_number>,
+        boost::intrusive::constant_time_size<false>>;
+
+    /// A place of a direct-mapped cache of contended resources. A collision is harmless: a resource that is forgotten
+    /// costs a lost round, and a mistaken one an unnecessary question.
+    struct contended_resource
+    {
+        std::uint64_t key = 0;
+        clock::time_point seen{};
+    };
+
+    struct overruled_master
+    {
+        std::size_t master;
+        std::uint64_t key;
+        clock::time_point until;
+    };
+
+    static std::uint64_t named(std::uint64_t key) noexcept { return key | 1U; }
+    contended_resource& at(std::uint64_t key) noexcept { return resources_[key % resources_.size()]; }
+    const contended_resource& at(std::uint64_t key) const noexcept
+    {
+        return resources_[key % resources_.size()];
+    }
+    bool is_passed_over(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept;
+
+    std::string manager_id_;
+    std::size_t max_waiting_;
+    std::size_t waiting_ = 0;
+    std::uint64_t last_number_ = 0;
+    waiter_set waiters_;
+    std::vector<std::uint64_t> identities_;        // By master.
+    std::vector<clock::time_point> suspect_until_; // By master.
+    clock::time_point last_doubt_ends_{};
+    std::vector<overruled_master> overruled_;
+    std::uint32_t releases_ = 0;
+    std::size_t contended_ = 0;
+    std::array<contended_resource, 256> resources_{};
+};
+
+} // namespace redlock::manager

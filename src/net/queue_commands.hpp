@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSL-1.0
+// The commands and the messages of the wait queue.
+#pragma once
+
+#include "net/command.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::net
+{
+
+/// With which the keys of all queues begin, and no key of a resource.
+inline constexpr std::string_view queue_key_prefix = "redlock-queue:";
+
+/// A client in the queue of a resource. The number identifies it among those of its manager.
+struct queue_member
+{
+    std::string_view manager_id;
+    std::uint64_t number;
+    bool receives; // The manager is subscribed to its channel at the queue master.
+};
+
+/// Returns the channel of a manager.
+std::string queue_channel(std::string_view manager_id);
+
+/// The arguments of `ask_script`, apart from the owner id.
+struct question
+{
+    queue_member member;
+    std::chrono::milliseconds ttl;
+    std::chrono::milliseconds waited;
+    std::chrono::milliseconds liveness; // 0: the client isn't entered in the queue.
+    std::chrono::milliseconds grace;
+};
+
+void append_ask(std::string& out, const claim& of, const question& asked, script_form form);
+
+/// Appends the release at the end of a lease, which wakes a waiting client.
+void append_queue_release(
+    std::string& out, const claim& of, std::chrono::milliseconds grace, script_form form);
+/// Appends the release of a client that doesn't wait any more. `member` is empty if it wasn't in the queue.
+void append_leave(
+    std::string& out, const claim& of, std::chrono::milliseconds grace,
+    const std::optional<queue_member>& member, script_form form = script_form::digest);
+
+/// Appends the release of a round that was lost although the queue master granted it. The client keeps its position, and
+/// is served first until its pause has ended.
+void append_lost_release(
+    std::string& out, const claim& of, const question& asked, std::chrono::milliseconds pause);
+
+/// The cause of a message.
+enum class wake_reason : std::uint8_t
+{
+    released, // The resource was released.
+    kicked    // Another client found the resource free.
+};
+
+/// A message that wakes a waiting client.
+struct wake_up
+{
+    wake_reason why;
+    std::uint64_t number; // Of the client.
+};
+
+/// Returns the message in a push on this channel; empty for any other push.
+std::optional<wake_up> read_wake_up(const resp::reply& push, std::string_view channel) noexcept;
+/// The message that a manager publishes to itself, to see whether it is received.
+inline constexpr std::string_view subscription_probe = "subscribed";
+/// Returns whether a push confirms the subscription of this channel.
+bool confirms_subscription(const resp::reply& push, std::string_view channel) noexcept;
+bool is_subscription_probe(const resp::reply& push, std::string_view channel) noexcept;
+
+} // namespace redlock::net

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of clients that wait in the queue of a resource.
+#include "simulation.hpp"
+
+#include "core/queue_master.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr auto trip = 200us;
+
+/// Returns the queue master of a resource.
+sim_master& queue_master_of(simulation& sim, const std::string& resource)
+{
+    const std::uint64_t key = core::stable_hash("lock:" + resource);
+    const auto weight = [key](const auto& of)
+    { return core::queue_weight(core::stable_hash(of->run_id), key); };
+    return **std::max_element(
+        sim.masters().begin(), sim.masters().end(),
+        [&](const auto& left, const auto& right) { return weight(left) < weight(right); });
+}
+
+std::size_t queue_keys(const simulation& sim)
+{
+    std::size_t count = 0;
+    for (const auto& each : sim.masters())
+    {
+        count += each->queue_key_count();
+    }
+    return count;
+}
+
+config in_strict_order(const simulation& sim)
+{
+    config options = sim.options();
+    options.order = order::strict;
+    return options;
+}
+
+/// A client that holds the resource, and some that wait for it in their order.
+struct waiting_clients
+{
+    explicit waiting_clients(simulation& sim, std::size_t count, const config& options)
+        : sim{sim}, holder{sim.make_connected_manager(options)}
+    {
+        const outcome_ptr got = sim.acquire(holder, "stock", {.ttl = 60s});
+        REQUIRE(sim.finish(got));
+        REQUIRE(!got->error);
+        held = std::move(got->lease);
+        for (std::size_t each = 0; each < count; ++each)
+        {
+            managers.push_back(sim.make_connected_manager(options));
+            waits.push_back(sim.acquire(managers.back(), "stock", {.ttl = 60s, .wait = no_limit}));
+            sim.run_for(5ms);
+        }
+    }
+
+    simulation& sim;
+    lock_manager holder;
+    lease held;
+    std::vector<lock_manager> managers;
+    std::vector<outcome_ptr> waits;
+};
+
+} // namespace
+
+TEST_CASE("waiting clients are served in their order, each woken by the release before it")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 4, sim.options()};
+    sim.run_for(1s);
+    const std::size_t sets = sim.count("SET");
+    lease held = std::move(with.held);
+    for (std::size_t next = 0; next < with.waits.size(); ++next)
+    {
+        const clock::time_point began = sim.now();
+        const outcome_ptr released = sim.release(held);
+        REQUIRE(sim.finish(with.waits[next], 1s));
+        CHECK(!with.waits[next]->error);
+        // The release, the message, the round.
+        CHECK(with.waits[next]->at - began == 2 * trip);
+        CHECK(with.waits[next]->report.rounds <= 2);
+        for (std::size_t later = next + 1; later < with.waits.size(); ++later)
+        {
+            CHECK_FALSE(with.waits[later]->done);
+        }
+        held = std::move(with.waits[next]->lease);
+    }
+    // Nobody but the woken one has tried: a question and the other four.
+    CHECK(sim.count("SET") - sets == with.waits.size() * 4);
+    const outcome_ptr released = sim.release(held);
+    REQUIRE(sim.finish(released));
+    CHECK(queue_keys(sim) == 0);
+}
+
+TEST_CASE("a waiting client without messages polls")
+{
+    simulation sim{3};
+    for (const auto& each : sim.masters())
+    {
+        const int kind = GENERATE(0, 1, 2);
+        each->knows_hello = kind != 0;
+        if (kind != 0)
+        {
+            each->habits[kind == 1 ? "SUBSCRIBE" : "PUBLISH"] =
+                "-NOPERM this user has no permissions to access one of the channels\r\n";
+        }
+    }
+    waiting_clients with{sim, 1, sim.options()};
+    sim.run_for(100ms);
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(with.waits[0], 300ms));
+    CHECK(!with.waits[0]->error);
+}
+
+TEST_CASE("a lost message costs a heartbeat")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 1, sim.options()};
+    sim.run_for(1s);
+    // The key is deleted by somebody who doesn't know the queue.
+    for (const auto& each : sim.masters())
+    {
+        each->remove("lock:stock");
+    }
+    REQUIRE(sim.finish(with.waits[0], 300ms + 2 * trip));
+    CHECK(!with.waits[0]->error);
+}
+
+TEST_CASE("a client that stops waiting leaves the queue")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 2, sim.options()};
+    REQUIRE(queue_keys(sim) == 2);
+    SECTION("cancelled")
+    {
+        for (const outcome_ptr& each : with.waits)
+        {
+            each->cancel.emit(asio::cancellation_type::terminal);
+            REQUIRE(sim.finish(each));
+        }
+    }
+    SECTION("shut down")
+    {
+        for (lock_manager& each : with.managers)
+        {
+            const outcome_ptr ended = sim.shut_down(each);
+            REQUIRE(sim.finish(ended));
+        }
+    }
+    sim.run_until_idle();
+    CHECK(queue_keys(sim) == 0);
+    const outcome_ptr late = sim.acquire(with.holder, "stock", {.ttl = 10s, .wait = 700ms});
+    REQUIRE(sim.finish(late));
+    CHECK(late->error == errc::held_by_other);
+    sim.run_until_idle();
+    CHECK(queue_keys(sim) == 0);
+}
+
+TEST_CASE("waiting clients that are killed cost the others nothing")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 4, sim.options()};
+    for (std::size_t killed = 0; killed < 3; ++killed)
+    {
+        with.managers.erase(with.managers.begin());
+    }
+    sim.run_for(10ms);
+    const clock::time_point began = sim.now();
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(with.waits[3], 1s));
+    CHECK(!with.waits[3]->error);
+    CHECK(with.waits[3]->at - began == 2 * trip);
+}
+
+TEST_CASE("messages to a client that has stopped waiting don't end the connection")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 1, sim.options()};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(with.waits[0]));
+    const std::string channel = queue_master.last("SUBSCRIBE").words[1];
+    const auto send = [&](std::string_view message, int times)
+    {
+        const std::string push = fmt::format(
+            ">3\r\n$7\r\nmessage\r\n${}\r\n{}\r\n${}\r\n{}\r\n", channel.size(), channel, message.size(),
+            message);
+        for (int count = 0; count < times; ++count)
+        {
+            queue_master.link().reply(push);
+        }
+        sim.run_until_idle();
+    };
+    send("r1", 100);
+    CHECK(queue_master.clients() == 2);
+    // No client of this manager has had this number.
+    send("r2", 16);
+    CHECK(queue_master.clients() == 1);
+}
+
+TEST_CASE("a release that is due after a reconnect wakes nobody unless it deletes the key")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 1, sim.options()};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    lock_manager third = sim.make_connected_manager();
+    std::vector<outcome_ptr> lost;
+    for (int count = 0; count < 20; ++count)
+    {
+        lost.push_back(sim.try_acquire(third, "stock", {.ttl = 60s}));
+    }
+    sim.run_for(trip / 4);
+    queue_master.door = entrance::refuses;
+    queue_master.link().break_off();
+    for (const outcome_ptr& each : lost)
+    {
+        REQUIRE(sim.finish(each));
+        CHECK(each->error == errc::held_by_other);
+    }
+    queue_master.door = entrance::open;
+    queue_master.forget_log();
+    REQUIRE(sim.run_until([&] { return queue_master.count("release") == 20; }, 10s));
+    // Woken, it would ask at once.
+    const std::size_t questions = queue_master.count("ask");
+    sim.run_for(2ms);
+    CHECK(queue_master.count("ask") == questions);
+}
+
+TEST_CASE("a lost queue keeps nobody from the resource")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 3, sim.options()};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    SECTION("by a restart without keys")
+    {
+        queue_master.restart("another run", false);
+    }
+    SECTION("by FLUSHALL")
+    {
+        queue_master.flush_all();
+    }
+    SECTION("by a master that hangs")
+    {
+        queue_master.hang();
+    }
+    sim.run_for(2s);
+    lease held = std::move(with.held);
+    while (!with.waits.empty())
+    {
+        const outcome_ptr released = sim.release(held);
+        const auto served = [&] {
+            return std::find_if(
+                with.waits.begin(), with.waits.end(), [](const auto& each) { return each->done; });
+        };
+        REQUIRE(sim.run_until([&] { return served() != with.waits.end(); }, 1s));
+        CHECK(!(*served())->error);
+        held = std::move((*served())->lease);
+        with.waits.erase(served());
+    }
+    queue_master.resume();
+}
+
+TEST_CASE("in strict order a newcomer doesn't overtake a client that waits")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 1, in_strict_order(sim)};
+    lock_manager newcomer = sim.make_connected_manager(in_strict_order(sim));
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    // The message to the waiting client is slow.
+    queue_master.network.back = 2ms;
+    const outcome_ptr released = sim.release(with.held);
+    sim.run_for(trip);
+    queue_master.network.back = 100us;
+    const outcome_ptr overtakes = sim.try_acquire(newcomer, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(overtakes));
+    CHECK(overtakes->error == errc::held_by_other);
+    REQUIRE(sim.finish(with.waits[0], 1s));
+    CHECK(!with.waits[0]->error);
+}
+
+TEST_CASE("a question to the queue master is no round")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 0, sim.options()};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit, .max_rounds = 2U});
+    sim.run_for(5s);
+    REQUIRE_FALSE(got->done);
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(got, 1s));
+    CHECK(!got->error);
+    CHECK(got->report.rounds == 2);
+}
+
+TEST_CASE("a resource whose key is in the place of a queue is refused")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.key_prefix = GENERATE("", "redlock-q");
+    const std::string resource = std::string{"redlock-queue:order:a"}.substr(options.key_prefix.size());
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr got = sim.try_acquire(locks, resource, {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    CHECK(got->error == errc::invalid_resource);
+    CHECK(got->report.argument_error.find("redlock-queue:") != std::string::npos);
+}
+
+} // namespace redlock::test
