@@ -72,6 +72,10 @@ lock_service::lock_service(
       queues_{options_.max_waiting_acquires},
       run_ids_{options_.masters.size()}
 {
+    if (net::queue_key_prefix.starts_with(options_.key_prefix))
+    {
+        reserved_names_ = net::queue_key_prefix.substr(options_.key_prefix.size());
+    }
     auto names = std::make_shared<detail::master_names>();
     for (const master& each : options_.masters)
     {

@@ -219,12 +219,17 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     wait_queues& queues() noexcept { return queues_; }
     /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
     std::optional<std::size_t> queue_master_of(const lease_state& lease) const noexcept;
+    /// Does so by the hash of the key.
+    std::optional<std::size_t> queue_master_of(std::uint64_t key, clock::time_point now) const noexcept;
     /// Returns the name under which a waiter queues at a master.
     net::queue_member member_at(std::size_t master, std::uint64_t number) const noexcept;
     /// Returns the number of the connection to a master. A reconnect changes it.
     std::uint64_t connection_number(std::size_t master) const noexcept { return connection_numbers_[master]; }
     /// Returns whether the key of a resource would be in the place of a queue.
-    bool is_reserved(std::string_view resource) const;
+    bool is_reserved(std::string_view resource) const noexcept
+    {
+        return !reserved_names_.empty() && resource.starts_with(reserved_names_);
+    }
     /// Returns whether other clients were recently seen to wait for the resource.
     bool is_contended(std::string_view resource) const noexcept;
     void note_contention(const lease_state& lease, bool others_wait) noexcept;
@@ -367,6 +372,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<std::unique_ptr<net::connection>> connections_;
     std::vector<std::uint64_t> connection_numbers_; // By master.
     wait_queues queues_;
+    std::string_view
+        reserved_names_; // The beginning of resources whose keys would be in the place of a queue.
     net::run_ids run_ids_;
     std::vector<error_code> last_down_; // By master: each outage is reported once.
 };

@@ -7,16 +7,17 @@
 namespace redlock::manager
 {
 
-std::optional<std::size_t> lock_service::queue_master_of(const lease_state& lease) const noexcept
+std::optional<std::size_t>
+lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const noexcept
 {
-    const std::uint64_t key = core::stable_hash(lease.key());
-    const clock::time_point now = strand_.now();
+    const bool doubts = queues_.doubts(now);
     std::optional<std::size_t> found;
     std::uint64_t highest = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const std::uint64_t weight =
-            connections_[master]->ready() ? queues_.weight(master, key, now) : std::uint64_t{0};
+        const bool passed_over =
+            !connections_[master]->ready() || (doubts && queues_.is_passed_over(master, key, now));
+        const std::uint64_t weight = passed_over ? 0 : queues_.weight(master, key);
         if (weight > highest)
         {
             found = master;
@@ -36,15 +37,9 @@ std::chrono::milliseconds lock_service::grace_for(std::chrono::milliseconds ttl)
     return core::queue_grace(node_timeout(ttl));
 }
 
-bool lock_service::is_reserved(std::string_view resource) const
+std::optional<std::size_t> lock_service::queue_master_of(const lease_state& lease) const noexcept
 {
-    const std::string& prefix = options_.key_prefix;
-    if (prefix.size() >= net::queue_key_prefix.size())
-    {
-        return false; // The constructor has checked it.
-    }
-    return net::queue_key_prefix.starts_with(prefix) &&
-           resource.starts_with(net::queue_key_prefix.substr(prefix.size()));
+    return queue_master_of(core::stable_hash(lease.key()), strand_.now());
 }
 
 bool lock_service::is_contended(std::string_view resource) const noexcept
@@ -107,14 +102,17 @@ void lock_service::give_back_with(lease_state& lease, std::size_t queue_master, 
     net::append_release(command_, lease, net::script_form::digest);
     const std::size_t plain = command_.size();
     append(command_);
-    const std::string_view commands = command_;
+    const net::release_command for_key{std::string_view{command_}.substr(0, plain), false};
+    const net::release_command for_queue{std::string_view{command_}.substr(plain), true};
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const bool for_queue = master == queue_master;
-        if (for_queue || lease.at(master).state != net::outstanding_state::none)
+        if (master == queue_master)
         {
-            const std::string_view text = for_queue ? commands.substr(plain) : commands.substr(0, plain);
-            connections_[master]->send_release(lease, {text, for_queue}, nullptr, now);
+            connections_[master]->send_release(lease, for_queue, nullptr, now);
+        }
+        else if (lease.at(master).state != net::outstanding_state::none)
+        {
+            connections_[master]->send_release(lease, for_key, nullptr, now);
         }
     }
 }

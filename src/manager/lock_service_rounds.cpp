@@ -71,16 +71,17 @@ awaited_round lock_service::send_releases(lease_state& lease, runtime::async_eve
     command_.clear();
     net::append_release(command_, lease, net::script_form::digest);
     const std::size_t plain = command_.size();
-    net::append_queue_release(command_, lease, grace_for(lease.ttl), net::script_form::digest);
-    const std::string_view commands = command_;
-    const std::optional<std::size_t> queue_master = queue_master_of(lease);
-    const bool everywhere =
-        options_.order == order::strict || queues_.looks_everywhere(core::stable_hash(lease.key()));
+    net::append_queue_release(
+        command_, lease, core::queue_grace(votes->node_timeout()), net::script_form::digest);
+    const net::release_command for_key{std::string_view{command_}.substr(0, plain), false};
+    const net::release_command for_queue{std::string_view{command_}.substr(plain), true};
+    const std::uint64_t key = core::stable_hash(lease.key());
+    const std::optional<std::size_t> queue_master = queue_master_of(key, votes->started());
+    const bool everywhere = options_.order == order::strict || queues_.looks_everywhere(key);
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const bool for_queue = everywhere || master == queue_master;
-        const std::string_view text = for_queue ? commands.substr(plain) : commands.substr(0, plain);
-        connections_[master]->send_release(lease, {text, for_queue}, &*votes, votes->started());
+        const bool looks = everywhere || master == queue_master;
+        connections_[master]->send_release(lease, looks ? for_queue : for_key, &*votes, votes->started());
     }
     votes->await_votes();
     return votes;

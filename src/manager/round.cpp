@@ -226,7 +226,7 @@ void round::on_vote(std::size_t master, const net::answer& result, clock::time_p
 
 void round::on_queue_vote(std::size_t master, const net::answer& result) noexcept
 {
-    position_ = result.position;
+    position_ = result.position != nullptr ? std::optional{*result.position} : std::nullopt;
     waiter* const asker = service_.queues().find(member_.number);
     if (result.vote == vote::granted || result.vote == vote::denied)
     {

@@ -2,8 +2,6 @@
 // What a manager knows of the wait queues.
 #include "manager/wait_queues.hpp"
 
-#include "core/queue_master.hpp"
-
 #include <algorithm>
 #include <span>
 
@@ -63,12 +61,6 @@ bool wait_queues::is_passed_over(std::size_t master, std::uint64_t key, clock::t
                overruled_.begin(), overruled_.end(),
                [&](const overruled_master& each)
                { return each.master == master && each.key == key && each.until > now; });
-}
-
-std::uint64_t wait_queues::weight(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept
-{
-    const bool doubts = last_doubt_ends_ > now;
-    return doubts && is_passed_over(master, key, now) ? 0 : core::queue_weight(identities_[master], key) | 1U;
 }
 
 void wait_queues::suspect(std::size_t master, clock::time_point now) noexcept

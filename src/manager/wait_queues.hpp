@@ -5,6 +5,7 @@
 
 #include <redlock/clock.hpp>
 
+#include "core/queue_master.hpp"
 #include "net/queue_commands.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/scheduler.hpp"
@@ -85,8 +86,14 @@ class wait_queues
 
     /// Records the identity of a connected master.
     void identify(std::size_t master, std::string_view identity) noexcept;
-    /// Returns the weight of a master for a resource, by the hash of its key. 0 while the master is passed over.
-    std::uint64_t weight(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept;
+    /// Returns the weight of a master for a resource, by the hash of its key. Never 0.
+    std::uint64_t weight(std::size_t master, std::uint64_t key) const noexcept
+    {
+        return core::queue_weight(identities_[master], key) | 1U;
+    }
+    /// Returns whether any master is passed over.
+    bool doubts(clock::time_point now) const noexcept { return last_doubt_ends_ > now; }
+    bool is_passed_over(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept;
     /// The master gave no answer to a question.
     void suspect(std::size_t master, clock::time_point now) noexcept;
     /// The master granted a resource that a quorum of masters has for another client.
@@ -137,7 +144,6 @@ class wait_queues
     {
         return resources_[key % resources_.size()];
     }
-    bool is_passed_over(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept;
 
     std::string manager_id_;
     std::size_t max_waiting_;

@@ -139,7 +139,7 @@ answer read_release(const resp::reply& reply) noexcept
     return result;
 }
 
-answer read_ask(const resp::reply& reply) noexcept
+answer read_ask(const resp::reply& reply, core::queue_position& position) noexcept
 {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     if (const std::optional<std::int64_t> waiting = integer_between(0, most, reply))
@@ -161,9 +161,10 @@ answer read_ask(const resp::reply& reply) noexcept
     result.others_wait = true;
     if (nodes[1].integer >= 0)
     {
-        result.position = {
+        position = {
             static_cast<std::size_t>(nodes[1].integer), time_to_live(nodes[2].integer),
             static_cast<std::size_t>(nodes[3].integer)};
+        result.position = &position;
     }
     return result;
 }

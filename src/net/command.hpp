@@ -81,7 +81,8 @@ struct answer
     std::string_view text; // The server's text, unmodified. Valid during the call that passes the answer.
     core::server_error error = core::server_error::none; // The kind of an error reply.
     bool others_wait = false;                            // Other clients wait in the queue of the resource.
-    std::optional<core::queue_position> position{};      // Ours in that queue, if we were entered.
+    const core::queue_position* position =
+        nullptr; // Ours in that queue, if we were entered. As long as `text`.
 };
 
 /// Returns a vote for a missing or unusable reply.
@@ -100,8 +101,9 @@ answer read_set(const resp::reply& reply) noexcept;
 answer read_extend(const resp::reply& reply) noexcept;
 /// Translates the reply to a release: as for an extension, with 2 added if other clients wait.
 answer read_release(const resp::reply& reply) noexcept;
-/// Translates the reply to a question (`ask_script`): an integer is granted, an array is denied.
-answer read_ask(const resp::reply& reply) noexcept;
+/// Translates the reply to a question (`ask_script`): an integer is granted, an array is denied. The answer refers to
+/// `position`.
+answer read_ask(const resp::reply& reply, core::queue_position& position) noexcept;
 /// The state of a key at one master.
 struct key_state
 {

@@ -223,7 +223,7 @@ answer pipeline::read(verb what, const resp::reply& reply) noexcept
     case verb::set:
         return read_set(reply);
     case verb::ask:
-        return read_ask(reply);
+        return read_ask(reply, position_);
     case verb::release:
     case verb::queue_release:
     case verb::due_release:

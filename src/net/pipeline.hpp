@@ -145,7 +145,7 @@ class pipeline
     {
         return what == verb::release || what == verb::queue_release || what == verb::due_release;
     }
-    static answer read(verb what, const resp::reply& reply) noexcept;
+    answer read(verb what, const resp::reply& reply) noexcept;
 
     void clear_written() noexcept;
     void push(slot next, clock::time_point now);
@@ -173,7 +173,8 @@ class pipeline
     release_backoff backoff_;
     std::uint32_t refusals_noted_ = 0; // One bit for each kind of error.
     std::string refusal_;
-    std::string due_command_; // The buffer for serialising the releases of a batch.
+    core::queue_position position_{}; // In the answer to a question.
+    std::string due_command_;         // The buffer for serialising the releases of a batch.
     std::string waiting_;
     std::string writing_;
 };

@@ -13,6 +13,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -209,10 +210,16 @@ TEST_CASE(
     other.wait_for_masters();
     const acquired got = other.acquire("stock", {.ttl = long_ttl, .wait = redlock::no_limit});
     REQUIRE_FALSE(got.error);
-    for (server& each : servers)
+    // On a master whose clock is behind, the key may expire too late for this round.
+    const auto keeps_quorum = [&]
     {
-        REQUIRE(becomes(each, "lock:stock", got.lease.owner_id()));
-    }
+        return std::count_if(
+                   servers.begin(), servers.end(),
+                   [&](server& each) {
+                       return each.command({"GET", "lock:stock"}) == got.lease.owner_id();
+                   }) >= 3;
+    };
+    REQUIRE(comes_true(servers[0], keeps_quorum));
     holder.resume();
     REQUIRE(holder.wait_for_end(patience));
     const std::string said = text_of(output);
@@ -221,10 +228,7 @@ TEST_CASE(
     // Cancelled before its first check, or invalid at its first check.
     CHECK((after == "valid\ninvalid\ncancelled\nlost\n" || after == "valid\ncancelled\nlost\n"));
     CHECK(got.lease.valid());
-    for (server& each : servers)
-    {
-        CHECK(each.command({"GET", "lock:stock"}) == got.lease.owner_id());
-    }
+    CHECK(keeps_quorum());
 }
 
 } // namespace redlock::test

@@ -57,9 +57,8 @@ class acquisition
     /// Returns whether the first round waits for a grant of the queue master, because other clients were seen to wait.
     bool begins_in_queue()
     {
-        const bool may_wait =
-            !call_.once && call_.options.max_rounds != 1U && service_.strand().now() < last_begin();
-        return may_wait && service_.is_contended(call_.resource) && start_waiting();
+        return service_.is_contended(call_.resource) && !call_.once && call_.options.max_rounds != 1U &&
+               service_.strand().now() < last_begin() && start_waiting();
     }
 
     void begin_round()

@@ -53,7 +53,7 @@ struct listener final : net::vote_sink
         ++heard;
         last = said.vote;
         others_wait = said.others_wait;
-        position = said.position;
+        position = said.position != nullptr ? std::optional{*said.position} : std::nullopt;
     }
     bool on_reply(std::size_t, const resp::reply&) noexcept override
     {
