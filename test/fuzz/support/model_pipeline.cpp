@@ -2,6 +2,8 @@
 // The library's pipeline compared with a model of it.
 #include "model_pipeline.hpp"
 
+#include "refused_question.hpp"
+
 #include "net/command.hpp"
 #include "net/queue_scripts.hpp"
 
@@ -51,26 +53,6 @@ constexpr std::string_view channel = "redlock";
 bool is_number(const resp::reply& reply, std::int64_t least, std::int64_t most)
 {
     return reply.root().kind == resp::kind::integer && reply.integer() >= least && reply.integer() <= most;
-}
-
-/// Returns the three numbers of a refused question; nothing for any other reply.
-std::optional<std::array<std::int64_t, 3>> refusal_in(const resp::reply& reply)
-{
-    if (reply.root().kind != resp::kind::array || reply.root().size != 3)
-    {
-        return std::nullopt;
-    }
-    std::array<std::int64_t, 3> numbers{};
-    for (std::size_t at = 0; at < numbers.size(); ++at)
-    {
-        if (reply.nodes[at + 1].kind != resp::kind::integer)
-        {
-            return std::nullopt;
-        }
-        numbers[at] = reply.nodes[at + 1].integer;
-    }
-    const auto [rank, expiry, waiting] = numbers;
-    return rank >= -1 && waiting > rank ? std::optional{numbers} : std::nullopt;
 }
 
 bool is_release(asked what)

@@ -3,6 +3,7 @@
 #include "witness.hpp"
 
 #include "fuzz_input.hpp"
+#include "refused_question.hpp"
 
 #include "net/command.hpp"
 #include "net/queue_scripts.hpp"
@@ -50,21 +51,6 @@ bool is_text(const resp::reply& push, std::size_t at, std::string_view text)
 bool is(const net::script& script, const command& words)
 {
     return words[1] == script.sha1 || words[1] == script.text;
-}
-
-/// The three numbers of a refused question: the rank, the expiry, and the number of waiting clients.
-std::optional<std::array<std::int64_t, 3>> refusal_in(const resp::reply& reply)
-{
-    const auto is_number = [](const resp::node& each)
-    { return each.kind == resp::kind::integer && each.depth == 1; };
-    const std::span<const resp::node> nodes = reply.nodes.subspan(1);
-    if (reply.root().kind != resp::kind::array || nodes.size() != 3 ||
-        !std::all_of(nodes.begin(), nodes.end(), is_number))
-    {
-        return std::nullopt;
-    }
-    const std::array<std::int64_t, 3> numbers{nodes[0].integer, nodes[1].integer, nodes[2].integer};
-    return numbers[0] >= -1 && numbers[2] > numbers[0] ? std::optional{numbers} : std::nullopt;
 }
 
 /// Whether a SET, or a question, was answered in a way that rules out that it has written its key.
