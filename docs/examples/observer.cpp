@@ -34,6 +34,10 @@ void log(const redlock::event& what)
         { std::cerr << risk.name << " is at risk: " << to_string(risk.what) << ", " << risk.detail << '\n'; },
         [](const redlock::round_decided& round)
         { std::cerr << round.resource << ": " << round.report << '\n'; },
+        [](const redlock::acquire_queued& waiting) {
+            std::cerr << waiting.resource << ": " << waiting.position.ahead
+                      << " clients ahead in the queue\n";
+        },
         [](const redlock::lease_extended& lease) { std::cerr << lease.resource << ": extended\n"; },
         [](const redlock::lease_lost& lease)
         { std::cerr << lease.resource << ": lost, " << lease.reason.message() << '\n'; },
@@ -53,6 +57,7 @@ struct counters
     std::size_t risks = 0;
     std::size_t rounds_won = 0;
     std::size_t rounds_lost = 0;
+    std::size_t queued = 0; // Includes each change of a position.
     std::size_t extended = 0;
     std::size_t extensions_failed = 0;
     std::size_t lost = 0;
@@ -79,6 +84,7 @@ void count(counters& metrics, const redlock::event& what)
                 ++metrics.extensions_failed; // A warning: the lease is lost if the next ones fail, too.
             }
         },
+        [&](const redlock::acquire_queued&) { ++metrics.queued; },
         [&](const redlock::lease_extended&) { ++metrics.extended; },
         [&](const redlock::lease_lost&) { ++metrics.lost; },
         [&](const redlock::lease_released& lease)

@@ -48,7 +48,10 @@ enum class risk : std::uint8_t
     outdated, ///< The version no longer receives fixes, and isn't tested with this library.
     /// A release was refused permanently, so that the key stays until its ttl ends; or the key isn't a lock's, but has
     /// another type.
-    release_refused
+    release_refused,
+    /// Waiting clients are woken late or queue elsewhere, because it speaks RESP2, or refuses the queue's channel, keys
+    /// or scripts.
+    limited_queue
 };
 
 /// Returns the risk as words for messages, such as "no identity". Thread-safe.
@@ -76,6 +79,15 @@ struct round_decided
     std::string resource;
     redlock::report report;
     std::string owner_id; ///< The owner id of the attempt or lease.
+};
+
+/// An acquire waits in the queue of its resource. Sent when the queue master has entered it, and when a later answer of
+/// the queue master shows another position.
+struct acquire_queued
+{
+    std::string resource;
+    queue_position position;
+    std::string queue_master; ///< The address of the queue master, without credentials.
 };
 
 /// A lease was extended. `valid_until` is its new value.
@@ -110,8 +122,8 @@ struct events_dropped
 };
 
 using event = std::variant<
-    master_up, master_down, master_warning, round_decided, lease_extended, lease_lost, lease_released,
-    events_dropped>;
+    master_up, master_down, master_warning, round_decided, acquire_queued, lease_extended, lease_lost,
+    lease_released, events_dropped>;
 
 /// The receiver of a manager's events. If `on_event` is empty, no events are created.
 struct observer

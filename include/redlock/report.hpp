@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -70,6 +71,19 @@ struct master_report
     short_text detail;
 };
 
+/// The position of a waiting acquire in the queue of its resource, as the queue master last reported it.
+struct queue_position
+{
+    std::size_t master;  ///< The index of the queue master in `config::masters`.
+    std::size_t ahead;   ///< The number of clients ahead in the queue; 0 for the first one.
+    std::size_t waiting; ///< The number of clients in the queue, this one included.
+    /// The remaining time to live of the resource's key at the queue master. Empty if the key doesn't exist or doesn't
+    /// expire.
+    std::optional<std::chrono::milliseconds> key_expires_in;
+
+    bool operator==(const queue_position&) const = default;
+};
+
 /// The report of an operation's last round. A value of bounded size: at most `max_masters` entries.
 ///
 /// Thread safety: not thread-safe. It must not be accessed until the operation has completed.
@@ -88,6 +102,8 @@ class REDLOCK_API report
     /// The remaining validity of the lease after an acquire or extension; 0 if there is none, for a release, and in a
     /// `round_decided` event of a failed extension.
     std::chrono::nanoseconds validity{0};
+    /// The last known position of an acquire that waited in a queue. Empty if it didn't wait, or without a queue master.
+    std::optional<queue_position> queue;
     /// The invalid argument, with its value and the allowed range; empty unless `result` is one of the
     /// `errc::invalid_...` errors.
     std::string argument_error;

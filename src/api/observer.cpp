@@ -21,6 +21,8 @@ std::string_view to_string(risk value) noexcept
         return "outdated";
     case risk::release_refused:
         return "release refused";
+    case risk::limited_queue:
+        return "limited queue";
     }
     return "unknown";
 }

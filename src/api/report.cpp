@@ -210,6 +210,12 @@ std::string report::to_string() const
     {
         fmt::format_to(out, "; valid for {}", in_ms(validity));
     }
+    if (queue && result)
+    {
+        fmt::format_to(
+            out, "; position {} of {} in the queue at {}", queue->ahead + 1, queue->waiting,
+            name(queue->master));
+    }
     for (std::size_t index = 0; index < count_; ++index)
     {
         fmt::format_to(out, "\n  {}: {}", name(index), master_line(operation, masters_[index]));

@@ -16,7 +16,7 @@ lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const no
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         const bool passed_over =
-            !connections_[master]->ready() || (doubts && queues_.is_passed_over(master, key, now));
+            !connections_[master]->queues() || (doubts && queues_.is_passed_over(master, key, now));
         const std::uint64_t weight = passed_over ? 0 : queues_.weight(master, key);
         if (weight > highest)
         {

@@ -280,7 +280,8 @@ bool connection::accepts(const resp::reply& push)
     return !pushes_.exceeded();
 }
 
-/// Handles refused releases: after a temporary refusal, the next batch is put off; a permanent refusal is reported.
+/// Handles refused releases and questions: after a temporary refusal, the next batch is put off; a permanent refusal is
+/// reported.
 void connection::check_refusals()
 {
     if (commands_.backoff().refused())
@@ -288,9 +289,18 @@ void connection::check_refusals()
         commands_.backoff().delay(last_read_, random_number());
         watch(last_read_);
     }
-    if (commands_.has_refusal())
+    report_refusals();
+}
+
+void connection::report_refusals()
+{
+    if (std::string words = commands_.take_refusal(); !words.empty())
     {
-        owner_.on_risk(index_, risk::release_refused, commands_.take_refusal());
+        owner_.on_risk(index_, risk::release_refused, std::move(words));
+    }
+    if (std::string words = commands_.take_queue_refusal(); !words.empty())
+    {
+        owner_.on_risk(index_, risk::limited_queue, std::move(words));
     }
 }
 
@@ -331,10 +341,7 @@ void connection::break_off(const failure& why)
 {
     state_ = state::broken;
     disarm();
-    if (commands_.has_refusal())
-    {
-        owner_.on_risk(index_, risk::release_refused, commands_.take_refusal());
-    }
+    report_refusals();
     if (commands_.break_off(why.reason, strand_.now()))
     {
         stale_connections_.mark_stale();

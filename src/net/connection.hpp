@@ -131,6 +131,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     const std::string& run_id() const noexcept { return stale_connections_.run_id(); }
     /// Returns whether messages to the manager arrive here. Meaningful only when ready.
     bool subscribed() const noexcept { return subscription_ == subscription::proven; }
+    /// Returns whether it can be a queue master.
+    bool queues() const noexcept { return ready() && !commands_.refuses_questions(); }
     /// Returns the reason why the connection isn't ready.
     const failure& last_failure() const noexcept { return last_failure_; }
     /// Returns the facts about the server. Meaningful only when ready, like `risks`.
@@ -164,7 +166,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     };
     enum class subscription
     {
-        none,      // The server speaks RESP2, or has refused it.
+        none,      // The server speaks RESP2.
+        refused,   // By the server, or its messages don't arrive.
         possible,  // The server speaks RESP3.
         requested, // SUBSCRIBE was sent.
         confirmed, // By the server.
@@ -193,6 +196,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     failure io_failure() const;
     void check_clock();
     void check_refusals();
+    void report_refusals();
     void become_ready();
     void break_off(const failure& why);
     error_code full(const error_code& otherwise) const noexcept;

@@ -416,7 +416,7 @@ runtime::task<failure> connection::subscribe()
     const resp::reply* reply = co_await next_reply(resp::kind::integer);
     if (reply != nullptr && reply->is_error() && subscription_ == subscription::requested)
     {
-        subscription_ = subscription::none;
+        subscription_ = subscription::refused;
         reply = co_await next_reply(resp::kind::integer);
     }
     if (reply == nullptr)
@@ -426,7 +426,7 @@ runtime::task<failure> connection::subscribe()
     const bool confirmed =
         subscription_ == subscription::confirmed || subscription_ == subscription::received;
     const bool has_receiver = !reply->is_error() && reply->integer() > 0;
-    subscription_ = confirmed && has_receiver ? subscription::proven : subscription::none;
+    subscription_ = confirmed && has_receiver ? subscription::proven : subscription::refused;
     co_return failure{};
 }
 
@@ -448,6 +448,14 @@ std::vector<master_issue> connection::risks() const
     if (server_.server == "redis" && is_older_than(server_.version, oldest_redis))
     {
         found.push_back({risk::outdated, "it is redis " + server_.version});
+    }
+    if (!subscribed())
+    {
+        found.push_back(
+            {risk::limited_queue,
+             subscription_ == subscription::refused
+                 ? "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll"
+                 : "it doesn't speak RESP3, so waiting clients poll"});
     }
     return found;
 }

@@ -210,6 +210,12 @@ void pipeline::record_ask(claim& of, const answer& result)
     {
         record_set(of, result);
     }
+    const bool permanent = result.error == core::server_error::no_permission ||
+                           result.error == core::server_error::unknown_command;
+    if (permanent && !std::exchange(refuses_questions_, true))
+    {
+        queue_refusal_ = result.text.substr(0, short_text::capacity);
+    }
     if (result.vote == vote::denied && item.state == outstanding_state::sent)
     {
         outstanding_.clear(of);
@@ -407,6 +413,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     probing_ = false;
     backoff_.reset();
     refusals_noted_ = 0;
+    refuses_questions_ = false;
     refusal_.clear();
     // writing_ stays valid for the write that may be in flight.
     waiting_.clear();

@@ -251,7 +251,8 @@ TEST_CASE(
     CHECK(diagnose({remote}).end == process_end{.exit_code = 1});
 
     const std::string with_user = fmt::format("redis://locker:open-sesame@{}:{}", here.text(), master.port());
-    expect_ok(master.command({"ACL", "SETUSER", "locker", "on", ">open-sesame", "allkeys", "+@all"}));
+    expect_ok(master.command(
+        {"ACL", "SETUSER", "locker", "on", ">open-sesame", "allkeys", "allchannels", "+@all"}));
     CHECK(what_is_said(with_user, "no_password") == "the default user needs no password");
 
     expect_ok(master.command({"CONFIG", "SET", "protected-mode", "yes"}));

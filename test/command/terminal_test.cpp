@@ -289,6 +289,7 @@ TEST_CASE("terminal: reports the resource that is waited for, and its owner")
         screen};
     screen.wait_for(fmt::format("redlock: waiting for 'job', at most 1 h: held by {}", theirs.owner_id()));
     screen.wait_for("of 5 masters, for another ");
+    screen.wait_for("; first in the queue");
     CHECK_FALSE(release(theirs).error);
     screen.wait_for("has it");
     CHECK(run.wait() == process_end{.exit_code = 0});

@@ -26,6 +26,11 @@ std::string describe(const redlock::event& what)
         {
             return "round of " + one.resource + ": " + one.report.to_string();
         }
+        std::string operator()(const acquire_queued& one) const
+        {
+            return "queued for " + one.resource + " at " + one.queue_master + ": " +
+                   std::to_string(one.position.ahead) + " ahead";
+        }
         std::string operator()(const lease_extended& one) const
         {
             return "extended " + one.resource + " " + one.owner_id;

@@ -49,6 +49,10 @@ std::string line(const redlock::event& what)
             return verb + " " + one.resource + ": " +
                    (one.report.result ? one.report.result.message() : "won");
         }
+        std::string operator()(const redlock::acquire_queued& one) const
+        {
+            return "queued for " + one.resource;
+        }
         std::string operator()(const redlock::lease_extended& one) const
         {
             return "extended " + one.resource;

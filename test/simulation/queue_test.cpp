@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace redlock::test
@@ -125,6 +126,53 @@ TEST_CASE("a waiting client without messages polls")
     const outcome_ptr released = sim.release(with.held);
     REQUIRE(sim.finish(with.waits[0], 300ms));
     CHECK(!with.waits[0]->error);
+}
+
+TEST_CASE("a waiting client reports its position in the queue", "[report][observer]")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 2, sim.options()};
+    std::vector<acquire_queued> told;
+    config observed = sim.options();
+    observed.observer.on_event = [&](const event& what)
+    {
+        if (const auto* queued = std::get_if<acquire_queued>(&what))
+        {
+            told.push_back(*queued);
+        }
+    };
+    lock_manager third = sim.make_connected_manager(observed);
+    const outcome_ptr waits = sim.acquire(third, "stock", {.ttl = 60s, .wait = 2s});
+    sim.run_for(1s);
+    const auto index = static_cast<std::size_t>(std::distance(
+        sim.masters().begin(),
+        std::find_if(
+            sim.masters().begin(), sim.masters().end(),
+            [&](const auto& each) { return each.get() == &queue_master_of(sim, "stock"); })));
+    // Heartbeats that show the same position are no news.
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].resource == "stock");
+    const std::string queue_master = observed.masters[index].name();
+    CHECK(told[0].queue_master == queue_master);
+    CHECK(told[0].position.master == index);
+    CHECK(told[0].position.ahead == 2);
+    CHECK(told[0].position.waiting == 3);
+    REQUIRE(told[0].position.key_expires_in);
+    CHECK(*told[0].position.key_expires_in > 59s);
+    CHECK(*told[0].position.key_expires_in <= 60s);
+
+    with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(waits, 5s));
+    CHECK(waits->error == errc::held_by_other);
+    REQUIRE(told.size() == 2);
+    CHECK(told[1].position.ahead == 1);
+    CHECK(told[1].position.waiting == 2);
+    REQUIRE(waits->report.queue);
+    CHECK(waits->report.queue->master == index);
+    CHECK(waits->report.queue->ahead == 1);
+    CHECK(waits->report.queue->waiting == 2);
+    const std::string text = waits->report.to_string();
+    CHECK(text.find("; position 2 of 2 in the queue at " + queue_master) != std::string::npos);
 }
 
 TEST_CASE("a lost message costs a heartbeat")

@@ -146,6 +146,54 @@ TEST_CASE("what an earlier connection found isn't taken for what this one finds"
     CHECK(told.all[1].what == risk::no_identity);
 }
 
+TEST_CASE("a master whose queue is limited is reported once per connection, and locks work", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim.master(0).knows_hello = false;
+    sim.master(1).habits["PUBLISH"] =
+        "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n";
+    sim.master(2).habits["ask"] =
+        "-ERR ACL failure in script: this user has no permissions to access one of the keys\r\n";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_until_idle();
+    REQUIRE(told.all.size() == 2);
+    CHECK(told.all[0].index == 0);
+    CHECK(told.all[0].what == risk::limited_queue);
+    CHECK(told.all[0].detail == "it doesn't speak RESP3, so waiting clients poll");
+    CHECK(told.all[1].index == 1);
+    CHECK(told.all[1].what == risk::limited_queue);
+    CHECK(told.all[1].detail == "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll");
+    // Enough resources for each master to be the queue master of some.
+    std::vector<outcome_ptr> held;
+    std::vector<outcome_ptr> waits;
+    lock_manager other = sim.make_connected_manager();
+    for (int number = 0; number < 20; ++number)
+    {
+        held.push_back(sim.acquire(other, "stock" + std::to_string(number), {.ttl = 60s}));
+        REQUIRE(sim.finish(held.back()));
+    }
+    for (int number = 0; number < 20; ++number)
+    {
+        waits.push_back(sim.acquire(locks, "stock" + std::to_string(number), {.ttl = 60s, .wait = no_limit}));
+    }
+    sim.run_for(5s);
+    REQUIRE(told.all.size() == 3);
+    CHECK(told.all[2].index == 2);
+    CHECK(told.all[2].what == risk::limited_queue);
+    CHECK(
+        told.all[2].detail ==
+        "ERR ACL failure in script: this user has no permissions to access one of the keys");
+    // Asked in vain once for each resource whose queue master it would be, and never again.
+    CHECK(sim.master(2).count("ask") <= 20);
+    for (std::size_t number = 0; number < held.size(); ++number)
+    {
+        const outcome_ptr released = sim.release(held[number]->lease);
+        REQUIRE(sim.finish(waits[number], 500ms));
+        CHECK(!waits[number]->error);
+    }
+}
+
 TEST_CASE("a server of an unsupported version is reported")
 {
     simulation sim{1};

@@ -133,6 +133,18 @@ std::string fake_redis::data_command(client& who, const command& words)
     {
         return eval(words, name == "EVALSHA");
     }
+    if (name == "SUBSCRIBE" && words.size() == 2 && who.protocol == 3)
+    {
+        who.channel = words[1];
+        return ">3\r\n" + bulk("subscribe") + bulk(who.channel) + number(1);
+    }
+    if (name == "PUBLISH" && words.size() == 3)
+    {
+        // Only to itself, as clients do to see whether they receive messages.
+        const bool receives = who.channel == words[1];
+        return receives ? ">3\r\n" + bulk("message") + bulk(words[1]) + bulk(words[2]) + number(1)
+                        : number(0);
+    }
     if ((name == "GET" || name == "PTTL" || name == "DEL") && words.size() == 2)
     {
         return get(who, words);

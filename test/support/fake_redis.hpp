@@ -44,6 +44,7 @@ class fake_redis
         bool authenticated = false;
         int database = 0;
         std::string name = {};
+        std::string channel{}; // That it has subscribed.
     };
 
     /// The most scripts in the cache.

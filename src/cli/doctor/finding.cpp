@@ -58,6 +58,11 @@ finding of_risk(const master_issue& found)
         result.advice =
             "Allow the scripts: ACL SETUSER ... +eval +evalsha +get +del; rename none of these commands";
         break;
+    case risk::limited_queue:
+        result.kind = "limited_queue";
+        result.meaning = "Clients that wait for a lock get it up to a quarter of a second late";
+        result.advice = "Allow the queue: see 'ACL' in docs/deployment.md; use a server that speaks RESP3";
+        break;
     }
     return result;
 }

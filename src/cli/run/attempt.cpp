@@ -175,6 +175,9 @@ asio::awaitable<error_code> attempt::acquire(lease& into, ending& result)
             refused_ = true;
             cancel_.emit(asio::cancellation_type::terminal);
             break;
+        case event_kind::queued:
+            on_queued();
+            break;
         default:
             break;
         }
@@ -214,12 +217,23 @@ void attempt::on_signal(int number, ending& result)
     }
 }
 
+/// At a terminal, reports a new position, at most once per second.
+void attempt::on_queued()
+{
+    if (announced_at_ && !announce_at_)
+    {
+        announce_at_ = *announced_at_ + std::chrono::seconds{1};
+        set_timer();
+    }
+}
+
 void attempt::on_time()
 {
     const clock::time_point now = clock::now();
     if (announce_at_ && *announce_at_ <= now)
     {
         announce_at_.reset();
+        announced_at_ = now;
         announce();
     }
     if (give_up_at_ && *give_up_at_ <= now)
@@ -248,10 +262,11 @@ void attempt::announce()
         {
             if (waiting_ && !found.masters().empty())
             {
+                const std::optional<queue_position>& position = record_.position();
                 say(fmt::format(
-                    "waiting for {}{}: {}", in_quotes(asked_.common.resource),
+                    "waiting for {}{}: {}{}", in_quotes(asked_.common.resource),
                     asked_.wait.unlimited() ? "" : ", at most " + in_words(asked_.wait.value()),
-                    holder_of(found)));
+                    holder_of(found), position ? "; " + position_in_words(*position) : ""));
             }
         });
 }

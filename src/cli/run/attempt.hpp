@@ -37,6 +37,7 @@ class attempt
     void start(lease& into);
     std::optional<error_code> settled_by_reaching() const;
     void on_signal(int number, ending& result);
+    void on_queued();
     void on_time();
     void set_timer();
     void announce();
@@ -50,7 +51,8 @@ class attempt
     const journal& record_;
     const verbose_log& log_;
     clock::time_point start_;
-    std::optional<clock::time_point> announce_at_; // When to report what the attempt waits for.
+    std::optional<clock::time_point> announce_at_;  // When to report what the attempt waits for.
+    std::optional<clock::time_point> announced_at_; // Only at a terminal.
     std::optional<clock::time_point> give_up_at_;
     asio::cancellation_signal cancel_;
     report report_;

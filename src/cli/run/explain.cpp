@@ -132,6 +132,14 @@ std::string holders_of(const inspection& found, std::string_view ours)
     return text;
 }
 
+std::string position_in_words(const queue_position& position)
+{
+    return position.ahead == 0
+               ? std::string{"first in the queue"}
+               : fmt::format(
+                     "{} client{} ahead in the queue", position.ahead, position.ahead == 1 ? "" : "s");
+}
+
 std::string holder_of(const inspection& found)
 {
     const std::size_t masters = found.masters().size();

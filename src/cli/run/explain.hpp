@@ -19,6 +19,9 @@ std::string votes_of(const report& round);
 /// empty if there is none.
 std::string holders_of(const inspection& found, std::string_view ours = {});
 
+/// Describes a position in the queue, such as "2 clients ahead".
+std::string position_in_words(const queue_position& position);
+
 /// Describes in one sentence which owner holds the resource and for how long, or how many masters answered.
 std::string holder_of(const inspection& found);
 

@@ -50,6 +50,11 @@ void journal::take(const redlock::event& what)
             failed_extension_ = decided->report.result ? std::optional{decided->report} : std::nullopt;
         }
     }
+    else if (const auto* queued = std::get_if<acquire_queued>(&what))
+    {
+        position_ = queued->position;
+        to_.push({.kind = event_kind::queued});
+    }
     else if (std::holds_alternative<lease_extended>(what))
     {
         failed_extension_.reset();

@@ -21,6 +21,7 @@ enum class event_kind : std::uint8_t
 {
     inspected,  ///< An inspection of the resource has ended.
     refused,    ///< The system refuses connections to too many masters for a quorum.
+    queued,     ///< The acquire has another position in the queue.
     acquired,   ///< The acquire has ended, with `error`.
     signal,     ///< The signal `signal` was received.
     lost,       ///< The lease is lost, because of `error`.

@@ -102,6 +102,7 @@ void supervisor::on_event(const event& what)
         break;
     case event_kind::inspected:
     case event_kind::refused:
+    case event_kind::queued:
     case event_kind::acquired:
     case event_kind::released:
     case event_kind::shut_down:

@@ -43,6 +43,10 @@ struct line_of
         // The votes matter only if the round failed.
         return what.report.result ? first_line + votes_of(what.report) : first_line;
     }
+    std::string operator()(const acquire_queued& what) const
+    {
+        return fmt::format("waiting at {}, {}", what.queue_master, position_in_words(what.position));
+    }
     std::string operator()(const lease_extended& what) const
     {
         return fmt::format("extended, valid for {:.3f} s", in_seconds(what.valid_until - clock::now()));

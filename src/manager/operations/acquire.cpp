@@ -410,8 +410,21 @@ class acquisition
         }
         place_ = place_at(queue_master);
         position_ = position;
+        note_position(queue_master, position);
         ask_at_ = now + (place_->member.receives ? core::next_heartbeat(position, service_.random_number())
                                                  : core::next_poll(position, now - rank_changed_));
+    }
+
+    /// Records the position for the report, and notifies the observer of a new one.
+    void note_position(std::size_t queue_master, const core::queue_position& position)
+    {
+        const queue_position now{queue_master, position.rank, position.waiting, position.key_expires_in};
+        const bool moved = !reported_ || reported_->master != now.master || reported_->ahead != now.ahead;
+        reported_ = now;
+        if (moved && service_.observed())
+        {
+            service_.notify(acquire_queued{call_.resource, now, service_.names()->at(queue_master)});
+        }
     }
 
     /// Updates our place by the answer to the question of the last round. Called once after its decision.
@@ -521,6 +534,7 @@ class acquisition
         out.rounds = rounds_;
         out.validity = validity;
         out.elapsed = took_;
+        out.queue = reported_;
         if (votes_)
         {
             votes_->describe(out);
@@ -568,6 +582,7 @@ class acquisition
     awaited_round question_;
     std::optional<place> place_;
     std::optional<core::queue_position> position_; // As the queue master answered last.
+    std::optional<queue_position> reported_;       // Also after we have left.
     clock::time_point rank_changed_{};
     clock::time_point ask_at_{};
     std::uint32_t losses_ = 0; // In a row, although the queue master granted.

@@ -45,6 +45,21 @@ bool is_refused_for_good(const std::string& reply)
            reply.starts_with("-WRONGTYPE");
 }
 
+/// PTTL answers -2 if there is no key, and -1 if it doesn't expire: a position doesn't tell which.
+std::string without_key_as_without_expiry(std::string reply)
+{
+    const std::size_t found = reply.find("\r\n:-2\r\n");
+    return found == std::string::npos ? reply : reply.replace(found, 7, "\r\n:-1\r\n");
+}
+
+/// Returns the reply to a question that says this.
+std::string refusal_of(const queue_position& position)
+{
+    return fmt::format(
+        "*3\r\n:{}\r\n:{}\r\n:{}\r\n", position.ahead,
+        position.key_expires_in ? position.key_expires_in->count() : -1, position.waiting);
+}
+
 // A probe is sent after the reply to the previous one, so the second one shows that everything before the first has
 // been answered.
 constexpr int probes_that_show = 2;
@@ -92,6 +107,13 @@ std::optional<std::string> event_check::notified(int manager, const event& what)
                     told_.emplace(expected_event::failed_extension, one.owner_id);
                 }
             },
+            [&](const acquire_queued& one)
+            {
+                const queue_position& told = one.position;
+                check(
+                    told.ahead < told.waiting && refused_questions_.contains(refusal_of(told)),
+                    fmt::format("no master has answered that {} of {} are ahead", told.ahead, told.waiting));
+            },
             [&](const lease_extended& one)
             { check(!lost_.contains(one.owner_id), "a lost lease is reported as extended"); },
             [&](const lease_lost& one)
@@ -112,6 +134,10 @@ void event_check::record(
     if (what == "SET" || what == "ask" || what == "extend" || what == "release")
     {
         used_.emplace(master, run_id, connection);
+    }
+    if (what == "ask" && reply.starts_with('*'))
+    {
+        refused_questions_.insert(without_key_as_without_expiry(reply));
     }
     if (what == "release" && is_refused_for_good(reply))
     {

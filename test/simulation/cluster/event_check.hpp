@@ -59,6 +59,8 @@ class event_check
 
     std::set<std::pair<expected_event, std::string>> expected_;
     std::set<std::pair<expected_event, std::string>> told_;
+    // The replies of any master: an address may lead to another one for a while.
+    std::set<std::string> refused_questions_;
     std::set<std::string, std::less<>> lost_;        // Owner ids of leases that were reported lost.
     std::map<std::pair<int, std::size_t>, bool> up_; // By manager and master.
     std::map<std::size_t, std::size_t> ups_;         // By master.

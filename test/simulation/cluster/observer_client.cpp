@@ -310,6 +310,11 @@ void observer_client::on_event(const event& what)
                 note();
                 check_round(decided);
             },
+            [&](const acquire_queued& queued)
+            {
+                note();
+                read(queued.queue_master);
+            },
             [&](const lease_extended& extended)
             {
                 note();
