@@ -24,7 +24,7 @@ clock::duration between(clock::duration least, clock::duration most, std::uint64
 milliseconds queue_grace(milliseconds node_timeout) noexcept
 {
     constexpr milliseconds least{50};
-    return std::max(least, 2 * node_timeout);
+    return std::min(std::max(least, 2 * node_timeout), queue_liveness);
 }
 
 clock::duration next_heartbeat(const queue_position& position, std::uint64_t random) noexcept
@@ -45,7 +45,8 @@ clock::duration next_poll(const queue_position& position, clock::duration since_
 {
     const std::size_t clients = std::min<std::size_t>(position.rank, max_queue_pause.count()) + 1;
     const clock::duration by_rank = milliseconds{1} * static_cast<clock::rep>(clients);
-    return std::min<clock::duration>(std::max(by_rank, since_rank_changed / 4), max_queue_pause);
+    const clock::duration most = position.rank == 0 ? max_first_poll : max_queue_pause;
+    return std::min<clock::duration>(std::max(by_rank, since_rank_changed / 4), most);
 }
 
 clock::duration

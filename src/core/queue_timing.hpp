@@ -19,8 +19,13 @@ inline constexpr std::chrono::milliseconds queue_liveness{1000};
 /// The longest pause after lost rounds, and the longest interval of a client that polls.
 inline constexpr std::chrono::milliseconds max_queue_pause{250};
 
-/// Returns the time for which a client that was woken is served ahead of all others. With less than 50 ms, clients that
-/// were on their way were skipped.
+/// The longest interval of the first client in the queue if it polls. Shorter than the smallest grace, after which a woken
+/// client that hasn't come is dropped.
+inline constexpr std::chrono::milliseconds max_first_poll{25};
+
+/// Returns the time for which a client that was woken is served ahead of all others: twice the node timeout, at least
+/// 50 ms and at most `queue_liveness`. With less, clients that were on their way were skipped; a client that was stopped
+/// delays the others for as long.
 std::chrono::milliseconds queue_grace(std::chrono::milliseconds node_timeout) noexcept;
 
 /// What a refused question has reported.
@@ -37,7 +42,8 @@ struct queue_position
 clock::duration next_heartbeat(const queue_position& position, std::uint64_t random) noexcept;
 
 /// Returns the delay until the next question of a client that receives no messages: 1 ms for each client up to it, or
-/// a quarter of the time since its rank changed, if that is longer.
+/// a quarter of the time since its rank changed, if that is longer; at most `max_queue_pause`, for the first client
+/// `max_first_poll`.
 clock::duration next_poll(const queue_position& position, clock::duration since_rank_changed) noexcept;
 
 /// Returns the pause after the `losses`th round in a row that was lost (1 or more): uniformly distributed between 0.5

@@ -52,7 +52,7 @@ server_error classify(std::string_view reply) noexcept
         return server_error::unknown_command;
     }
     // ACL violations within a script have no error code. The texts of Redis 7.0, and of Redis 7.2 and Valkey:
-    if (reply.starts_with("ERR The user executing the script can't run this command") ||
+    if (reply.starts_with("ERR The user executing the script can't ") ||
         reply.starts_with("ERR ACL failure in script"))
     {
         return server_error::no_permission;

@@ -234,7 +234,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     bool is_contended(std::string_view resource) const noexcept;
     void note_contention(const lease_state& lease, bool others_wait) noexcept;
     /// Another master becomes the queue master of the resource for a while.
-    void overrule(const lease_state& lease, std::size_t queue_master);
+    void overrule(std::string_view resource, std::size_t queue_master);
     /// Begins a round by asking only the queue master.
     awaited_round
     ask(lease_state& lease, const net::question& asked, std::size_t queue_master,

@@ -53,9 +53,10 @@ void lock_service::note_contention(const lease_state& lease, bool others_wait) n
     queues_.note(core::stable_hash(lease.key()), others_wait, strand_.now());
 }
 
-void lock_service::overrule(const lease_state& lease, std::size_t queue_master)
+void lock_service::overrule(std::string_view resource, std::size_t queue_master)
 {
-    queues_.overrule(queue_master, core::stable_hash(lease.key()), strand_.now());
+    const std::uint64_t key = core::stable_hash(resource, core::stable_hash(options_.key_prefix));
+    queues_.overrule(queue_master, key, strand_.now());
 }
 
 awaited_round lock_service::ask(

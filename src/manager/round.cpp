@@ -240,9 +240,9 @@ void round::on_queue_vote(std::size_t master, const net::answer& result) noexcep
     {
         deadline_.disarm(); // No other master is asked.
     }
-    // The round was won without the queue master, or its acquire has ended: nobody else would leave the queue.
-    const bool left = lease_->at(master).state == net::outstanding_state::release_sent;
-    if (position_ && listener_ == nullptr && !left && asker == nullptr)
+    // The round was won without the queue master, or its acquire has ended: nobody else would leave the queue. The
+    // release of the lease doesn't name us.
+    if (position_ && listener_ == nullptr && asker == nullptr)
     {
         service_.leave_queue(lease_->resource(), master, member_);
     }

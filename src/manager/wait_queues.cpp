@@ -71,6 +71,11 @@ void wait_queues::suspect(std::size_t master, clock::time_point now) noexcept
 void wait_queues::overrule(std::size_t master, std::uint64_t key, clock::time_point now)
 {
     std::erase_if(overruled_, [now](const overruled_master& each) { return each.until <= now; });
+    if (overruled_.size() == max_overruled)
+    {
+        suspect(master, now);
+        return;
+    }
     last_doubt_ends_ = now + distrust;
     overruled_.push_back({master, key, last_doubt_ends_});
 }

@@ -69,6 +69,9 @@ class wait_queues
     /// For how long a master that gave no answer, or a queue master that was overruled, is passed over.
     static constexpr std::chrono::seconds distrust{1};
 
+    /// The maximum number of resources for which masters are passed over. With more, they are passed over for all.
+    static constexpr std::size_t max_overruled = 64;
+
     explicit wait_queues(std::size_t max_waiting) : max_waiting_{max_waiting} {}
 
     /// Draws the id of the manager.
@@ -96,7 +99,7 @@ class wait_queues
     bool is_passed_over(std::size_t master, std::uint64_t key, clock::time_point now) const noexcept;
     /// The master gave no answer to a question.
     void suspect(std::size_t master, clock::time_point now) noexcept;
-    /// The master granted a resource that a quorum of masters has for another client.
+    /// The master granted a resource that a quorum of masters has for another client, or refused a question about it.
     void overrule(std::size_t master, std::uint64_t key, clock::time_point now);
 
     bool any_contended() const noexcept { return contended_ > 0; }

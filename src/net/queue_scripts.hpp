@@ -35,7 +35,7 @@ consteval auto join(const char (&... parts)[sizes])
 // The part that both scripts share. `serve` returns the waiter that may take the free resource, and wakes it unless it
 // is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
 // woken longer than the grace ago. A member that was woken within the grace stays the one that is served, even if an
-// older one has returned.
+// older one has returned. It is sent a message again, which shows whether its client is still connected.
 inline constexpr char queue_common[] =
     R"lua(local order, alive = "redlock-queue:order:" .. KEYS[1], "redlock-queue:alive:" .. KEYS[1]
 local function number(value) return string.format("%.0f", value) end
@@ -62,30 +62,29 @@ local function enter(member, waited, liveness)
     rank = redis.call("zrank", order, member)
   end
   redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
-  local expiry = number(math.max(10000, 2 * liveness))
+  local expiry = number(math.max(10000, 2 * liveness * (1 + redis.call("zcard", order) / 64)))
   redis.call("pexpire", order, expiry)
   redis.call("pexpire", alive, expiry)
   return rank
 end
+local function send(member, letter)
+  local id, waiter = string.match(member, "^(%x+):(%d+)$")
+  if id then return redis.pcall("publish", "redlock:" .. id, letter .. waiter) ~= 0 end
+  return string.sub(member, 1, 1) == "-"
+end
 local function serve(asker, letter, grace)
   for _ = 1, 100 do
     local recent = woken and clock <= at + grace * 1000 and redis.call("zscore", order, woken)
-    if recent and letter == "k" then return woken end
     local first = recent and woken or redis.call("zrange", order, 0, 0)[1]
     if not first then
       redis.call("del", alive)
       return asker
     end
     if first == asker then return first end
-    local id, waiter = string.match(first, "^(%x+):(%d+)$")
     local late = (tonumber(redis.call("hget", alive, first)) or 0) < clock
     local absent = first == woken and not recent
-    if not late and not absent and string.sub(first, 1, 1) == "-" then
-      note(first, clock)
-      return first
-    end
-    if not late and not absent and id and redis.pcall("publish", "redlock:" .. id, letter .. waiter) ~= 0 then
-      note(first, clock)
+    if not late and not absent and send(first, letter) then
+      if not recent or letter == "r" then note(first, clock) end
       return first
     end
     drop(first)
@@ -124,7 +123,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "46c381bca803e284fe4adb4446da1a25834c2297"};
+    {ask_text.data(), ask_text.size()}, "e750363d006ecff86c4c61c6d2eba9d03b2d4e76"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -140,26 +139,28 @@ inline constexpr script ask_script{
 /// Returns 1 if the key was deleted, or 0, and 2 more if other clients wait.
 inline constexpr auto release_to_queue_text = join(
     R"lua(local deleted = 0
-if redis.call("get", KEYS[1]) == ARGV[1] then deleted = redis.call("del", KEYS[1]) end
+local holder = redis.pcall("get", KEYS[1])
+local failed = type(holder) == "table" and holder
+if holder == ARGV[1] then deleted = redis.call("del", KEYS[1]) end
 local mode, member = ARGV[3] or "released", ARGV[4] or ""
 local waiting = redis.pcall("zcard", "redlock-queue:order:" .. KEYS[1])
-if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return deleted end
+if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return failed or deleted end
 )lua",
     queue_common,
     R"lua(if mode == "lost" then
   enter(member, ARGV[5], ARGV[6])
   note(member, clock + ARGV[7] * 1000)
-  return redis.call("zcard", order) > 1 and deleted + 2 or deleted
+  return failed or (redis.call("zcard", order) > 1 and deleted + 2) or deleted
 end
 local first = redis.call("zrange", order, 0, 0)[1]
 if member ~= "" then drop(member) end
 if mode == "released" or deleted == 1 or (first == member and redis.call("exists", KEYS[1]) == 0) then
   serve("", "r", ARGV[2])
 end
-if redis.call("zcard", order) > 0 then return deleted + 2 end
+if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
-return deleted)lua");
+return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "6d4c4b6d78de6ef17e0f111fb7d4eb05e08569dc"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "a5007c852e827334980e85bc2fbc8fb38cbe67ea"};
 
 } // namespace redlock::net

@@ -254,7 +254,8 @@ TEST_CASE("queue: an expired lock wakes the first client as soon as another one 
     check_refused(at.ask("b:1"), 1, 2);
     CHECK(a.messages(at) == strings{"k1"});
     check_refused(at.ask("b:1"), 1, 2);
-    CHECK(a.messages(at).empty()); // Woken within the grace: not again.
+    // It stays the one to be served. The message shows that it is still connected.
+    CHECK(a.messages(at) == strings{"k1"});
     CHECK(at.ask("a:1") == 1);
 }
 
@@ -386,8 +387,35 @@ TEST_CASE("queue: a client whose round was lost keeps its position, and is not o
     CHECK(at.queue() == strings{"b:1", "a:1"}); // It has waited for 0 ms, by its own words.
     check_refused(at.ask("b:1"), 0, 2);
     CHECK(at.release("unknown", "released") == 2);
-    CHECK(a.messages(at) == strings{"r1", "r1"});
+    CHECK(a.messages(at) == strings{"r1", "k1", "r1"});
     CHECK(at.ask("a:1") == 1);
+}
+
+TEST_CASE("queue: a woken client that has been killed is dropped by the next question")
+{
+    queue_master at;
+    std::optional<manager> a{std::in_place, at, "a"};
+    at.lock();
+    at.ask("a:1");
+    at.ask("b:1");
+    at.release("foreign", "released");
+    check_refused(at.ask("b:1"), 1, 2);
+    a.reset();
+    // Until the server has seen the end of the connection.
+    while (at.get().command({"PUBSUB", "NUMSUB", "redlock:a"}).elements.at(1) != 0)
+    {
+    }
+    CHECK(at.ask("b:1") == 0);
+}
+
+TEST_CASE("queue: a client leaves the queue of a key of another type")
+{
+    queue_master at;
+    at.get().command({"HSET", key, "field", "value"});
+    at.ask("a:1");
+    CHECK(at.queue() == strings{"a:1"});
+    CHECK(at.release("unknown", "left", "a:1").text.starts_with("WRONGTYPE"));
+    CHECK(at.has_no_queue());
 }
 
 TEST_CASE("queue: a clock that was set back changes no position and no deadline")

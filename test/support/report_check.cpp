@@ -28,7 +28,7 @@ master_errc reason_of(std::string_view error)
         {"NOAUTH ", master_errc::authentication_failed},
         {"WRONGPASS ", master_errc::authentication_failed},
         {"NOPERM ", master_errc::no_permission},
-        {"ERR The user executing the script can't run this command", master_errc::no_permission},
+        {"ERR The user executing the script can't ", master_errc::no_permission},
         {"ERR ACL failure in script", master_errc::no_permission},
         {"MOVED ", master_errc::cluster_node},
         {"CLUSTERDOWN ", master_errc::cluster_node},

@@ -99,8 +99,15 @@ class acquisition
         co_return votes_->queue_vote() != vote::pending;
     }
 
-    /// Records for the report how long the last round took.
-    void note_decision() { took_ = service_.strand().now() - votes_->started(); }
+    /// Records for the report how long the last round took, and the fault of a queue master that gave no answer.
+    void note_decision()
+    {
+        took_ = service_.strand().now() - votes_->started();
+        if (const std::optional<std::size_t> asked = votes_->queue_master())
+        {
+            pass_over_unless_answered(*asked, votes_->queue_vote());
+        }
+    }
 
     /// Completes with a lease if the round was won and enough validity remains. The remaining validity is computed
     /// last, so that any delay of this process is included.
@@ -148,15 +155,19 @@ class acquisition
             give_back_round();
             co_return false;
         }
+        if (votes_->queue_vote() == vote::pending)
+        {
+            co_await await_answer();
+        }
         const std::optional<std::size_t> queue_master = service_.queue_master_of(*held_);
         const vote said = queue_master ? votes_->ballot().of(*queue_master) : vote::unsent;
         if (said == vote::granted || (said == vote::pending && votes_->queue_master() == queue_master))
         {
             co_return co_await rest(*queue_master);
         }
-        if (said == vote::failed || said == vote::timed_out)
+        if (queue_master)
         {
-            service_.queues().suspect(*queue_master, service_.strand().now());
+            pass_over_unless_answered(*queue_master, said);
         }
         give_back_round();
         losses_ = 0;
@@ -284,6 +295,34 @@ class acquisition
     clock::time_point wait_ends() const { return core::later(began_, call_.options.wait.value()); }
     bool is_over() const { return operation.stopped() || service_.strand().now() >= wait_ends(); }
     std::chrono::milliseconds node_timeout() const { return service_.node_timeout(call_.options.ttl); }
+    /// Chooses another queue master for a while if this one can't be relied on: for all resources if it is silent, for
+    /// this one if it refuses the question, for example because of a foreign key in the place of the queue.
+    void pass_over_unless_answered(std::size_t queue_master, vote said)
+    {
+        if (said == vote::timed_out)
+        {
+            service_.queues().suspect(queue_master, service_.strand().now());
+        }
+        else if (said == vote::failed || said == vote::unsent)
+        {
+            service_.overrule(call_.resource, queue_master);
+        }
+    }
+
+    /// Waits for the queue master's answer to the question of a lost round, which the other votes have decided. Without
+    /// it, it is unknown whether we are in the queue, and a queue master that hangs would never be passed over. It comes
+    /// at the node timeout at the latest. A release ends the wait.
+    runtime::task<bool> await_answer()
+    {
+        const alarm_clock alarm{service_.strand(), operation.wake_event, wait_ends()};
+        while (votes_->queue_vote() == vote::pending && !is_over() &&
+               waiter_->woken() != net::wake_reason::released)
+        {
+            co_await operation.wake_event;
+        }
+        co_return true;
+    }
+
     /// Returns the time until which an acquire may wait for its turn. One without any round has its round at that time,
     /// early enough to be decided within `wait`: its votes tell why the resource can't be locked.
     clock::time_point last_begin() const
@@ -391,10 +430,8 @@ class acquisition
             take_place(*queue_master, *question_->position());
             co_return reply::refused;
         }
-        if (said != vote::pending && said != vote::granted)
-        {
-            service_.queues().suspect(*queue_master, service_.strand().now());
-        }
+        // A refusal that has not entered us is no answer to the question.
+        pass_over_unless_answered(*queue_master, said == vote::denied ? vote::failed : said);
         service_.give_back_and_leave(*asked_, *queue_master, place_at(*queue_master).member);
         place_.reset();
         co_return reply::missing;
@@ -463,8 +500,9 @@ class acquisition
             may_be_entered ? std::optional{place_at(*queue_master).member} : std::nullopt);
     }
 
-    /// Rests after a round that was lost although the queue master has granted it, or may have. We keep our position,
-    /// and are served first after the pause. A release ends it at once.
+    /// Rests after a round that was lost although the queue master has granted it, or may have. If others have won it, we
+    /// keep our position, and are served first after the pause. A release ends it at once. If it had too few answers, or
+    /// took too long, the next one may end in the same way: others are served meanwhile.
     runtime::task<bool> rest(std::size_t queue_master)
     {
         ++losses_;
@@ -475,8 +513,18 @@ class acquisition
         {
             leave_queue();
         }
-        service_.give_back_and_stay(*held_, queue_master, question_at(queue_master), whole);
-        place_ = place_at(queue_master);
+        const bool lost_to_others = votes_->outcome() == core::verdict::lost &&
+                                    votes_->ballot().why_lost() != core::refusal::no_quorum;
+        if (lost_to_others)
+        {
+            service_.give_back_and_stay(*held_, queue_master, question_at(queue_master), whole);
+            place_ = place_at(queue_master);
+        }
+        else
+        {
+            service_.give_back_and_leave(*held_, queue_master, place_at(queue_master).member);
+            place_.reset();
+        }
         position_.reset();
         ask_at_ = clock::time_point{};
         const clock::time_point until = service_.strand().now() + pause;
@@ -494,7 +542,7 @@ class acquisition
         if (overruled_.on_lost(disagrees, service_.strand().now()))
         {
             overruled_.reset();
-            service_.overrule(*held_, queue_master);
+            service_.overrule(call_.resource, queue_master);
         }
         if (!is_over() && has_place())
         {

@@ -36,7 +36,9 @@ TEST_CASE("queue: the grace is two node timeouts, and 50 ms at least")
     CHECK(queue_grace(1ms) == 50ms);
     CHECK(queue_grace(25ms) == 50ms);
     CHECK(queue_grace(26ms) == 52ms);
-    CHECK(queue_grace(1000ms) == 2000ms);
+    CHECK(queue_grace(500ms) == 1000ms);
+    CHECK(queue_grace(501ms) == 1000ms);
+    CHECK(queue_grace(1h) == 1000ms);
 }
 
 TEST_CASE("queue: the heartbeat is longer for a client far back, with a jitter of a fifth")
@@ -79,8 +81,10 @@ TEST_CASE("queue: a client without messages polls the less often, the longer not
     CHECK(next_poll({9, {}}, 0ms) == 10ms);
     CHECK(next_poll({9, {}}, 40ms) == 10ms);
     CHECK(next_poll({9, {}}, 80ms) == 20ms);
-    CHECK(next_poll({0, {}}, 1000ms) == 250ms);
-    CHECK(next_poll({0, {}}, 24h) == 250ms);
+    CHECK(next_poll({0, {}}, 60ms) == 15ms);
+    CHECK(next_poll({0, {}}, 1000ms) == 25ms);
+    CHECK(next_poll({0, {}}, 24h) == 25ms);
+    CHECK(next_poll({1, {}}, 1000ms) == 250ms);
     CHECK(next_poll({std::numeric_limits<std::size_t>::max(), {}}, 0ms) == 250ms);
 }
 

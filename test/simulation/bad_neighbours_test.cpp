@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: BSL-1.0
+// Clients that contend for a resource again and again, while one client, one master or one key is bad: the others
+// don't pay for it. Figures are compared with the same run without the bad one.
+#include "simulation.hpp"
+
+#include "core/queue_master.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr clock::duration hold = 5ms;
+
+std::size_t queue_master_index(simulation& sim, const std::string& resource)
+{
+    const std::uint64_t key = core::stable_hash("lock:" + resource);
+    std::size_t best = 0;
+    const auto weight = [&](std::size_t of)
+    { return core::queue_weight(core::stable_hash(sim.master(of).run_id), key); };
+    for (std::size_t index = 1; index < sim.masters().size(); ++index)
+    {
+        best = weight(index) > weight(best) ? index : best;
+    }
+    return best;
+}
+
+/// A client that acquires, holds and releases a resource again and again.
+class looping_client
+{
+  public:
+    looping_client(simulation& sim, lock_manager& locks, std::string resource = "stock")
+        : sim_{&sim}, locks_{&locks}, resource_{std::move(resource)}
+    {
+    }
+
+    void act()
+    {
+        if (!got_)
+        {
+            began_ = sim_->now();
+            got_ = sim_->acquire(*locks_, resource_, {.ttl = 10s, .wait = no_limit});
+        }
+        if (got_->done && !holds_)
+        {
+            longest = std::max<clock::duration>(longest, got_->at - began_);
+            if (got_->error)
+            {
+                got_.reset();
+                return;
+            }
+            ++grants;
+            holds_ = true;
+            until_ = sim_->now() + hold;
+            sim_->world().at(until_, event_kind::timer, [] {});
+        }
+        if (holds_ && sim_->now() >= until_)
+        {
+            released_ = sim_->release(got_->lease);
+            got_.reset();
+            holds_ = false;
+        }
+    }
+
+    std::size_t grants = 0;
+    clock::duration longest{};
+
+  private:
+    simulation* sim_;
+    lock_manager* locks_;
+    std::string resource_;
+    outcome_ptr got_;
+    outcome_ptr released_;
+    clock::time_point began_{};
+    clock::time_point until_{};
+    bool holds_ = false;
+};
+
+void run_all(simulation& sim, std::vector<looping_client>& all, clock::duration length)
+{
+    const clock::time_point end = sim.now() + length;
+    while (sim.now() < end)
+    {
+        for (looping_client& each : all)
+        {
+            each.act();
+        }
+        if (!sim.step(end))
+        {
+            sim.run_until(end);
+        }
+    }
+}
+
+std::size_t total(const std::vector<looping_client>& all)
+{
+    return std::accumulate(
+        all.begin(), all.end(), std::size_t{0},
+        [](std::size_t sum, const looping_client& each) { return sum + each.grants; });
+}
+
+/// Managers with the same options, and a looping client of each.
+struct crowd
+{
+    crowd(simulation& sim, std::size_t count, const config& options)
+    {
+        for (std::size_t each = 0; each < count; ++each)
+        {
+            managers.push_back(sim.make_connected_manager(options));
+        }
+        for (lock_manager& each : managers)
+        {
+            clients.emplace_back(sim, each);
+        }
+    }
+
+    std::vector<lock_manager> managers;
+    std::vector<looping_client> clients;
+};
+
+/// The grants that holds of this length, one after the other, leave room for.
+std::size_t possible_grants(clock::duration length)
+{
+    constexpr clock::duration round_trips = 600us;
+    return static_cast<std::size_t>(length / (hold + round_trips));
+}
+
+/// An environment in which a client reaches only some masters.
+class partition
+{
+  public:
+    partition(simulation& sim, const std::vector<std::size_t>& reached, entrance others)
+        : dead_{sim.world(), "dead"},
+          outside_{std::make_shared<virtual_environment>(sim.environment().shared_world(), 1)}
+    {
+        dead_.door = others;
+        for (std::size_t index = 0; index < sim.masters().size(); ++index)
+        {
+            const bool is_reached = std::find(reached.begin(), reached.end(), index) != reached.end();
+            outside_->put(host_of(index), is_reached ? sim.master(index) : dead_);
+        }
+    }
+
+    const std::shared_ptr<virtual_environment>& outside() const noexcept { return outside_; }
+
+  private:
+    sim_master dead_;
+    std::shared_ptr<virtual_environment> outside_;
+};
+
+} // namespace
+
+TEST_CASE("a client that reaches the queue master but no quorum blocks nobody", "[queue][contention]")
+{
+    simulation sim{5};
+    const std::size_t queue_master = queue_master_index(sim, "stock");
+    partition few{sim, {queue_master, (queue_master + 1) % 5}, GENERATE(entrance::refuses, entrance::silent)};
+    lock_manager partitioned = sim.make_manager(sim.options(), few.outside());
+    sim.run_for(2s);
+    const outcome_ptr never = sim.acquire(partitioned, "stock", {.ttl = 10s, .wait = 1h});
+    sim.run_for(1s);
+    crowd others{sim, 5, sim.options()};
+    run_all(sim, others.clients, 5s);
+    CHECK(!never->done);
+    CHECK(total(others.clients) > possible_grants(5s) * 9 / 10);
+    others.clients.clear();
+}
+
+TEST_CASE("a client whose validity is always exhausted blocks nobody", "[queue][contention]")
+{
+    simulation sim{5};
+    for (const auto& each : sim.masters())
+    {
+        each->network = {.there = 1ms, .back = 1ms};
+    }
+    lock_manager choosy = sim.make_connected_manager();
+    const outcome_ptr never =
+        sim.acquire(choosy, "stock", {.ttl = 1000ms, .wait = 1h, .min_validity = 987ms});
+    crowd others{sim, 5, sim.options()};
+    run_all(sim, others.clients, 5s);
+    CHECK(!never->done);
+    // A grant takes two more round trips there.
+    CHECK(total(others.clients) > static_cast<std::size_t>(5s / (hold + 8ms)));
+    others.clients.clear();
+}
+
+TEST_CASE("a woken client that is killed delays the others by a heartbeat at most", "[queue]")
+{
+    simulation sim{5};
+    config options = sim.options();
+    options.node_timeout = GENERATE(50ms, 1000ms, 5000ms);
+    lock_manager holder = sim.make_connected_manager(options);
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    std::vector<lock_manager> managers;
+    std::vector<outcome_ptr> waits;
+    for (int count = 0; count < 3; ++count)
+    {
+        managers.push_back(sim.make_connected_manager(options));
+        waits.push_back(sim.acquire(managers.back(), "stock", {.ttl = 60s, .wait = no_limit}));
+        sim.run_for(5ms);
+    }
+    sim.run_for(1s);
+    const outcome_ptr released = sim.release(held->lease);
+    sim.run_for(150us); // The message to the first one is on its way.
+    managers.erase(managers.begin());
+    REQUIRE(sim.finish(waits[1], 310ms));
+    CHECK(!waits[1]->error);
+}
+
+TEST_CASE("a client that polls gets its share among clients that are woken", "[queue][contention]")
+{
+    simulation sim{5};
+    config options = sim.options();
+    options.order = GENERATE(order::waiting, order::strict);
+    lock_manager holder = sim.make_connected_manager(options);
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    for (const auto& each : sim.masters())
+    {
+        each->refuse("SUBSCRIBE", "-NOPERM this user has no permissions to access one of the channels\r\n");
+    }
+    lock_manager polls = sim.make_connected_manager(options);
+    for (const auto& each : sim.masters())
+    {
+        each->answer_as_usual();
+    }
+    crowd all{sim, 10, options};
+    all.clients.emplace_back(sim, polls);
+    run_all(sim, all.clients, 3s);
+    held->lease = {};
+    run_all(sim, all.clients, 5s);
+    CHECK(total(all.clients) > possible_grants(5s) * 8 / 10);
+    CHECK(all.clients.back().grants > total(all.clients) / 11 / 2);
+    all.clients.clear();
+}
+
+TEST_CASE("in strict order a queue master that hangs costs no rounds", "[queue]")
+{
+    simulation sim{5};
+    const config options = [&]
+    {
+        config strict = sim.options();
+        strict.order = order::strict;
+        return strict;
+    }();
+    lock_manager holder = sim.make_connected_manager(options);
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    lock_manager limited = sim.make_connected_manager(options);
+    sim_master& queue_master = sim.master(queue_master_index(sim, "stock"));
+    queue_master.hang();
+    const outcome_ptr waits = sim.acquire(limited, "stock", {.ttl = 10s, .wait = no_limit, .max_rounds = 5U});
+    sim.run_for(3s);
+    CHECK_FALSE(waits->done);
+    const outcome_ptr released = sim.release(held->lease);
+    REQUIRE(sim.finish(waits, 300ms));
+    CHECK(!waits->error);
+    queue_master.resume();
+}
+
+TEST_CASE("a winner that releases before the queue master's refusal leaves the queue", "[queue]")
+{
+    simulation sim{5};
+    sim_master& queue_master = sim.master(queue_master_index(sim, "stock"));
+    lock_manager holder = sim.make_connected_manager();
+    lock_manager first = sim.make_connected_manager();
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    const outcome_ptr won = sim.acquire(first, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(100ms);
+    const outcome_ptr released = sim.release(held->lease);
+    sim.run_for(150us);
+    // The queue master has the key for another client, and says so late.
+    queue_master.set("lock:stock", "another", 2s);
+    queue_master.network.back = 5ms;
+    REQUIRE(sim.finish(won, 1s));
+    REQUIRE(!won->error);
+    const outcome_ptr again = sim.release(won->lease);
+    sim.run_for(20ms);
+    sim.run_until_idle();
+    CHECK(queue_master.queue_key_count() == 0);
+}
+
+TEST_CASE("a foreign key in the place of one queue costs other resources nothing", "[queue][contention]")
+{
+    simulation sim{5};
+    const std::size_t queue_master = queue_master_index(sim, "stock");
+    std::string other = "other";
+    while (queue_master_index(sim, other) != queue_master)
+    {
+        other += "+";
+    }
+    sim.master(queue_master).set("redlock-queue:order:lock:" + other, "not a queue");
+    crowd all{sim, 10, sim.options()};
+    for (std::size_t index = 0; index < 2; ++index)
+    {
+        all.clients.emplace_back(sim, all.managers[index], other);
+    }
+    run_all(sim, all.clients, 5s);
+    const std::size_t share = possible_grants(5s) / 10;
+    for (std::size_t index = 0; index < 10; ++index)
+    {
+        CAPTURE(index);
+        CHECK(all.clients[index].grants > share / 2);
+    }
+    CHECK(all.clients[10].grants + all.clients[11].grants > possible_grants(5s) / 2);
+    all.clients.clear();
+}
+
+TEST_CASE("in strict order a queue that can't be used doesn't prevent locks", "[queue]")
+{
+    simulation sim{1};
+    config options = sim.options();
+    options.order = order::strict;
+    sim.master(0).set("redlock-queue:order:lock:stock", "not a queue");
+    lock_manager locks = sim.make_connected_manager(options);
+    std::size_t won = 0;
+    for (int count = 0; count < 20; ++count)
+    {
+        const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
+        REQUIRE(sim.finish(got));
+        won += got->error ? 0U : 1U;
+        got->lease = {};
+        sim.run_for(100ms);
+    }
+    // Once a second, the queue is tried again.
+    CHECK(won >= 16);
+}
+
+TEST_CASE("clients that can't reach the queue master get a share", "[queue][contention]")
+{
+    simulation sim{5};
+    const std::size_t queue_master = queue_master_index(sim, "stock");
+    // All are equally far. If the queue master were the nearest one, the clients in its queue would win every race.
+    for (const auto& each : sim.masters())
+    {
+        each->network.jitter = 50us;
+    }
+    std::vector<std::size_t> reached{0, 1, 2, 3, 4};
+    reached.erase(reached.begin() + static_cast<std::ptrdiff_t>(queue_master));
+    partition without{sim, reached, entrance::refuses};
+    crowd all{sim, 7, sim.options()};
+    std::vector<lock_manager> cut_off;
+    for (int count = 0; count < 3; ++count)
+    {
+        cut_off.push_back(sim.make_manager(sim.options(), without.outside()));
+        sim.run_for(50ms);
+    }
+    for (lock_manager& each : cut_off)
+    {
+        all.clients.emplace_back(sim, each);
+    }
+    run_all(sim, all.clients, 10s);
+    const std::size_t fair = total(all.clients) / 10;
+    for (std::size_t index = 7; index < 10; ++index)
+    {
+        CAPTURE(index, fair, all.clients[index].longest);
+        CHECK(all.clients[index].grants > fair / 5);
+    }
+    all.clients.clear();
+}
+
+} // namespace redlock::test
