@@ -108,6 +108,43 @@ TEST_CASE("waiting clients are served in their order, each woken by the release 
     CHECK(queue_keys(sim) == 0);
 }
 
+TEST_CASE("a thousand waiting clients are served in their order, each with one round", "[queue]")
+{
+    constexpr std::size_t many = 1000;
+    simulation sim{5};
+    std::vector<lock_manager> managers;
+    for (std::size_t count = 0; count < 10; ++count)
+    {
+        managers.push_back(sim.make_connected_manager());
+    }
+    const outcome_ptr first = sim.acquire(managers[0], "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(first));
+    std::vector<outcome_ptr> waits;
+    for (std::size_t index = 0; index < many; ++index)
+    {
+        waits.push_back(
+            sim.acquire(managers[index % managers.size()], "stock", {.ttl = 60s, .wait = no_limit}));
+        sim.run_for(2ms); // Arrivals are counted in milliseconds.
+    }
+    const std::size_t sets = sim.count("SET");
+    const clock::time_point began = sim.now();
+    lease held = std::move(first->lease);
+    for (const outcome_ptr& next : waits)
+    {
+        const outcome_ptr released = sim.release(held);
+        REQUIRE(sim.finish(next, 1s));
+        REQUIRE(!next->error);
+        held = std::move(next->lease);
+    }
+    // The message of each release takes one round trip, and so does the round: a question, and four SETs.
+    CHECK(sim.now() - began <= many * 2 * trip * 11 / 10);
+    CHECK(sim.count("SET") - sets == many * 4);
+    const outcome_ptr released = sim.release(held);
+    REQUIRE(sim.finish(released));
+    sim.run_until_idle();
+    CHECK(queue_keys(sim) == 0);
+}
+
 TEST_CASE("a waiting client without messages polls")
 {
     simulation sim{3};
