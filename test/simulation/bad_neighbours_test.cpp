@@ -320,6 +320,34 @@ TEST_CASE("a foreign key in the place of one queue costs other resources nothing
     all.clients.clear();
 }
 
+TEST_CASE("many clients that meet a foreign key in the place of a queue count as one", "[queue]")
+{
+    simulation sim{5};
+    const std::size_t queue_master = queue_master_index(sim, "stock");
+    std::string other = "other";
+    while (queue_master_index(sim, other) != queue_master)
+    {
+        other += "+";
+    }
+    sim.master(queue_master).set("redlock-queue:order:lock:" + other, "not a queue");
+    lock_manager holder = sim.make_connected_manager();
+    const outcome_ptr held = sim.acquire(holder, other, {.ttl = 60s});
+    const outcome_ptr stock = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    REQUIRE(sim.finish(stock));
+    lock_manager locks = sim.make_connected_manager();
+    std::vector<outcome_ptr> waits;
+    for (int count = 0; count < 200; ++count)
+    {
+        waits.push_back(sim.acquire(locks, other, {.ttl = 60s, .wait = no_limit}));
+    }
+    sim.run_for(100ms);
+    sim.master(queue_master).forget_log();
+    waits.push_back(sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit}));
+    sim.run_for(10ms);
+    CHECK(sim.master(queue_master).count("ask") == 1);
+}
+
 TEST_CASE("in strict order a queue that can't be used doesn't prevent locks", "[queue]")
 {
     simulation sim{1};
