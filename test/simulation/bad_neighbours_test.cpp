@@ -142,7 +142,8 @@ class partition
 {
   public:
     partition(simulation& sim, const std::vector<std::size_t>& reached, entrance others)
-        : dead_{sim.world(), "dead"},
+        : sim_{sim},
+          dead_{sim.world(), "dead"},
           outside_{std::make_shared<virtual_environment>(sim.environment().shared_world(), 1)}
     {
         dead_.door = others;
@@ -152,10 +153,18 @@ class partition
             outside_->put(host_of(index), is_reached ? sim.master(index) : dead_);
         }
     }
+    partition(const partition&) = delete;
+    partition& operator=(const partition&) = delete;
+    ~partition()
+    {
+        // Its handlers refer to the other master.
+        sim_.destroy_context();
+    }
 
     const std::shared_ptr<virtual_environment>& outside() const noexcept { return outside_; }
 
   private:
+    simulation& sim_;
     sim_master dead_;
     std::shared_ptr<virtual_environment> outside_;
 };

@@ -177,7 +177,7 @@ model_pipeline::model_pipeline(fuzz_input& input)
 /// A due release may be that of any key that was due.
 void model_pipeline::identify(place& due, const command& words)
 {
-    require(words.size() == 6, "not a due release");
+    require(words.size() == 8 && words[6] == "left" && words[7].empty(), "not a due release");
     const auto found = std::find_if(
         due_unwritten_.begin(), due_unwritten_.end(),
         [&](const counted_claim* each) { return each->key() == words[3]; });
