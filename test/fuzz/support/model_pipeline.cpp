@@ -308,12 +308,17 @@ void model_pipeline::take(const resp::reply& reply)
         wanted && !first.in_full && pipeline_->has_room(first.of->key().size() + script_in_full);
     const bool was_sent = first.of != nullptr && first.of->at(0).state == net::outstanding_state::sent;
     note_reply(first, reply, unknown);
+    const bool gives_up = pipeline_->backoff().gives_up();
     const error_code result = pipeline_->on_reply(reply, now_);
     if (pipeline_->backoff().refused())
     {
         pipeline_->backoff().delay(now_, 0);
     }
     pipeline_->take_refusal();
+    if (is_release(first.what) && unknown && !repeated && gives_up)
+    {
+        first.of->maybe_there = false; // Its ttl frees the key.
+    }
     if (repeated)
     {
         require(!result, "a connection is closed because of a script that the server doesn't know");
