@@ -215,6 +215,7 @@ void pipeline::record_ask(claim& of, const answer& result)
     if (permanent && !std::exchange(refuses_questions_, true))
     {
         queue_refusal_ = result.text.substr(0, short_text::capacity);
+        has_refusal_ = true;
     }
     if (result.vote == vote::denied && item.state == outstanding_state::sent)
     {
@@ -288,6 +289,7 @@ void pipeline::note_refusal(core::server_error error, std::string_view words)
         refusals_noted_ |= kind;
         refusal_ = foreign ? "a key is not a lock: " : "the ttl frees the key: ";
         refusal_ += words.substr(0, short_text::capacity);
+        has_refusal_ = true;
     }
 }
 

@@ -77,12 +77,21 @@ class pipeline
     /// Returns the pacing of the releases that are due.
     release_backoff& backoff() noexcept { return backoff_; }
     const release_backoff& backoff() const noexcept { return backoff_; }
+    /// True if there is a refusal to take.
+    bool has_refusal() const noexcept { return has_refusal_; }
     /// Returns the server's text for a permanent refusal of a release, once for each kind of error on a connection;
     /// otherwise empty.
-    std::string take_refusal() noexcept { return std::exchange(refusal_, {}); }
-    bool has_refusal() const noexcept { return !refusal_.empty() || !queue_refusal_.empty(); }
-    /// Returns the server's words about the first question that it refused permanently on this connection, once.
-    std::string take_queue_refusal() noexcept { return std::exchange(queue_refusal_, {}); }
+    std::string take_refusal() noexcept
+    {
+        has_refusal_ = !queue_refusal_.empty();
+        return std::exchange(refusal_, {});
+    }
+    /// Returns the server's text for the first question that it refused permanently on this connection, once.
+    std::string take_queue_refusal() noexcept
+    {
+        has_refusal_ = !refusal_.empty();
+        return std::exchange(queue_refusal_, {});
+    }
     /// True since then: the server can't be a queue master.
     bool refuses_questions() const noexcept { return refuses_questions_; }
     /// Queues a TIME command, which shows whether the server responds, and its clock.
@@ -177,6 +186,7 @@ class pipeline
     release_backoff backoff_;
     std::uint32_t refusals_noted_ = 0; // One bit for each kind of error.
     std::string refusal_;
+    bool has_refusal_ = false;
     bool refuses_questions_ = false;
     std::string queue_refusal_;
     core::queue_position position_{}; // In the answer to a question.
