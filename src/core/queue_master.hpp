@@ -16,6 +16,13 @@ std::uint64_t stable_hash(std::string_view text, std::uint64_t prefix = 0xcbf29c
 /// Returns the weight of a master for a key, from the hashes of the master's run id and of the key. Of the connected
 /// masters, the one with the highest weight is the queue master. This is rendezvous hashing (Thaler, Ravishankar,
 /// 1998): if a master is disconnected, only the resources that were assigned to it get another queue master.
-std::uint64_t queue_weight(std::uint64_t master, std::uint64_t key) noexcept;
+constexpr std::uint64_t queue_weight(std::uint64_t master, std::uint64_t key) noexcept
+{
+    // The finalizer of SplitMix64 (Steele, Lea, Flood): every input bit affects every bit of the result.
+    std::uint64_t mixed = master ^ (key * 0x9e3779b97f4a7c15);
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+    return mixed ^ (mixed >> 31);
+}
 
 } // namespace redlock::core

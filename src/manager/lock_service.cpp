@@ -24,10 +24,13 @@ active_operation::active_operation(lock_service& service, std::uint64_t id, shut
     : wake_event{service.strand()},
       service_{service},
       id_{id},
-      policy_{policy},
-      // A call that found the manager just before its destruction begins after it.
-      stopped_{service.aborted_ ? error_code{asio::error::operation_aborted} : error_code{}}
+      policy_{policy}
 {
+    if (service.aborted_) [[unlikely]]
+    {
+        // A call that found the manager just before its destruction begins after it.
+        stopped_ = asio::error::operation_aborted;
+    }
     service_.active_.insert(service_.active_.end(), *this); // The hint: its id is usually the largest.
     ++service_.active_count_;
     service_.strand_.expect_more(service_.active_count_ > 1);

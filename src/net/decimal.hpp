@@ -26,7 +26,7 @@ class decimal
     std::string_view view() const noexcept { return {bytes_.data(), size_}; }
 
   private:
-    std::array<char, 20> bytes_{};
+    std::array<char, 20> bytes_;
     std::size_t size_ = 0;
 };
 
