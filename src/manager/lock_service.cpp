@@ -21,10 +21,7 @@ constexpr std::size_t max_unused_rounds = 4096;
 } // namespace
 
 active_operation::active_operation(lock_service& service, std::uint64_t id, shutdown_policy policy)
-    : wake_event{service.strand()},
-      service_{service},
-      id_{id},
-      policy_{policy}
+    : wake_event{service.strand()}, service_{service}, id_{id}, policy_{policy}
 {
     if (service.aborted_) [[unlikely]]
     {
