@@ -34,7 +34,7 @@ enum class order : std::uint8_t
     /// First come, first served among the clients that wait. A client that has just arrived may overtake them in the
     /// moment between a release and the next grant.
     waiting,
-    /// Nobody overtakes a client that waits. Costs a script instead of a SET at one master per acquire, and a look for
+    /// No client overtakes one that waits. Costs a script instead of a SET at one master per acquire, and a look for
     /// waiting clients at each master per release.
     strict
 };
@@ -95,7 +95,8 @@ struct config
     /// `async_extend`, `async_inspect` and `async_examine` fail with `errc::too_many_operations` and send nothing.
     /// Releases and waits for a loss are always accepted.
     std::size_t max_operations = 262'144;
-    /// The maximum number of acquires that wait, 1 or more. At the limit an acquire whose round was lost fails with `errc::too_many_operations` instead of waiting.
+    /// The maximum number of acquires that wait, 1 or more. At the limit an acquire whose round was lost fails with
+    /// `errc::too_many_operations` instead of waiting.
     std::size_t max_waiting_acquires = 65'536;
 
     /// Receives the events of the manager.

@@ -372,8 +372,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<std::unique_ptr<net::connection>> connections_;
     std::vector<std::uint64_t> connection_numbers_; // By master.
     wait_queues queues_;
-    std::string_view
-        reserved_names_; // The beginning of resources whose keys would be in the place of a queue.
+    // The beginning of resources whose keys would be in the place of a queue.
+    std::string_view reserved_names_;
     net::run_ids run_ids_;
     std::vector<error_code> last_down_; // By master: each outage is reported once.
 };

@@ -137,11 +137,11 @@ void lock_service::leave_queue(
     std::string_view resource, std::size_t queue_master, const net::queue_member& member)
 {
     // With an owner id that no key has.
-    const detail::lease_state_ptr nobody = make_lease_state(resource);
+    const detail::lease_state_ptr unowned = make_lease_state(resource);
     command_.clear();
-    net::append_leave(command_, *nobody, core::queue_grace(std::chrono::milliseconds{0}), member);
+    net::append_leave(command_, *unowned, core::queue_grace(std::chrono::milliseconds{0}), member);
     ++farewells_.pending;
-    connections_[queue_master]->send_release(*nobody, {command_, true}, &farewells_, strand_.now());
+    connections_[queue_master]->send_release(*unowned, {command_, true}, &farewells_, strand_.now());
 }
 
 void farewells::on_vote(std::size_t, const net::answer&, clock::time_point) noexcept

@@ -240,7 +240,7 @@ void round::on_queue_vote(std::size_t master, const net::answer& result) noexcep
     {
         deadline_.disarm(); // No other master is asked.
     }
-    // The round was won without the queue master, or its acquire has ended: nobody else would leave the queue. The
+    // The round was won without the queue master, or its acquire has ended: no other code leaves the queue. The
     // release of the lease doesn't name us.
     if (position_ && listener_ == nullptr && asker == nullptr)
     {

@@ -23,8 +23,8 @@ namespace
 
 /// The state of an acquire across its rounds.
 ///
-/// The coroutine `acquire` below drives it: `begin_first_round` and `begin_next_round` wait as long as necessary and begin
-/// a round, or return that there is none; `acquire` waits while the round is undecided, and calls
+/// The coroutine `acquire` below drives it: `wait_for_turn` and `begin_next_round` wait as long as necessary and begin a
+/// round, or return that there is none; `acquire` waits while the round is undecided, and calls
 /// `try_complete_with_lease`. It is woken by votes, by messages, by its alarms and by `active_operation::stop`, and
 /// checks all conditions again after each wake.
 ///
@@ -33,7 +33,8 @@ namespace
 /// - *asking* (`ask`): only the queue master is asked. If it grants, the round begins.
 /// - *waiting* (`wait_for_turn`): the queue master has entered us. We wait for its message, or ask again.
 /// - *heading* (`begin_round_at_head`): after a message. The queue master is asked and all others are sent a SET at once.
-/// - *resting* (`rest`): the round was lost although the queue master granted it. We keep our position.
+/// - *resting* (`rest`): the round was lost although the queue master granted it. We keep our position if other clients
+///   have won it, and give way otherwise.
 /// - *backing off* (`back_off`): there is no queue master.
 class acquisition
 {
@@ -45,6 +46,7 @@ class acquisition
 
     active_operation operation;
 
+    /// For the frames of the coroutines below.
     runtime::scheduler& strand() noexcept { return service_.strand(); }
 
     /// Returns the time until which the first round waits for connections, unless it is woken.
@@ -227,8 +229,9 @@ class acquisition
         place_.reset();
     }
 
-    /// Returns the error to complete with, after `begin_next_round` has found no further round. Waits until the reason of the last round is known, at its node timeout at
-    /// the latest; otherwise a resource that is held might be reported as `no_quorum`.
+    /// Returns the error to complete with, after `begin_next_round` has found no further round. Waits until the reason of
+    /// the last round is known, at its node timeout at the latest; otherwise a resource that is held might be reported as
+    /// `no_quorum`.
     runtime::task<error_code> reason()
     {
         while (votes_ && !refusal_ && !votes_->has_result() && !operation.stopped())
