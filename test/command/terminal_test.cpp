@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -293,6 +294,36 @@ TEST_CASE("terminal: reports the resource that is waited for, and its owner")
     CHECK_FALSE(release(theirs).error);
     screen.wait_for("has it");
     CHECK(run.wait() == process_end{.exit_code = 0});
+}
+
+TEST_CASE("terminal: a new position in the queue is reported")
+{
+    five_masters masters;
+    client other{unhurried(masters.servers)};
+    other.wait_for_masters();
+    const redlock::lease theirs = other.win("job");
+    const auto waits = [&]
+    {
+        return std::any_of(
+            masters.servers.begin(), masters.servers.end(),
+            [](server& each) {
+                return each.command({"EXISTS", "redlock-queue:order:lock:job"}) == 1;
+            });
+    };
+    const command_run first{run_shell("true", {"--wait", "unlimited"}), masters.environment()};
+    REQUIRE(comes_true(masters.any(), waits));
+    pseudo_terminal screen;
+    const program_at_terminal run{
+        script("\"$REDLOCK\" run --wait unlimited --max-hold 1h job -- true; exit $?"), masters.environment(),
+        screen};
+    screen.wait_for("; 1 client ahead in the queue");
+    // It leaves the queue.
+    first.signal(SIGTERM);
+    CHECK(first.wait() == process_end{.signal = SIGTERM});
+    screen.wait_for("; first in the queue");
+    screen.type(control_c);
+    CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGINT});
+    CHECK(comes_true(masters.any(), [&] { return !waits(); }));
 }
 
 } // namespace redlock::test
