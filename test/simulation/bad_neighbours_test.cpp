@@ -37,6 +37,18 @@ std::size_t queue_master_index(simulation& sim, const std::string& resource)
     return best;
 }
 
+/// Puts a foreign key in the place of a queue at this master. Returns the name of its resource.
+std::string spoil_another_queue(simulation& sim, std::size_t queue_master)
+{
+    std::string other = "other";
+    while (queue_master_index(sim, other) != queue_master)
+    {
+        other += "+";
+    }
+    sim.master(queue_master).set("redlock-queue:order:lock:" + other, "not a queue");
+    return other;
+}
+
 /// A client that acquires, holds and releases a resource again and again.
 class looping_client
 {
@@ -307,12 +319,7 @@ TEST_CASE("a foreign key in the place of one queue costs other resources nothing
 {
     simulation sim{5};
     const std::size_t queue_master = queue_master_index(sim, "stock");
-    std::string other = "other";
-    while (queue_master_index(sim, other) != queue_master)
-    {
-        other += "+";
-    }
-    sim.master(queue_master).set("redlock-queue:order:lock:" + other, "not a queue");
+    const std::string other = spoil_another_queue(sim, queue_master);
     crowd all{sim, 10, sim.options()};
     for (std::size_t index = 0; index < 2; ++index)
     {
@@ -333,12 +340,7 @@ TEST_CASE("many clients that meet a foreign key in the place of a queue count as
 {
     simulation sim{5};
     const std::size_t queue_master = queue_master_index(sim, "stock");
-    std::string other = "other";
-    while (queue_master_index(sim, other) != queue_master)
-    {
-        other += "+";
-    }
-    sim.master(queue_master).set("redlock-queue:order:lock:" + other, "not a queue");
+    const std::string other = spoil_another_queue(sim, queue_master);
     lock_manager holder = sim.make_connected_manager();
     const outcome_ptr held = sim.acquire(holder, other, {.ttl = 60s});
     const outcome_ptr stock = sim.acquire(holder, "stock", {.ttl = 60s});

@@ -70,6 +70,14 @@ struct ending_manager
         return result;
     }
 
+    /// Destroys the manager when the acquire has succeeded. Returns the state of its lease.
+    detail::lease_state_ptr end_after(const outcome_ptr& won)
+    {
+        REQUIRE(sim.finish(won));
+        locks.reset();
+        return detail::access::state_of(won->lease);
+    }
+
     static constexpr std::uint64_t late = 1000; // Its number.
 
     simulation& sim;
@@ -84,9 +92,7 @@ TEST_CASE("a wait for the loss that begins after the manager's destruction ends"
     simulation sim{5};
     ending_manager ending{sim};
     const outcome_ptr won = sim.acquire(*ending.locks, "stock", {.ttl = 10s});
-    REQUIRE(sim.finish(won));
-    const detail::lease_state_ptr held = detail::access::state_of(won->lease);
-    ending.locks.reset();
+    const detail::lease_state_ptr held = ending.end_after(won);
     const outcome_ptr late = ending.wait_lost_late(held);
     CHECK(sim.finish(late));
     CHECK(late->error == asio::error::operation_aborted);
@@ -97,9 +103,7 @@ TEST_CASE("a release that begins after the manager's destruction is aborted", "[
     simulation sim{5};
     ending_manager ending{sim};
     const outcome_ptr won = sim.acquire(*ending.locks, "stock", {.ttl = 10s});
-    REQUIRE(sim.finish(won));
-    const detail::lease_state_ptr held = detail::access::state_of(won->lease);
-    ending.locks.reset();
+    const detail::lease_state_ptr held = ending.end_after(won);
     const outcome_ptr late = ending.release_late(held);
     CHECK(sim.finish(late));
     CHECK(late->error == asio::error::operation_aborted);
