@@ -78,8 +78,10 @@ void model_pipeline::act()
 void model_pipeline::push_set(counted_claim& of, asked what)
 {
     // Nothing is sent after a release; once that is done with, it may be another lease's claim.
+    // A due release in flight names its claim only when it is written.
     const bool in_flight =
-        std::any_of(queue_.begin(), queue_.end(), [&](const place& each) { return each.of == &of; });
+        std::any_of(queue_.begin(), queue_.end(), [&](const place& each) { return each.of == &of; }) ||
+        std::find(due_unwritten_.begin(), due_unwritten_.end(), &of) != due_unwritten_.end();
     of.released = of.released && (in_flight || of.at(0).state != net::outstanding_state::none);
     const bool first = !in_flight && of.at(0).state == net::outstanding_state::none;
     const bool behind_question = std::any_of(
