@@ -232,7 +232,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     }
     /// Returns whether other clients were recently seen to wait for the resource.
     bool is_contended(std::string_view resource) const noexcept;
-    void note_contention(const lease_state& lease, bool others_wait) noexcept;
+    /// Records whether a master has other clients wait for the resource.
+    void note_contention(const lease_state& lease, std::size_t master, bool others_wait) noexcept;
     /// Another master becomes the queue master of the resource for a while.
     void overrule(std::string_view resource, std::size_t queue_master);
     /// Begins a round by asking only the queue master.
@@ -249,6 +250,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     awaited_round
     send_extensions(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event* listener);
     awaited_round send_releases(lease_state& lease, runtime::async_event& listener);
+    /// Sends the one that the round holds back.
+    void send_held_back_release(round& of, std::size_t master) noexcept;
     /// Sends a command to all masters, outside of any round.
     void broadcast(std::string_view command, net::vote_sink& votes);
     /// Redacts the messages of servers for display.
@@ -330,6 +333,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
     void rejoin(round& of, std::size_t master);
+    std::optional<std::size_t> draw_second_queue(std::uint64_t key, std::size_t queue_master) const noexcept;
     template <class Append>
     void give_back_with(lease_state& lease, std::size_t queue_master, Append append);
     std::chrono::milliseconds grace_for(std::chrono::milliseconds ttl) const noexcept;

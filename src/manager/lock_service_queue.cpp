@@ -48,9 +48,15 @@ bool lock_service::is_contended(std::string_view resource) const noexcept
            queues_.is_contended(core::stable_hash(resource, core::stable_hash(options_.key_prefix)));
 }
 
-void lock_service::note_contention(const lease_state& lease, bool others_wait) noexcept
+void lock_service::note_contention(const lease_state& lease, std::size_t master, bool others_wait) noexcept
 {
-    queues_.note(core::stable_hash(lease.key()), others_wait, strand_.now());
+    const std::uint64_t key = core::stable_hash(lease.key());
+    const clock::time_point now = strand_.now();
+    queues_.note(key, others_wait, now);
+    if (others_wait && master != queue_master_of(key, now))
+    {
+        queues_.note_second_queue(key, master, now);
+    }
 }
 
 void lock_service::overrule(std::string_view resource, std::size_t queue_master)

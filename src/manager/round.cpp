@@ -23,6 +23,7 @@ void round::begin(
     node_timeout_ = service_.node_timeout(ttl);
     timed_out_ = asks_alone_ = respects_queue_ = false;
     queue_master_.reset();
+    held_back_.reset();
     position_.reset();
     ballot_ = core::ballot{ballot_.masters()};
     failed_.clear();
@@ -33,8 +34,9 @@ void round::begin(
 void round::ignore() noexcept
 {
     listener_ = nullptr;
-    // Without a listener the node timeout has no effect, except on an extension or a pending notification.
-    if (what_ != redlock::operation::extend && !unreported_)
+    // Without a listener the node timeout has no effect, except on an extension, on a pending notification, and on a
+    // command that is held back.
+    if (what_ != redlock::operation::extend && !unreported_ && !held_back_)
     {
         deadline_.disarm();
     }
@@ -60,6 +62,22 @@ void round::await_queue_master(std::size_t master, const net::question& asked)
     member_ = asked.member;
     asks_alone_ = true;
     service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
+}
+
+void round::hold_back(std::size_t master, std::size_t first) noexcept
+{
+    held_back_ = {static_cast<std::uint8_t>(master), static_cast<std::uint8_t>(first)};
+    if (ballot_.of(first) != vote::pending)
+    {
+        send_held_back();
+    }
+}
+
+void round::send_held_back() noexcept
+{
+    const std::size_t master = held_back_->master;
+    held_back_.reset();
+    service_.send_held_back_release(*this, master);
 }
 
 bool round::confirmed() const noexcept
@@ -203,10 +221,14 @@ void round::on_vote(std::size_t master, const net::answer& result, clock::time_p
     {
         service_.on_extension_vote(*this, master);
     }
+    if (held_back_ && held_back_->first == master)
+    {
+        send_held_back();
+    }
     report_if_known();
     if (what_ == redlock::operation::release && (result.others_wait || service_.queues().any_contended()))
     {
-        service_.note_contention(*lease_, result.others_wait);
+        service_.note_contention(*lease_, master, result.others_wait);
     }
     if (master == queue_master_)
     {
@@ -230,7 +252,7 @@ void round::on_queue_vote(std::size_t master, const net::answer& result) noexcep
     waiter* const asker = service_.queues().find(member_.number);
     if (result.vote == vote::granted || result.vote == vote::denied)
     {
-        service_.note_contention(*lease_, result.others_wait);
+        service_.note_contention(*lease_, master, result.others_wait);
     }
     if (result.vote == vote::denied && asker != nullptr)
     {
@@ -296,6 +318,12 @@ bool round::append_in_full(std::string& out) const
 
 void round::on_node_timeout()
 {
+    if (held_back_)
+    {
+        send_held_back();
+        service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
+        return;
+    }
     timed_out_ = true;
     // Votes of an extension count for as long as the lease is valid. All others are timed out.
     if (what_ != redlock::operation::extend)

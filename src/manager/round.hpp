@@ -14,6 +14,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -64,6 +65,10 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     /// True if the round was won, but ahead of other clients in the queue.
     bool overtakes() const noexcept { return respects_queue_ && queue_vote() == vote::denied; }
 
+    /// Of a release that was sent to all masters but `master`: sends it there after the vote of `first`, or after its
+    /// node timeout.
+    void hold_back(std::size_t master, std::size_t first) noexcept;
+
     core::verdict outcome() const noexcept { return ballot_.outcome(); }
     const core::ballot& ballot() const noexcept { return ballot_; }
     /// True after the node timeout. Votes of an extension are still counted then.
@@ -102,6 +107,12 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     bool append_in_full(std::string& out) const override;
 
   private:
+    struct held_back
+    {
+        std::uint8_t master;
+        std::uint8_t first;
+    };
+
     /// The reason for a missing answer, and the server's message.
     struct failing
     {
@@ -122,6 +133,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
 
     void record(std::size_t master, clock::duration elapsed, const net::answer& result);
     void report_if_known();
+    void send_held_back() noexcept;
     void on_node_timeout();
     void recycle() noexcept override;
     void on_queue_vote(std::size_t master, const net::answer& result) noexcept;
@@ -150,6 +162,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     const net::question* asked_ = nullptr; // Exists as long as the listener.
     net::queue_member member_{};
     std::uint32_t number_ = 1;
+    std::optional<held_back> held_back_{}; // The release that is sent later.
     unreported_extension in_flight_{*this};
 };
 

@@ -84,18 +84,36 @@ void wait_queues::overrule(std::size_t master, std::uint64_t key, clock::time_po
 
 void wait_queues::note(std::uint64_t key, bool others_wait, clock::time_point now) noexcept
 {
-    constexpr std::chrono::seconds moment{1};
     contended_resource& place = at(key);
     if (others_wait)
     {
-        contended_ += place.key == 0 ? 1U : 0U;
-        place = {named(key), now};
+        if (place.key != named(key))
+        {
+            contended_ += place.key == 0 ? 1U : 0U;
+            place = {named(key)};
+        }
+        place.seen = now;
     }
     else if (is_contended(key) && now - place.seen > moment)
     {
         place.key = 0;
         --contended_;
     }
+}
+
+void wait_queues::note_second_queue(std::uint64_t key, std::size_t master, clock::time_point now) noexcept
+{
+    contended_resource& place = at(key);
+    place.second_queue = master;
+    place.second_seen = now;
+}
+
+std::optional<std::size_t> wait_queues::second_queue(std::uint64_t key, clock::time_point now) const noexcept
+{
+    const contended_resource& place = at(key);
+    const bool seen =
+        is_contended(key) && place.second_seen != clock::time_point{} && now - place.second_seen <= moment;
+    return seen ? std::optional{place.second_queue} : std::nullopt;
 }
 
 } // namespace redlock::manager

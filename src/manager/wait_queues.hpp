@@ -118,6 +118,10 @@ class wait_queues
         constexpr std::uint32_t now_and_then = 64;
         return ++releases_ % now_and_then == 0 || is_contended(key);
     }
+    /// Records that clients wait at a master which isn't the queue master. `note` was called before.
+    void note_second_queue(std::uint64_t key, std::size_t master, clock::time_point now) noexcept;
+    /// Returns the master where other clients were seen to wait than those in the queue of the queue master.
+    std::optional<std::size_t> second_queue(std::uint64_t key, clock::time_point now) const noexcept;
 
   private:
     friend class waiter;
@@ -132,6 +136,8 @@ class wait_queues
     {
         std::uint64_t key = 0;
         clock::time_point seen{};
+        std::size_t second_queue = 0; // Its master.
+        clock::time_point second_seen{};
     };
 
     struct overruled_master
@@ -147,6 +153,9 @@ class wait_queues
     {
         return resources_[key % resources_.size()];
     }
+
+    /// For how long it is assumed that clients which were seen to wait do so.
+    static constexpr std::chrono::seconds moment{1};
 
     std::string manager_id_;
     std::size_t max_waiting_;

@@ -60,6 +60,10 @@ class looping_client
 
     void act()
     {
+        if (!got_ && stops)
+        {
+            return;
+        }
         if (!got_)
         {
             began_ = sim_->now();
@@ -88,6 +92,7 @@ class looping_client
 
     std::size_t grants = 0;
     clock::duration longest{};
+    bool stops = false; // Acquires no more.
 
   private:
     simulation* sim_;
@@ -179,6 +184,38 @@ class partition
     simulation& sim_;
     sim_master dead_;
     std::shared_ptr<virtual_environment> outside_;
+};
+
+std::vector<std::size_t> all_but(std::size_t missing)
+{
+    std::vector<std::size_t> others{0, 1, 2, 3, 4};
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(missing));
+    return others;
+}
+
+/// Seven clients that reach all masters, and three that don't reach the queue master, so that there are two queues.
+struct divided_crowd
+{
+    explicit divided_crowd(simulation& sim)
+        : queue_master{queue_master_index(sim, "stock")},
+          without{sim, all_but(queue_master), entrance::refuses},
+          all{sim, 7, sim.options()}
+    {
+        for (int count = 0; count < 3; ++count)
+        {
+            cut_off.push_back(sim.make_manager(sim.options(), without.outside()));
+            sim.run_for(50ms);
+        }
+        for (lock_manager& each : cut_off)
+        {
+            all.clients.emplace_back(sim, each);
+        }
+    }
+
+    std::size_t queue_master;
+    partition without;
+    crowd all;
+    std::vector<lock_manager> cut_off;
 };
 
 } // namespace
@@ -382,34 +419,51 @@ TEST_CASE("in strict order a queue that can't be used doesn't prevent locks", "[
 TEST_CASE("clients that can't reach the queue master get a share", "[queue][contention]")
 {
     simulation sim{5};
-    const std::size_t queue_master = queue_master_index(sim, "stock");
-    // All are equally far. If the queue master were the nearest one, the clients in its queue would win every race.
+    // If the queue master is nearer than the others, the clients in its queue win every race after a release.
+    const clock::duration further = GENERATE(0us, 200us);
     for (const auto& each : sim.masters())
     {
-        each->network.jitter = 50us;
+        each->network = {.there = 100us + further, .back = 100us + further, .jitter = 50us};
     }
-    std::vector<std::size_t> reached{0, 1, 2, 3, 4};
-    reached.erase(reached.begin() + static_cast<std::ptrdiff_t>(queue_master));
-    partition without{sim, reached, entrance::refuses};
-    crowd all{sim, 7, sim.options()};
-    std::vector<lock_manager> cut_off;
-    for (int count = 0; count < 3; ++count)
+    divided_crowd two{sim};
+    sim.master(two.queue_master).network = {.jitter = 50us};
+    std::vector<looping_client>& clients = two.all.clients;
+    run_all(sim, clients, 10s);
+    CHECK(total(clients) > possible_grants(10s) * 9 / 10);
+    const std::size_t fair = total(clients) / clients.size();
+    for (std::size_t index = 0; index < clients.size(); ++index)
     {
-        cut_off.push_back(sim.make_manager(sim.options(), without.outside()));
-        sim.run_for(50ms);
+        CAPTURE(index, fair);
+        CHECK(clients[index].grants > fair / 3);
+        CHECK(clients[index].longest < 1s);
     }
-    for (lock_manager& each : cut_off)
+    clients.clear();
+}
+
+TEST_CASE("a release waits in vain for the master of a second queue, and is sent", "[queue][release]")
+{
+    simulation sim{5};
+    divided_crowd two{sim};
+    std::vector<looping_client>& clients = two.all.clients;
+    const bool hangs = GENERATE(true, false);
+    for (int failure = 0; failure < 20; ++failure)
     {
-        all.clients.emplace_back(sim, each);
+        run_all(sim, clients, 300ms);
+        for (const std::size_t other : all_but(two.queue_master))
+        {
+            hangs ? sim.master(other).hang() : sim.master(other).break_connections();
+            run_all(sim, clients, 20ms);
+            sim.master(other).resume();
+        }
     }
-    run_all(sim, all.clients, 10s);
-    const std::size_t fair = total(all.clients) / 10;
-    for (std::size_t index = 7; index < 10; ++index)
+    for (looping_client& each : clients)
     {
-        CAPTURE(index, fair, all.clients[index].longest);
-        CHECK(all.clients[index].grants > fair / 5);
+        each.stops = true;
     }
-    all.clients.clear();
+    run_all(sim, clients, 5s);
+    // The ttl is longer.
+    CHECK(sim.run_until_no_keys(100ms));
+    clients.clear();
 }
 
 } // namespace redlock::test
