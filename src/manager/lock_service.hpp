@@ -218,7 +218,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// The waiting clients, and what is known of their queues.
     wait_queues& queues() noexcept { return queues_; }
     /// Returns the queue master of a resource, chosen among the connected masters; empty if there is none.
-    std::optional<std::size_t> queue_master_of(const lease_state& lease) const noexcept;
+    std::optional<std::size_t> queue_master_of(std::string_view resource) const noexcept;
     /// Does so by the hash of the key.
     std::optional<std::size_t> queue_master_of(std::uint64_t key, clock::time_point now) const noexcept;
     /// Returns the name under which a waiter queues at a master.
@@ -334,6 +334,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void confirm_extension(round& of) noexcept;
     void rejoin(round& of, std::size_t master);
     std::optional<std::size_t> draw_second_queue(std::uint64_t key, std::size_t queue_master) const noexcept;
+    std::uint64_t hash_of(std::string_view resource) const noexcept;
     template <class Append>
     void give_back_with(lease_state& lease, std::size_t queue_master, Append append);
     std::chrono::milliseconds grace_for(std::chrono::milliseconds ttl) const noexcept;

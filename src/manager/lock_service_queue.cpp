@@ -37,15 +37,20 @@ std::chrono::milliseconds lock_service::grace_for(std::chrono::milliseconds ttl)
     return core::queue_grace(node_timeout(ttl));
 }
 
-std::optional<std::size_t> lock_service::queue_master_of(const lease_state& lease) const noexcept
+/// Returns the hash of the key of a resource.
+std::uint64_t lock_service::hash_of(std::string_view resource) const noexcept
 {
-    return queue_master_of(core::stable_hash(lease.key()), strand_.now());
+    return core::stable_hash(resource, core::stable_hash(options_.key_prefix));
+}
+
+std::optional<std::size_t> lock_service::queue_master_of(std::string_view resource) const noexcept
+{
+    return queue_master_of(hash_of(resource), strand_.now());
 }
 
 bool lock_service::is_contended(std::string_view resource) const noexcept
 {
-    return queues_.any_contended() &&
-           queues_.is_contended(core::stable_hash(resource, core::stable_hash(options_.key_prefix)));
+    return queues_.any_contended() && queues_.is_contended(hash_of(resource));
 }
 
 void lock_service::note_contention(const lease_state& lease, std::size_t master, bool others_wait) noexcept
@@ -61,8 +66,7 @@ void lock_service::note_contention(const lease_state& lease, std::size_t master,
 
 void lock_service::overrule(std::string_view resource, std::size_t queue_master)
 {
-    const std::uint64_t key = core::stable_hash(resource, core::stable_hash(options_.key_prefix));
-    queues_.overrule(queue_master, key, strand_.now());
+    queues_.overrule(queue_master, hash_of(resource), strand_.now());
 }
 
 awaited_round lock_service::ask(
