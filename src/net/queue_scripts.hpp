@@ -61,9 +61,9 @@ local function enter(member, waited, liveness)
     redis.call("zadd", order, number(clock - waited * 1000), member)
     rank = redis.call("zrank", order, member)
   end
-  redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
   local expiry = number(math.max(10000, 2 * liveness * (1 + redis.call("zcard", order) / 64)))
   redis.call("pexpire", order, expiry)
+  redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
   redis.call("pexpire", alive, expiry)
   return rank
 end
@@ -123,7 +123,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "e750363d006ecff86c4c61c6d2eba9d03b2d4e76"};
+    {ask_text.data(), ask_text.size()}, "755c39076e730569a5b8439e73c0d412bcdbc453"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -161,6 +161,6 @@ if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "a5007c852e827334980e85bc2fbc8fb38cbe67ea"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "15977d354cffacd99df31b4372aeedb2e1f830d7"};
 
 } // namespace redlock::net

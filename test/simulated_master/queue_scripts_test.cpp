@@ -484,6 +484,20 @@ TEST_CASE("queue: without the permission for the queue's keys a release still de
     CHECK(at.holder().empty());
 }
 
+TEST_CASE("queue: a client that may not write the hash leaves no key that never expires")
+{
+    queue_master at;
+    at.get().command({"ACL", "SETUSER", "curtailed", "on", ">secret", "~*", "+@all", "-hset"});
+    control_client curtailed = control_client::to_port(at.get().port());
+    REQUIRE(curtailed.command({"AUTH", "curtailed", "secret"}) == "OK");
+    at.lock();
+    const reply refused = curtailed.command(
+        {"EVAL", net::ask_script.text, "1", key, "b:1", "o", an_hour, "0", an_hour, an_hour});
+    CHECK(refused.is_error());
+    REQUIRE(at.get().command({"EXISTS", order_key}) == 1);
+    CHECK(at.get().command({"PTTL", order_key}).integer > 0);
+}
+
 TEST_CASE("queue: a waiter whose releaser may not publish is still served")
 {
     queue_master at;
