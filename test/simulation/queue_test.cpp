@@ -405,4 +405,24 @@ TEST_CASE("a resource whose key is in the place of a queue is refused")
     CHECK(got->report.argument_error.find("redlock-queue:") != std::string::npos);
 }
 
+TEST_CASE("managers from before and after a restart of the queue master choose the same one", "[queue]")
+{
+    simulation sim{5};
+    lock_manager older = sim.make_connected_manager();
+    sim_master& former = queue_master_of(sim, "stock");
+    for (int run = 0; &queue_master_of(sim, "stock") == &former; ++run)
+    {
+        former.restart(fmt::format("run {} after the restart", run));
+    }
+    sim.run_for(1s);
+    waiting_clients younger{sim, 1, sim.options()};
+    const outcome_ptr wait = sim.acquire(older, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(1s);
+    CHECK(queue_master_of(sim, "stock").queue_key_count() == 2);
+    CHECK(queue_keys(sim) == 2);
+    younger.held = {};
+    REQUIRE(sim.finish(younger.waits[0]));
+    CHECK(!wait->done);
+}
+
 } // namespace redlock::test
