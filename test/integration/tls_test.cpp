@@ -55,6 +55,22 @@ void check_locking(client& one)
     CHECK_FALSE(release(held).error);
 }
 
+/// Sets a variable of this process's environment for a while.
+class environment_variable
+{
+  public:
+    environment_variable(const char* name, const std::string& value) : name_{name}
+    {
+        ::setenv(name, value.c_str(), 1);
+    }
+    environment_variable(const environment_variable&) = delete;
+    environment_variable& operator=(const environment_variable&) = delete;
+    ~environment_variable() { ::unsetenv(name_); }
+
+  private:
+    const char* name_;
+};
+
 } // namespace
 
 TEST_CASE("locks are acquired over TLS", "[threads][own-servers]")
@@ -107,6 +123,18 @@ TEST_CASE(
     {
         authority unknown;
         const server at{{.tls = unknown.tls()}};
+        client one{trusted.trusting({address_of(at)})};
+        CHECK(failure_of(one).reason == master_errc::certificate_untrusted);
+    }
+    SECTION("from an authority that only the system trusts, which a ca_file replaces")
+    {
+        authority of_the_system;
+        const environment_variable trusts{"SSL_CERT_FILE", of_the_system.ca().file()};
+        const server at{{.tls = of_the_system.tls()}};
+        config options = unhurried({address_of(at)});
+        options.tls = {};
+        client accepting{options};
+        accepting.wait_for_masters();
         client one{trusted.trusting({address_of(at)})};
         CHECK(failure_of(one).reason == master_errc::certificate_untrusted);
     }

@@ -155,6 +155,64 @@ TEST_CASE("extensions are reported, and one that fails before the loss", "[obser
     CHECK(failed->report.masters()[0].reason == master_errc::no_permission);
 }
 
+TEST_CASE("a round that was won in vain is reported, with its reason", "[observer]")
+{
+    simulation sim{5};
+    record seen;
+    config options = seen.watch(sim.options());
+    acquire_options with{.ttl = 1s, .wait = 200ms};
+    error_code reason = errc::validity_exhausted;
+    outcome_ptr held;
+    outcome_ptr other;
+    lock_manager holder = sim.make_connected_manager();
+    SECTION("too little of its ttl is left")
+    {
+        for (const auto& each : sim.masters())
+        {
+            each->network = {.there = 5ms, .back = 5ms};
+        }
+        with.min_validity = 985ms;
+    }
+    SECTION("the queue master has refused, because others wait")
+    {
+        options.order = order::strict;
+        reason = errc::held_by_other;
+        held = sim.acquire(holder, "stock", {.ttl = 60s});
+        REQUIRE(sim.finish(held));
+        other = sim.acquire(holder, "stock", {.ttl = 60s, .wait = no_limit});
+    }
+    lock_manager locks = sim.make_connected_manager(options);
+    for (const auto& each : sim.masters())
+    {
+        each->remove("lock:stock");
+    }
+    const outcome_ptr got = sim.acquire(locks, "stock", with);
+    REQUIRE(sim.finish(got));
+    sim.run_for(1s);
+    const std::vector<round_decided> rounds = seen.rounds(operation::acquire);
+    REQUIRE(!rounds.empty());
+    CHECK(rounds.size() == got->report.rounds);
+    CHECK(rounds[0].report.result == reason);
+    CHECK(rounds[0].report.count(vote::granted) >= 3);
+}
+
+TEST_CASE("an extension reports the end of the lease, even if its own ttl is shorter", "[observer][extend]")
+{
+    simulation sim{3};
+    record seen;
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    for (const auto ttl : {2s, 20s})
+    {
+        REQUIRE(sim.finish(sim.extend(got->lease, ttl)));
+        sim.run_for(1ms);
+        REQUIRE(!seen.of<lease_extended>().empty());
+        CHECK(seen.of<lease_extended>().back().valid_until == got->lease.valid_until());
+    }
+    CHECK(seen.of<lease_extended>().size() == 2);
+}
+
 TEST_CASE("an extension that finds the key gone is reported before the loss", "[observer][scenario-99]")
 {
     simulation sim{3};

@@ -88,13 +88,22 @@ class virtual_alarm final : public runtime::alarm
     std::shared_ptr<state> state_;
 };
 
+clock::time_point virtual_environment::now() const noexcept
+{
+    if (readings_left_ > 0 && --readings_left_ == 0)
+    {
+        jump(jump_);
+    }
+    return clock_.shown_at(world_->now());
+}
+
 void virtual_environment::set_rate(std::int64_t millionths)
 {
     clock_.set_rate(world_->now(), millionths);
     set_alarms_anew();
 }
 
-void virtual_environment::jump(clock::duration by)
+void virtual_environment::jump(clock::duration by) const
 {
     clock_.jump(world_->now(), by);
     set_alarms_anew();

@@ -58,9 +58,16 @@ class virtual_environment final : public runtime::environment
     /// The clock of the process. That of the world, unless it is changed here.
     const process_clock& clock_of_its_own() const noexcept { return clock_; }
     void set_rate(std::int64_t millionths);
-    void jump(clock::duration by);
+    void jump(clock::duration by) const;
 
-    clock::time_point now() const noexcept override { return clock_.shown_at(world_->now()); }
+    /// Jumps at the n-th reading of the clock from now on: the process is paused between two of its readings.
+    void jump_at_reading(std::size_t n, clock::duration by) noexcept
+    {
+        readings_left_ = n;
+        jump_ = by;
+    }
+
+    clock::time_point now() const noexcept override;
     void random(std::span<std::byte> out) const noexcept override;
     std::unique_ptr<runtime::stream> make_stream(runtime::scheduler& strand, const master& to) const override;
     std::unique_ptr<runtime::alarm> make_alarm(runtime::scheduler& strand) const override;
@@ -72,7 +79,9 @@ class virtual_environment final : public runtime::environment
 
     std::shared_ptr<virtual_world> world_;
     int origin_;
-    process_clock clock_;
+    mutable process_clock clock_;
+    mutable std::size_t readings_left_ = 0; // Until the jump; 0 for none.
+    clock::duration jump_{};
     mutable std::vector<virtual_alarm*> alarms_;
     std::map<std::string, sim_master*> masters_;
     mutable std::size_t streams_ = 0;

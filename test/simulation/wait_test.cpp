@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -124,6 +125,41 @@ TEST_CASE("the first round does not wait for masters that refused the connection
     CHECK(got->error == errc::no_quorum);
     CHECK(got->at - began < 10ms);
     CHECK(got->report.masters()[0].reason == asio::error::connection_refused);
+}
+
+TEST_CASE(
+    "an acquire whose wait ends between two readings of the clock is refused with a reason",
+    "[acquire][queue]")
+{
+    constexpr auto wait = 20ms;
+    simulation sim{5};
+    const bool known =
+        GENERATE(true, false); // Others were seen to wait, so that the first round waits for a grant.
+    lock_manager holder = sim.make_connected_manager();
+    const auto outside = std::make_shared<virtual_environment>(sim.environment().shared_world(), 1);
+    for (std::size_t index = 0; index < sim.masters().size(); ++index)
+    {
+        outside->put(host_of(index), sim.master(index));
+    }
+    lock_manager locks = sim.make_manager(sim.options(), outside);
+    if (!GENERATE(true, false))
+    {
+        sim.forbid_queues();
+    }
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    const outcome_ptr other = known ? sim.acquire(locks, "stock", {.ttl = 60s, .wait = 1h}) : outcome_ptr{};
+    sim.run_for(100ms);
+    for (std::size_t reading = 1; reading <= 40; ++reading)
+    {
+        CAPTURE(reading);
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = wait});
+        outside->jump_at_reading(reading, wait);
+        REQUIRE(sim.finish(got));
+        CHECK(got->error == errc::held_by_other);
+        CHECK(got->report.rounds >= 1);
+        sim.run_for(100ms);
+    }
 }
 
 } // namespace redlock::test

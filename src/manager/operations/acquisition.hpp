@@ -116,6 +116,7 @@ class acquisition
     runtime::task<bool> await_answer();
     runtime::task<bool> rest(std::size_t queue_master);
     runtime::task<bool> back_off();
+    bool begin_first_round();
     void pass_over_unless_answered(std::size_t queue_master, vote said);
     void note_place();
     void give_back_round();

@@ -9,7 +9,7 @@ namespace redlock::manager
 {
 
 /// Returns the time until which an acquire may wait for its turn. One without any round has its round at that time,
-/// early enough to be decided within `wait`: its votes tell why the resource can't be locked.
+/// early enough to be decided within `wait`.
 clock::time_point acquisition::last_begin() const
 {
     const clock::time_point ends = wait_ends();
@@ -51,13 +51,9 @@ runtime::task<bool> acquisition::wait_for_turn()
 {
     while (!operation.stopped())
     {
+        // Read once: an acquire without any round must not end between two readings.
         const clock::time_point now = service_.strand().now();
-        if (rounds_ == 0 && now >= last_begin())
-        {
-            begin_round();
-            co_return true;
-        }
-        if (is_over())
+        if (now >= last_begin())
         {
             break;
         }
@@ -86,7 +82,18 @@ runtime::task<bool> acquisition::wait_for_turn()
             co_return co_await back_off();
         }
     }
-    co_return false;
+    co_return begin_first_round();
+}
+
+/// Begins a round at the end of the wait if there was none. Its votes tell why the resource can't be locked.
+bool acquisition::begin_first_round()
+{
+    const bool begins = rounds_ == 0 && !operation.stopped();
+    if (begins)
+    {
+        begin_round();
+    }
+    return begins;
 }
 
 /// Asks only the queue master.
@@ -205,7 +212,7 @@ runtime::task<bool> acquisition::back_off()
     }
     if (is_over())
     {
-        co_return false;
+        co_return begin_first_round();
     }
     begin_round();
     co_return true;
