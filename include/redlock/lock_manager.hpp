@@ -214,9 +214,8 @@ class REDLOCK_API lock_manager
     /// time counts from before the first byte was sent, and drift = ttl × `config::drift_factor` + 2 ms.
     ///
     /// The first round of a manager waits for its masters to be connected, as in `async_try_acquire`, but not longer than
-    /// `wait`. Between rounds, the operation waits for its slot in the queue of the resource, or for a
-    /// random delay. It ends early if too many masters refuse
-    /// permanently, for example because of a wrong password.
+    /// `wait`. Between rounds, the operation waits in the queue of the resource, or for a random delay if there is no
+    /// queue master. It ends early if too many masters refuse permanently, for example because of a wrong password.
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_acquire(resource_name resource, acquire_options options, Token&& token = Token{})
     {

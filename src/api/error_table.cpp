@@ -65,7 +65,9 @@ constexpr std::array errors{
     REDLOCK_ERROR(errc, closed, {}, "the manager was shut down or destroyed: create a new one"),
     REDLOCK_ERROR(
         errc, invalid_resource, misuse,
-        "the name of the resource can't be used: it must have 1 to 1024 bytes", generic::invalid_argument),
+        "the name of the resource can't be used: it must have 1 to 1024 bytes, and not be a key of a wait "
+        "queue",
+        generic::invalid_argument),
     REDLOCK_ERROR(
         errc, invalid_ttl, misuse,
         "the ttl can't be used: it must be longer than node timeout and drift together, and at most 100 "

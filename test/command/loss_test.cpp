@@ -259,6 +259,34 @@ TEST_CASE(
     CHECK(masters.keys() == 0);
 }
 
+TEST_CASE("run: -v reports that extensions succeed again after one that failed")
+{
+    five_masters masters;
+    named_pipe from;
+    named_pipe to;
+    const command_run held{
+        run_shell(
+            fmt::format("echo ready >{}; read line <{}; exit 4", from.path(), to.path()),
+            {"--ttl", "6s", "-v"}),
+        masters.environment()};
+    CHECK(from.line() == "ready");
+    held.wait_for_error_line(masters.any(), "extended, valid for ");
+    const auto reports = [&](std::string_view what, std::string_view permission)
+    {
+        const std::size_t before = held.errors().size();
+        for (server& each : masters.servers)
+        {
+            REQUIRE(each.command({"ACL", "SETUSER", "default", permission}) == "OK");
+        }
+        return comes_true(
+            masters.any(), [&] { return held.errors().find(what, before) != std::string::npos; });
+    };
+    CHECK(reports("'evalsha'", "-evalsha"));
+    CHECK(reports("extended, valid for ", "+evalsha"));
+    to.write("end");
+    CHECK(held.wait() == process_end{.exit_code = 4});
+}
+
 TEST_CASE("run: a blocked stderr doesn't prevent extensions")
 {
     five_masters masters;

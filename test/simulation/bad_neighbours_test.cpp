@@ -416,6 +416,27 @@ TEST_CASE("in strict order a queue that can't be used doesn't prevent locks", "[
     CHECK(won >= 16);
 }
 
+TEST_CASE("a key that only the queue master has does not hold up its queue", "[queue][contention]")
+{
+    simulation sim{5};
+    config options = sim.options();
+    options.order = GENERATE(order::waiting, order::strict);
+    crowd all{sim, static_cast<std::size_t>(GENERATE(1, 10)), options};
+    sim_master& queue_master = sim.master(queue_master_index(sim, "stock"));
+    run_all(sim, all.clients, 1s);
+    // Even a client alone asks first only the queue master, because others were seen to wait a moment ago.
+    const outcome_ptr other = sim.acquire(all.managers[0], "stock", {.ttl = 60s, .wait = no_limit});
+    run_all(sim, all.clients, 500ms);
+    REQUIRE(other->done);
+    other->lease = {};
+    queue_master.remove("lock:stock");
+    queue_master.set("lock:stock", "the key of a dead client");
+    const std::size_t before = total(all.clients);
+    run_all(sim, all.clients, 5s);
+    CHECK(total(all.clients) - before > possible_grants(5s) * 8 / 10);
+    all.clients.clear();
+}
+
 TEST_CASE("clients that can't reach the queue master get a share", "[queue][contention]")
 {
     simulation sim{5};

@@ -88,6 +88,11 @@ bool acquisition::try_complete_with_lease()
     {
         return false;
     }
+    if (votes_->refused_without_others())
+    {
+        // Its key is not that of a holder. The next acquire need not ask it first.
+        service_.forget_contention(call_.resource);
+    }
     note_place();
     leave_queue();
     held_->hold(until, votes_->started());

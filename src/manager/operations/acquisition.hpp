@@ -117,6 +117,7 @@ class acquisition
     runtime::task<bool> rest(std::size_t queue_master);
     runtime::task<bool> back_off();
     bool begin_first_round();
+    bool is_due_at_head(clock::time_point now) const;
     void pass_over_unless_answered(std::size_t queue_master, vote said);
     void note_place();
     void give_back_round();

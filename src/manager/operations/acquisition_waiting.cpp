@@ -3,6 +3,8 @@
 #include "core/backoff.hpp"
 #include "manager/operations/acquisition.hpp"
 
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace redlock::manager
@@ -58,7 +60,7 @@ runtime::task<bool> acquisition::wait_for_turn()
             break;
         }
         const bool is_entered = entry_.is_at_queue_master();
-        if (is_entered && entry_.woken())
+        if (is_entered && (entry_.woken() || is_due_at_head(now)))
         {
             begin_round_at_head();
             co_return true;
@@ -83,6 +85,16 @@ runtime::task<bool> acquisition::wait_for_turn()
         }
     }
     co_return begin_first_round();
+}
+
+/// Returns whether the first client in the queue asks all masters instead of only the queue master. That may have a key
+/// which no other master has, such as that of a client that died before it had a quorum, and its refusals would hold up
+/// the whole queue until that key expires. Such a round leaves the last one of `max_rounds` for a message.
+bool acquisition::is_due_at_head(clock::time_point now) const
+{
+    const clock::time_point last = votes_ ? votes_->started() : entry_.began();
+    return entry_.is_first() && now >= entry_.ask_at() && now - last >= core::queue_heartbeat / 2 &&
+           rounds_ + 1 < call_.options.max_rounds.value_or(std::numeric_limits<std::uint32_t>::max());
 }
 
 /// Begins a round at the end of the wait if there was none. Its votes tell why the resource can't be locked.

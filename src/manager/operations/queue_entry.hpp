@@ -51,6 +51,8 @@ class queue_entry
 
     /// Returns whether the acquire is in the queue of the present queue master.
     bool is_at_queue_master() const;
+    /// Returns whether it was the first in the queue when the master answered last. Requires that it is in one.
+    bool is_first() const noexcept { return place_->rank == 0U; }
     /// Returns the master in whose queue it is. Requires that it is in one.
     std::size_t master() const noexcept { return place_->master; }
     /// Returns the time of the next question if no message arrives. Requires an entry.
