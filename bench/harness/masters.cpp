@@ -3,11 +3,16 @@
 #include "harness/masters.hpp"
 
 #include "harness/client.hpp"
+#include "harness/statistics.hpp"
 
+#include "support/control_client.hpp"
+
+#include <algorithm>
 #include <cstring>
 #include <ctime>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -17,6 +22,8 @@ namespace redlock::bench
 
 namespace
 {
+
+constexpr std::size_t ping_count = 100;
 
 /// During its lifetime, threads that the calling thread starts run on CPUs which that thread doesn't use.
 class other_cpus
@@ -86,6 +93,31 @@ void proxied_masters::set_delay(std::chrono::microseconds there_and_back, std::s
     {
         proxies_[master].set_delay(there_and_back / 2);
     }
+}
+
+std::vector<std::chrono::nanoseconds> measure_pings(std::span<const int> ports)
+{
+    std::vector<std::chrono::nanoseconds> samples;
+    for (const int port : ports)
+    {
+        test::control_client master = test::control_client::to_port(port);
+        master.command({"PING"}); // Until the proxy has connected to the master.
+        for (std::size_t ping = 0; ping < ping_count; ++ping)
+        {
+            const auto asked = std::chrono::steady_clock::now();
+            master.command({"PING"});
+            samples.push_back(std::chrono::steady_clock::now() - asked);
+        }
+    }
+    return sorted(std::move(samples));
+}
+
+void proxied_masters::set_round_trip(std::chrono::microseconds there_and_back)
+{
+    set_delay(there_and_back, size());
+    const std::chrono::duration<double, std::micro> measured{percentile_us(measure_pings(ports()), 0.5)};
+    const auto overhead = std::chrono::round<std::chrono::microseconds>(measured - there_and_back);
+    set_delay(std::max(std::chrono::microseconds{0}, there_and_back - overhead), size());
 }
 
 } // namespace redlock::bench

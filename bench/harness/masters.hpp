@@ -44,6 +44,9 @@ double commands_run(std::span<test::server> masters, std::string_view name);
 /// Returns the user and system time of all threads of all these masters. The masters must be running.
 std::chrono::nanoseconds cpu_of(std::span<const test::server> masters);
 
+/// Returns the sorted round-trip times to the masters or proxies at these ports.
+std::vector<std::chrono::nanoseconds> measure_pings(std::span<const int> ports);
+
 /// A proxy in front of each master, which adds latency. If there are other CPUs, the proxies run on those, so that
 /// they take no CPU time from what is measured.
 class proxied_masters
@@ -53,6 +56,9 @@ class proxied_masters
 
     /// Adds this round-trip delay, half in each direction, to the first `count` masters.
     void set_delay(std::chrono::microseconds there_and_back, std::size_t count);
+
+    /// Sets the delay of all masters so that a PING takes this long, the time of masters and proxies included.
+    void set_round_trip(std::chrono::microseconds there_and_back);
 
     std::size_t size() const { return proxies_.size(); }
     std::vector<int> ports() const { return ports_of(proxies_); }

@@ -10,7 +10,6 @@
 
 #include "support/control_client.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <stdexcept>
@@ -30,7 +29,6 @@ namespace
 using namespace std::chrono_literals;
 
 constexpr std::chrono::microseconds round_trip = 1ms;
-constexpr std::size_t ping_count = 100;
 constexpr std::size_t pairs_divisor = 4; // A pair takes milliseconds here.
 
 /// Sends to one master after the other until a majority has granted. This is the fastest client of that kind: some
@@ -81,24 +79,6 @@ class sequential_client final : public client
     std::vector<test::control_client> masters_;
 };
 
-/// Returns the sorted round-trip times to the masters.
-std::vector<std::chrono::nanoseconds> measure_pings(std::span<const int> ports)
-{
-    std::vector<std::chrono::nanoseconds> samples;
-    for (const int port : ports)
-    {
-        test::control_client master = test::control_client::to_port(port);
-        master.command({"PING"}); // Until the proxy has connected to the master.
-        for (std::size_t ping = 0; ping < ping_count; ++ping)
-        {
-            const auto asked = std::chrono::steady_clock::now();
-            master.command({"PING"});
-            samples.push_back(std::chrono::steady_clock::now() - asked);
-        }
-    }
-    return sorted(std::move(samples));
-}
-
 } // namespace
 
 figure_group measure_distance(std::span<test::server> masters, const options& settings, progress& status)
@@ -111,12 +91,7 @@ figure_group measure_distance(std::span<test::server> masters, const options& se
     sequential_client sequential{ports};
     redlock.await_disconnected(0);
     status.show(fmt::format("masters {} away: warming up", length));
-    distant.set_delay(round_trip, distant.size());
-    // Masters, proxies and timers add to the round trip.
-    const std::chrono::duration<double, std::micro> overhead{
-        percentile_us(measure_pings(ports), 0.5) - round_trip / 1us};
-    const auto delay = std::max(0us, round_trip - std::chrono::round<std::chrono::microseconds>(overhead));
-    distant.set_delay(delay, distant.size());
+    distant.set_round_trip(round_trip);
     const auto trips = measure_pings(ports);
     const std::vector<rounds> by_client = run_alternately(
         {{raw, masters}, {redlock, masters}, {sequential, masters}}, {settings.pairs / pairs_divisor},
