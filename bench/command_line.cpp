@@ -34,7 +34,7 @@ Sections with client and masters on one CPU:
   peers       node-redlock, redis-semaphore, redis++, etcd and PostgreSQL, compared with redlock
 Sections on all CPUs:
   throughput  1, 10, 100 and 1000 workers, each with its own resource
-  contention  2, 10 and 100 clients that compete for one resource
+  contention  2, 10, 100 and 1000 clients that compete for one resource
   kept        the cost of leases with automatic extension
   trials      leases with automatic extension while masters are killed or hang
 )";
@@ -48,7 +48,7 @@ options quick_options()
     quick.kept = {100'000};
     quick.keep_for = std::chrono::seconds{12};
     quick.trials = {std::chrono::seconds{10}, 3, 5000};
-    quick.contend_for = std::chrono::milliseconds{600};
+    quick.contend_for = std::chrono::milliseconds{300};
     return quick;
 }
 

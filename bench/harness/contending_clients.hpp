@@ -2,58 +2,60 @@
 // Clients that compete for one resource: each acquires it, holds it briefly, pauses and acquires it again.
 #pragma once
 
-#include "support/server.hpp"
+#include "harness/contender.hpp"
+#include "harness/contention_watch.hpp"
 
 #include <chrono>
 #include <cstddef>
-#include <span>
-#include <string_view>
-#include <vector>
+#include <functional>
 
 namespace redlock::bench
 {
 
-// On average a pause is half as long as a hold, so that a client is waiting nearly all the time.
-inline constexpr std::chrono::microseconds min_hold{3000};
-inline constexpr std::chrono::microseconds max_hold{7000};
-inline constexpr std::chrono::microseconds max_pause{5000};
-
-/// The clients of a measurement.
-struct contention_scenario
+/// A uniformly distributed time.
+struct time_range
 {
-    std::string_view name;
-    std::size_t clients;
-    bool greedy; // The first client doesn't pause between release and acquire. All others do.
+    std::chrono::microseconds min;
+    std::chrono::microseconds max;
+
+    std::chrono::microseconds mean() const { return (min + max) / 2; }
 };
 
-/// How a client waits for the resource.
-enum class wait_strategy
+/// What the clients do.
+struct contention_load
 {
-    library, // By `async_acquire`.
-    /// One round, and after a failure a random delay, as in other libraries: the README of node-redlock has a
-    /// retryDelay of 200 ms and a retryJitter of 200 ms, which is added or subtracted. The delay is uniform in 0 to
-    /// 400 ms.
-    textbook
+    std::size_t clients;
+    time_range hold;
+    time_range pause;                  // Between a release and the next acquire of a client.
+    bool greedy = false;               // The first client never pauses.
+    std::chrono::milliseconds start;   // All clients begin at once. Not measured, except the first grant.
+    std::chrono::milliseconds measure; // The measured time, which follows.
+};
+
+/// What servers have done so far.
+struct server_work
+{
+    double rounds = 0;   // Of acquires, at all masters.
+    double commands = 0; // To lock and release, of all masters.
+    std::chrono::nanoseconds cpu{0};
+
+    friend server_work operator-(const server_work& one, const server_work& other)
+    {
+        return {one.rounds - other.rounds, one.commands - other.commands, one.cpu - other.cpu};
+    }
 };
 
 /// The result of one round.
-struct contention_round
+struct contention_round : contention_record
 {
-    std::vector<double> grants; // Per client.
-    double repeated_grants = 0; // Grants to the previous holder.
-    /// The time from a release to the next grant, if a client waited. The start counts as a release, the end as a
-    /// grant.
-    std::vector<std::chrono::nanoseconds> hand_overs;
-    std::chrono::nanoseconds max_wait{0}; // Includes waits that ended without a grant.
-    double rounds = 0;
-    double commands = 0; // Commands that all masters ran.
-    double seconds = 0;
+    server_work servers;
+
+    double seconds() const { return std::chrono::duration<double>{length}.count(); }
 };
 
 /// Measures one round of new clients. Throws if two clients hold the resource at the same time, or if the round doesn't
 /// end.
-contention_round compete(
-    std::span<test::server> masters, const contention_scenario& scenario, wait_strategy strategy,
-    std::chrono::milliseconds length);
+contention_round
+compete(const contender_factory& make, const contention_load& load, const std::function<server_work()>& work);
 
 } // namespace redlock::bench

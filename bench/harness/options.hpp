@@ -27,7 +27,7 @@ struct options
     std::vector<std::size_t> kept{1000, 10'000, 100'000}; // Numbers of leases with automatic extension.
     std::chrono::milliseconds keep_for{22'000};           // Longer than the interval between two extensions.
     trial_options trials;
-    std::chrono::milliseconds contend_for{2000}; // Per round of the section contention.
+    std::chrono::milliseconds contend_for{800}; // Per round of the section contention.
     std::string server = "redis-server";
     std::optional<int> cpu;
     std::string results = "build/bench/results"; // Created if it doesn't exist.

@@ -2,16 +2,22 @@
 // Starts etcd and PostgreSQL.
 #include "harness/peer_servers.hpp"
 
+#include "harness/client.hpp"
+
 #include "support/control_client.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -100,11 +106,44 @@ std::vector<std::string> unprivileged_prefix(const std::vector<std::string>& fil
         "--init-groups", "--pdeathsig=INT"};
 }
 
+std::chrono::nanoseconds cpu_of_process(pid_t id)
+{
+    clockid_t clock{};
+    // A process that has ended in the meantime has no clock.
+    return ::clock_getcpuclockid(id, &clock) == 0 ? cpu_time(clock) : std::chrono::nanoseconds{0};
+}
+
+/// Returns the process id of a process's parent, from /proc/<pid>/stat: "1 (name) S <parent> ...".
+pid_t parent_of(const std::filesystem::path& process)
+{
+    std::ifstream file{process / "stat"};
+    const std::string content{std::istreambuf_iterator<char>{file}, {}};
+    std::istringstream rest{content.substr(std::min(content.rfind(')') + 1, content.size()))};
+    char state{};
+    pid_t parent = -1;
+    rest >> state >> parent;
+    return parent;
+}
+
 } // namespace
 
 std::string end_of(const std::string& output)
 {
     return fmt::format("{}", fmt::join(test::last_lines(output, reported_lines), " / "));
+}
+
+std::chrono::nanoseconds peer_server::cpu() const
+{
+    std::chrono::nanoseconds sum = cpu_of_process(process_.pid());
+    for (const auto& each : std::filesystem::directory_iterator{"/proc"})
+    {
+        const pid_t id = std::atoi(each.path().filename().c_str());
+        if (id > 0 && parent_of(each.path()) == process_.pid())
+        {
+            sum += cpu_of_process(id);
+        }
+    }
+    return sum;
 }
 
 void peer_server::start(const std::vector<std::string>& command)
@@ -135,7 +174,7 @@ etcd_server::etcd_server()
          "default=" + peers});
 }
 
-postgres_server::postgres_server()
+postgres_server::postgres_server(std::size_t max_clients)
 {
     const std::string programs = postgres_programs();
     write_password();
@@ -147,7 +186,7 @@ postgres_server::postgres_server()
     };
     const test::child_process initdb{
         unprivileged(
-            {programs + "initdb", "-D", data(), "--username=bench", "--auth=scram-sha-256",
+            {programs + "initdb", "-D", data(), fmt::format("--username={}", user), "--auth=password",
              "--pwfile=" + password_file(), "--locale=C", "--encoding=UTF8", "--no-sync"}),
         output()};
     // If initdb fails, it removes the files that it created.
@@ -157,7 +196,8 @@ postgres_server::postgres_server()
     }
     start(unprivileged(
         {programs + "postgres", "-D", data(), "-c", "listen_addresses=127.0.0.1", "-c",
-         fmt::format("port={}", port_), "-c", "unix_socket_directories="}));
+         fmt::format("port={}", port_), "-c", "unix_socket_directories=", "-c",
+         fmt::format("max_connections={}", max_clients)}));
 }
 
 postgres_server::~postgres_server()
@@ -168,11 +208,12 @@ postgres_server::~postgres_server()
     }
 }
 
-void postgres_server::write_password() const
+void postgres_server::write_password()
 {
     std::random_device entropy;
     std::ofstream file{password_file()};
-    file << fmt::format("{:08x}{:08x}{:08x}{:08x}\n", entropy(), entropy(), entropy(), entropy());
+    password_ = fmt::format("{:08x}{:08x}{:08x}{:08x}", entropy(), entropy(), entropy(), entropy());
+    file << password_ << '\n';
     if (!file.flush())
     {
         throw std::runtime_error{fmt::format("cannot write the file '{}'", password_file())};

@@ -1,15 +1,27 @@
 // SPDX-License-Identifier: BSL-1.0
-// Clients that compete for one resource: the time from a release to the next grant, the commands it takes, and how
-// evenly the grants are distributed. The reference are clients that wait as in the textbook.
-#include "harness/contending_clients.hpp"
+// Clients that compete for one resource: the time from a release to the next grant, what it costs, and how evenly the
+// grants are distributed. The references are clients that wait as in the textbook, and a client that is alone.
+#include "harness/contention_rounds.hpp"
+#include "harness/lock_contenders.hpp"
+#include "harness/masters.hpp"
+#include "harness/peer_servers.hpp"
+#include "harness/redlock_client.hpp"
+#include "harness/server_contenders.hpp"
+#include "harness/statistics.hpp"
+#include "sections/contention_tables.hpp"
 #include "sections/sections.hpp"
 
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <numeric>
-#include <optional>
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,111 +35,130 @@ namespace
 
 using namespace std::chrono_literals;
 
-constexpr std::array<contention_scenario, 4> scenarios{
-    {{"2 clients", 2, false},
-     {"10 clients", 10, false},
-     {"100 clients", 100, false},
-     {"2 clients, 1 greedy", 2, true}}};
-constexpr double max_greedy_share = 0.6;
-
-/// The rounds of one wait strategy.
-struct contention_rounds
+/// On average a pause is half as long as a hold, so that a client is waiting nearly all the time.
+struct hold_times
 {
-    void add(contention_round round)
-    {
-        const auto [min_grants, max_grants] = std::minmax_element(round.grants.begin(), round.grants.end());
-        // A round may end without a grant if the votes are split in every attempt.
-        const double total_grants =
-            std::max(1.0, std::accumulate(round.grants.begin(), round.grants.end(), 0.0));
-        hand_overs.insert(hand_overs.end(), round.hand_overs.begin(), round.hand_overs.end());
-        const auto samples = sorted(std::move(round.hand_overs));
-        p50.push_back(percentile_us(samples, 0.5));
-        p99.push_back(percentile_us(samples, 0.99));
-        rounds.push_back(round.rounds / total_grants);
-        commands.push_back(round.commands / total_grants);
-        grants.push_back(total_grants / round.seconds);
-        repeated.push_back(round.repeated_grants / total_grants);
-        min_share.push_back(*min_grants / total_grants);
-        max_share.push_back(*max_grants / total_grants);
-        first_share.push_back(round.grants.front() / total_grants);
-        max_wait.push_back(std::chrono::duration<double, std::milli>{round.max_wait}.count());
-    }
+    std::string_view name;
+    time_range hold;
+    time_range pause;
 
-    /// A percentile of the hand-overs of all rounds.
-    double overall_us(double fraction) const { return percentile_us(sorted(hand_overs), fraction); }
-
-    std::vector<std::chrono::nanoseconds> hand_overs;
-    std::vector<double> p50; // Of the hand-overs, per round.
-    std::vector<double> p99;
-    std::vector<double> rounds;      // Per grant.
-    std::vector<double> commands;    // Per grant, of all masters.
-    std::vector<double> grants;      // Per second.
-    std::vector<double> repeated;    // The share of the grants to the previous holder.
-    std::vector<double> min_share;   // The smallest share of one client.
-    std::vector<double> max_share;   // The largest share of one client.
-    std::vector<double> first_share; // The share of the first client.
-    std::vector<double> max_wait;    // In milliseconds.
+    bool operator==(const hold_times& other) const { return name == other.name; }
 };
 
-using strategy_pair = std::pair<contention_rounds, contention_rounds>; // Textbook and redlock.
+constexpr hold_times no_hold{"0 ms", {0us, 0us}, {0us, 0us}};
+constexpr hold_times short_hold{"0.2 to 0.4 ms", {200us, 400us}, {0us, 300us}};
+constexpr hold_times long_hold{"3 to 7 ms", {3000us, 7000us}, {0us, 5000us}};
+constexpr std::array<std::size_t, 4> client_counts{2, 10, 100, 1000};
+constexpr std::size_t many_clients = 1000;
+constexpr std::chrono::milliseconds distance = 1ms;
+constexpr std::size_t peer_rounds = 1;
+// 1000 processes of PostgreSQL take minutes to pass a lock on to each other.
+constexpr std::size_t max_peer_clients = 100;
+// As multiples of a lone client's acquire. On loopback, most of an acquire isn't spent in the network.
+constexpr double max_hand_over = 3.5;
+constexpr double max_distant_hand_over = 2.5;
 
-void add_figures(const contention_scenario& scenario, const strategy_pair& outcome, std::vector<figure>& out)
+/// A load with its name in the tables. The measured time is long enough for all clients to hold the resource once.
+contention_scenario scenario_of(std::size_t clients, const hold_times& times, const options& settings)
 {
-    const auto& [textbooks, redlocks] = outcome;
-    const auto name = [&](std::string_view of) { return fmt::format("{}: {}", scenario.name, of); };
-    const auto add_hand_over =
-        [&](std::string_view of, double fraction, std::vector<double> contention_rounds::*each)
+    constexpr std::chrono::microseconds usual_hand_over = 500us;
+    constexpr std::size_t max_rounds = 5;
+    const auto count = static_cast<std::chrono::microseconds::rep>(clients);
+    const auto cycle = count * (times.hold.mean() + usual_hand_over);
+    const auto needed = std::chrono::ceil<std::chrono::milliseconds>(cycle * 5 / 4);
+    const contention_load load{clients, times.hold,          times.pause,
+                               false,   200ms + count * 1ms, std::max(settings.contend_for, needed)};
+    const std::size_t rounds =
+        clients == many_clients ? 1 : std::min(settings.rounds, settings.quick ? 2 : max_rounds);
+    return {fmt::format("{} clients", clients), load, rounds};
+}
+
+/// A client that is alone, and finds the masters as idle as the next holder does.
+contention_load alone_with_pauses(contention_load load)
+{
+    load.clients = 1;
+    load.pause = load.hold;
+    load.start = 50ms;
+    load.measure = 300ms;
+    return load;
+}
+
+contention_load alone_without_pauses(contention_load load)
+{
+    load = alone_with_pauses(load);
+    load.greedy = true;
+    load.measure = 150ms;
+    return load;
+}
+
+contention_load unchanged(contention_load load)
+{
+    return load;
+}
+
+/// Returns what the masters have done so far. A round sends one SET to each master, but the queue master makes one more
+/// when a question is granted, and makes it instead if the round contains the question. So the median master shows the
+/// number of rounds.
+server_work work_of(std::span<test::server> masters)
+{
+    std::vector<double> sets;
+    for (std::size_t at = 0; at < masters.size(); ++at)
     {
-        out.push_back(
-            {name(of), "us", textbooks.overall_us(fraction), redlocks.overall_us(fraction),
-             ratios(redlocks.*each, textbooks.*each), std::nullopt});
+        sets.push_back(commands_run(masters.subspan(at, 1), "set"));
+    }
+    const double commands = commands_run(masters, "set") + commands_run(masters, "evalsha");
+    return {spread_of(sets).median, commands, cpu_of(masters)};
+}
+
+/// The order of the contestants. A table may have the first ones only.
+enum contestant_position : std::size_t
+{
+    redlock_clients,
+    alone,
+    textbook,
+    alone_at_full_rate,
+    first_peer
+};
+
+std::vector<contestant> contestants_of(const config& settings, std::span<test::server> masters)
+{
+    const auto make = [&](std::string name, auto kind, contention_load (*load)(contention_load)) -> contestant
+    {
+        return {
+            std::move(name), [=](std::string resource) { return kind(settings, std::move(resource)); },
+            [=] { return work_of(masters); }, load};
     };
-    const auto add_medians =
-        [&](std::string_view of, std::string unit, std::vector<double> contention_rounds::*each)
+    return {
+        make("redlock", library_contenders, unchanged), make("alone", library_contenders, alone_with_pauses),
+        make("textbook", textbook_contenders, unchanged),
+        make("alone at full rate", library_contenders, alone_without_pauses)};
+}
+
+void add_row(std::vector<figure> figures, const contention_scenario& scenario, figure_group& to)
+{
+    for (figure& each : figures)
     {
-        out.push_back(
-            {name(of), std::move(unit), spread_of(textbooks.*each).median, spread_of(redlocks.*each).median,
-             ratios(redlocks.*each, textbooks.*each), std::nullopt});
-    };
-    // No ratio: a share may be zero.
-    const auto add_share = [&](std::string_view of, std::vector<double> contention_rounds::*each)
-    {
-        out.push_back(
-            {name(of), "", spread_of(textbooks.*each).median, spread_of(redlocks.*each).median, std::nullopt,
-             std::nullopt});
-    };
-    add_hand_over("release to grant p50", 0.5, &contention_rounds::p50);
-    add_hand_over("release to grant p99", 0.99, &contention_rounds::p99);
-    add_medians("rounds per grant", "", &contention_rounds::rounds);
-    add_medians("commands per grant", "", &contention_rounds::commands);
-    add_medians("grants", "/s", &contention_rounds::grants);
-    add_medians("longest wait", "ms", &contention_rounds::max_wait);
-    add_share("grants to the previous holder", &contention_rounds::repeated);
-    add_share("smallest share of a client", &contention_rounds::min_share);
-    add_share("largest share of a client", &contention_rounds::max_share);
-    if (scenario.greedy)
-    {
-        add_share("share of the greedy client", &contention_rounds::first_share);
-        out.back().goal = max_greedy_share;
-        out.back().samples = redlocks.first_share;
+        each.name = fmt::format("{}: {}", scenario.name, each.name);
+        to.figures.push_back(std::move(each));
     }
 }
 
-/// Curves over the number of clients.
+/// Curves over the number of clients, for one range of hold times.
 class contention_growth
 {
   public:
-    void add(std::size_t clients, const strategy_pair& outcome)
+    void add(std::size_t clients, const std::vector<contention_rounds>& rounds)
     {
-        const auto& [textbooks, redlocks] = outcome;
-        const auto at = static_cast<double>(clients);
         constexpr double us_per_ms = 1000;
-        hand_over_[0].points.emplace_back(at, textbooks.overall_us(0.5) / us_per_ms);
-        hand_over_[1].points.emplace_back(at, textbooks.overall_us(0.99) / us_per_ms);
-        hand_over_[2].points.emplace_back(at, redlocks.overall_us(0.5) / us_per_ms);
-        hand_over_[3].points.emplace_back(at, redlocks.overall_us(0.99) / us_per_ms);
-        commands_[0].points.emplace_back(at, spread_of(textbooks.commands).median);
-        commands_[1].points.emplace_back(at, spread_of(redlocks.commands).median);
+        const auto at = static_cast<double>(clients);
+        hand_over_[0].points.emplace_back(at, value_of(hand_over_p50, rounds[textbook]) / us_per_ms);
+        hand_over_[1].points.emplace_back(at, value_of(hand_over_p99, rounds[textbook]) / us_per_ms);
+        hand_over_[2].points.emplace_back(at, value_of(hand_over_p50, rounds[redlock_clients]) / us_per_ms);
+        hand_over_[3].points.emplace_back(at, value_of(hand_over_p99, rounds[redlock_clients]) / us_per_ms);
+        commands_[0].points.emplace_back(at, value_of(commands_per_grant, rounds[textbook]));
+        commands_[1].points.emplace_back(at, value_of(commands_per_grant, rounds[redlock_clients]));
+        waits_[0].points.emplace_back(at, value_of(longest_wait, rounds[textbook]));
+        waits_[1].points.emplace_back(at, value_of(longest_wait, rounds[redlock_clients]));
     }
 
     std::vector<plot> plots() &&
@@ -137,44 +168,280 @@ class contention_growth
             {"contention_hand_over", "From a release to the next grant", clients, "ms", true, true,
              std::move(hand_over_)},
             {"contention_commands", "Commands per grant, to all masters", clients, "commands", true, true,
-             std::move(commands_)}};
+             std::move(commands_)},
+            {"contention_wait", "Longest wait", clients, "ms", true, true, std::move(waits_)}};
     }
 
   private:
     std::vector<series> hand_over_{
         {"textbook, p50", {}}, {"textbook, p99", {}}, {"redlock, p50", {}}, {"redlock, p99", {}}};
     std::vector<series> commands_{{"textbook", {}}, {"redlock", {}}};
+    std::vector<series> waits_{{"textbook", {}}, {"redlock", {}}};
+};
+
+/// The tables of one range of hold times.
+struct hold_tables
+{
+    explicit hold_tables(const hold_times& times)
+        : costs{fmt::format("Clients that compete for one resource and hold it for {}", times.name), "textbook", {}},
+          lone{
+              fmt::format("The same, compared with a client that is alone, holds of {}", times.name),
+              "alone",
+              {}},
+          peers{fmt::format("The same with other servers, holds of {}", times.name), "redlock", {}}
+    {
+        costs.notes.emplace_back(start_note);
+        lone.notes.emplace_back(alone_note);
+        peers.measured = "peer";
+        peers.notes.emplace_back(peers_note);
+    }
+
+    figure_group costs;
+    figure_group lone;
+    figure_group peers;
+};
+
+/// Measures, and collects the tables.
+class contention_section
+{
+  public:
+    contention_section(std::span<test::server> masters, const options& settings, progress& status)
+        : masters_{masters},
+          settings_{settings},
+          status_{status},
+          contestants_{contestants_of(config_with_long_timeout(masters), masters)}
+    {
+        if (!settings.quick)
+        {
+            add_peer("etcd", [this] { return etcd(); });
+            add_peer("PostgreSQL", [this] { return postgresql(); });
+        }
+    }
+
+    void measure(const hold_times& times)
+    {
+        hold_tables tables{times};
+        contention_growth growth;
+        for (const std::size_t clients : selected(client_counts))
+        {
+            const contention_scenario scenario = scenario_of(clients, times, settings_);
+            const auto count = clients <= max_peer_clients ? contestants_.size() : first_peer;
+            const std::span chosen{contestants_.data(), count};
+            const auto rounds = run(chosen, scenario, fmt::format("holds of {}", times.name));
+            add_to(tables, scenario, row_of(clients, times), rounds);
+            growth.add(clients, rounds);
+        }
+        if (times == long_hold)
+        {
+            tables.costs.plots = std::move(growth).plots();
+        }
+        groups_.push_back(std::move(tables.costs));
+        groups_.push_back(std::move(tables.lone));
+        if (!tables.peers.figures.empty())
+        {
+            groups_.push_back(std::move(tables.peers));
+        }
+    }
+
+    /// One of two clients doesn't pause.
+    void measure_greedy()
+    {
+        std::vector<contestant> few = contestants_of(config_with_long_timeout(masters_), masters_);
+        contention_scenario scenario = scenario_of(2, long_hold, settings_);
+        scenario.load.greedy = true;
+        scenario.name = "2 clients, 1 greedy";
+        few.resize(alone_at_full_rate);
+        const auto rounds = run(few, scenario, "one greedy client");
+        figure_group table{
+            fmt::format("One client of two doesn't pause, holds of {}", long_hold.name), "textbook", {}};
+        add_row({greedy_share(rounds[textbook], rounds[redlock_clients])}, scenario, table);
+        add_row({compared(longest_wait, rounds[textbook], rounds[redlock_clients])}, scenario, table);
+        groups_.push_back(std::move(table));
+    }
+
+    void measure_distant()
+    {
+        status_.show("contention: starting proxies");
+        proxied_masters distant{masters_};
+        config options = distant.options();
+        options.node_timeout = 1s;
+        std::vector<contestant> few = contestants_of(options, masters_);
+        few.resize(textbook);
+        distant.set_round_trip(distance);
+        figure_group table{
+            fmt::format("The same with masters {} ms away, holds of {}", distance / 1ms, long_hold.name),
+            "alone",
+            {}};
+        for (const std::size_t clients : {std::size_t{2}, std::size_t{10}, std::size_t{100}})
+        {
+            const contention_scenario scenario = scenario_of(clients, long_hold, settings_);
+            const auto rounds = run(few, scenario, "distant masters");
+            contention_row row = row_of(clients, long_hold);
+            row.max_hand_over = max_distant_hand_over;
+            add_row(against_alone(rounds[alone], rounds[redlock_clients], row), scenario, table);
+        }
+        table.notes.emplace_back(alone_note);
+        groups_.push_back(std::move(table));
+    }
+
+    /// Masters that write each change to disk before they confirm it.
+    void measure_synced()
+    {
+        status_.show("contention: starting masters with appendfsync always");
+        std::vector<test::server> synced = test::start_servers(
+            masters_.size(),
+            {.program = settings_.server, .settings = {"--appendonly", "yes", "--appendfsync", "always"}});
+        std::vector<contestant> few = contestants_of(config_with_long_timeout(synced), synced);
+        few.resize(alone_at_full_rate);
+        figure_group table{
+            fmt::format("Masters with appendfsync always, holds of {}", long_hold.name), "textbook", {}};
+        for (const std::size_t clients : selected(std::array{std::size_t{100}, many_clients}))
+        {
+            const contention_scenario scenario = scenario_of(clients, long_hold, settings_);
+            const auto rounds = run(few, scenario, "appendfsync always");
+            const contention_rounds& measured = rounds[redlock_clients];
+            add_row(contention_costs(rounds[textbook], measured, {clients}), scenario, table);
+            add_row(contention_fairness(rounds[textbook], measured), scenario, table);
+        }
+        groups_.push_back(std::move(table));
+    }
+
+    /// Returns the first table, with the others as related ones.
+    figure_group result() &&
+    {
+        figure_group first = std::move(groups_.front());
+        first.notes.insert(first.notes.end(), notes_.begin(), notes_.end());
+        first.related.assign(
+            std::make_move_iterator(groups_.begin() + 1), std::make_move_iterator(groups_.end()));
+        return first;
+    }
+
+  private:
+    /// A quick run leaves out the rows with many clients, which take longest.
+    std::vector<std::size_t> selected(std::span<const std::size_t> counts) const
+    {
+        std::vector<std::size_t> out{counts.begin(), counts.end()};
+        std::erase_if(
+            out, [this](std::size_t clients) { return settings_.quick && clients == many_clients; });
+        return out;
+    }
+
+    contention_row row_of(std::size_t clients, const hold_times& times) const
+    {
+        const bool judged = times == long_hold && clients <= 100;
+        return {clients,       judged,         judged && clients == 100, times == short_hold && clients == 2,
+                max_hand_over, masters_.size()};
+    }
+
+    std::vector<contention_rounds>
+    run(std::span<contestant> contestants, const contention_scenario& scenario, std::string_view what)
+    {
+        auto rounds = run_alternately(contestants, scenario, status_, fmt::format("contention, {}", what));
+        for (std::size_t at = 0; at < contestants.size(); ++at)
+        {
+            const contestant& each = contestants[at];
+            if (each.failure && at < first_peer)
+            {
+                throw std::runtime_error{fmt::format("contention: {}", *each.failure)};
+            }
+            if (each.failure && std::ranges::find(notes_, *each.failure) == notes_.end())
+            {
+                add_warning(*each.failure);
+            }
+        }
+        return rounds;
+    }
+
+    void add_to(
+        hold_tables& tables, const contention_scenario& scenario, const contention_row& row,
+        const std::vector<contention_rounds>& rounds)
+    {
+        const contention_rounds& measured = rounds[redlock_clients];
+        add_row(contention_costs(rounds[textbook], measured, row), scenario, tables.costs);
+        add_row(contention_fairness(rounds[textbook], measured), scenario, tables.costs);
+        add_row(against_alone(rounds[alone], measured, row), scenario, tables.lone);
+        add_row({against_full_rate(rounds[alone_at_full_rate], measured, row)}, scenario, tables.lone);
+        for (std::size_t at = first_peer; at < rounds.size(); ++at)
+        {
+            if (!rounds[at].empty())
+            {
+                std::vector<figure> figures = peer_contention(measured, rounds[at]);
+                for (figure& each : figures)
+                {
+                    each.name = fmt::format("{}, {}", contestants_[at].name, each.name);
+                }
+                add_row(std::move(figures), scenario, tables.peers);
+            }
+        }
+    }
+
+    /// Adds a peer, or a note with the reason why it is left out.
+    void add_peer(std::string_view name, const std::function<contestant()>& start)
+    {
+        status_.show(fmt::format("contention: starting {}", name));
+        try
+        {
+            contestants_.push_back(start());
+        }
+        catch (const std::exception& problem)
+        {
+            add_warning(fmt::format("{} is left out: {}", name, problem.what()));
+        }
+    }
+
+    contestant etcd()
+    {
+        etcd_ = std::make_unique<etcd_server>();
+        return {
+            "etcd", [this](const std::string&) { return etcd_contenders(etcd_->port()); },
+            [this] {
+                return server_work{0, 0, etcd_->cpu()};
+            },
+            unchanged, peer_rounds};
+    }
+
+    contestant postgresql()
+    {
+        postgres_ = std::make_unique<postgres_server>(max_peer_clients + 10);
+        return {
+            "PostgreSQL",
+            [this](const std::string&)
+            { return postgres_contenders(postgres_->port(), postgres_server::user, postgres_->password()); },
+            [this] {
+                return server_work{0, 0, postgres_->cpu()};
+            },
+            unchanged, peer_rounds};
+    }
+
+    void add_warning(std::string note)
+    {
+        status_.print_line(note);
+        notes_.push_back(std::move(note));
+    }
+
+    std::span<test::server> masters_;
+    const options& settings_;
+    progress& status_;
+    std::unique_ptr<etcd_server> etcd_;
+    std::unique_ptr<postgres_server> postgres_;
+    std::vector<contestant> contestants_;
+    std::vector<figure_group> groups_;
+    std::vector<std::string> notes_;
 };
 
 } // namespace
 
 figure_group measure_contention(std::span<test::server> masters, const options& settings, progress& status)
 {
-    figure_group group{
-        fmt::format(
-            "Clients that compete for one resource and hold it for {} to {} ms", min_hold / 1ms,
-            max_hold / 1ms),
-        "textbook",
-        {}};
-    contention_growth with_clients;
-    for (const contention_scenario& scenario : scenarios)
+    contention_section section{masters, settings, status};
+    for (const hold_times& times : {long_hold, short_hold, no_hold})
     {
-        strategy_pair outcome;
-        for (std::size_t round = 0; round < settings.rounds; ++round)
-        {
-            status.show(
-                fmt::format("contention, {}: round {} of {}", scenario.name, round + 1, settings.rounds));
-            outcome.first.add(compete(masters, scenario, wait_strategy::textbook, settings.contend_for));
-            outcome.second.add(compete(masters, scenario, wait_strategy::library, settings.contend_for));
-        }
-        add_figures(scenario, outcome, group.figures);
-        if (!scenario.greedy)
-        {
-            with_clients.add(scenario.clients, outcome);
-        }
+        section.measure(times);
     }
-    group.plots = std::move(with_clients).plots();
-    return group;
+    section.measure_greedy();
+    section.measure_distant();
+    section.measure_synced();
+    return std::move(section).result();
 }
 
 } // namespace redlock::bench
