@@ -27,7 +27,7 @@ namespace
 
 // A round takes far less. A client that is still running by this time is stuck.
 constexpr std::chrono::seconds total_timeout{60};
-// More would exceed the backlog of the servers, or their time limits for a handshake.
+// Each connects to all masters. Many more would exceed the backlog of the servers.
 constexpr std::size_t concurrent_connects = 16;
 
 /// The clients of a round. They share a thread, so that their events have one order.
@@ -36,12 +36,8 @@ class contending_clients
   public:
     contending_clients(
         const contender_factory& make, const contention_load& load, const std::function<server_work()>& work)
-        : load_{load}, work_{work}, watch_{load.clients}
+        : make_{make}, load_{load}, work_{work}, clients_(load.clients), watch_{load.clients}
     {
-        for (std::size_t number = 0; number < load.clients; ++number)
-        {
-            clients_.push_back(make(io_, number));
-        }
     }
 
     /// May be called once.
@@ -80,13 +76,14 @@ class contending_clients
         tasks_.finish();
     }
 
-    /// Connects one client after the other, until none is left.
+    /// Creates and connects one client after the other, until all exist.
     asio::awaitable<void> connect()
     {
         while (connecting_ < clients_.size())
         {
-            contender& next = *clients_[connecting_++];
-            co_await next.connect();
+            const std::size_t number = connecting_++;
+            clients_[number] = make_(io_, number);
+            co_await clients_[number]->connect();
         }
     }
 
@@ -160,6 +157,7 @@ class contending_clients
         co_await timer.async_wait(asio::use_awaitable);
     }
 
+    const contender_factory& make_;
     const contention_load& load_;
     const std::function<server_work()>& work_;
     asio::io_context io_{1};

@@ -98,6 +98,9 @@ const contention_metric hand_over_p50{"release to grant p50", "us", [](const con
 const contention_metric hand_over_p99{"release to grant p99", "us", [](const contention_round& round) {
                                           return percentile_or_nan(round.hand_overs, 0.99);
                                       }};
+const contention_metric hand_over_max{"release to grant max", "us", [](const contention_round& round) {
+                                          return percentile_or_nan(round.hand_overs, 1);
+                                      }};
 const contention_metric hand_over_tail{"release to grant p99 / p50", "", [](const contention_round& round) {
                                            return percentile_or_nan(round.hand_overs, 0.99) /
                                                   percentile_or_nan(round.hand_overs, 0.5);
@@ -136,6 +139,9 @@ const contention_metric grants_ahead{
 const contention_metric grants_ahead_waited{
     "of these, to clients that had waited", "",
     [](const contention_round& round) { return round.ahead_waited / round.total_grants(); }};
+const contention_metric max_lead{
+    "the longest time by which they were ahead", "ms",
+    [](const contention_round& round) { return milliseconds(round.max_lead); }};
 const contention_metric idle_share{"idle while a client waits", "", [](const contention_round& round) {
                                        return microseconds(round.idle) / microseconds(round.length);
                                    }};

@@ -61,6 +61,7 @@ extern const contention_metric grants_per_second;
 extern const contention_metric time_per_grant;
 extern const contention_metric hand_over_p50;
 extern const contention_metric hand_over_p99;
+extern const contention_metric hand_over_max;
 extern const contention_metric hand_over_tail;
 extern const contention_metric wait_p50;
 extern const contention_metric longest_wait;
@@ -73,6 +74,7 @@ extern const contention_metric most_grants;
 extern const contention_metric repeated_grants;
 extern const contention_metric grants_ahead;
 extern const contention_metric grants_ahead_waited;
+extern const contention_metric max_lead;
 extern const contention_metric idle_share;
 extern const contention_metric first_share;
 

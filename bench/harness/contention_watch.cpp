@@ -133,7 +133,12 @@ void contention_watch::count_order(grant how, clock::time_point arrival)
         return;
     }
     ++record_.ahead;
-    record_.ahead_waited += how == grant::waited ? 1 : 0;
+    if (how == grant::waited)
+    {
+        ++record_.ahead_waited;
+        const std::chrono::nanoseconds lead = arrival - by_arrival_.begin()->first;
+        record_.max_lead = std::max(record_.max_lead, lead);
+    }
 }
 
 void contention_watch::end_hand_over(clock::time_point now)

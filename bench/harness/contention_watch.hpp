@@ -21,6 +21,8 @@ struct contention_record
     double repeated = 0;        // Grants to the previous holder.
     double ahead = 0;           // Grants while another client had waited for longer.
     double ahead_waited = 0;    // Of these, the grants to clients that had waited as well.
+    /// How much longer another client had waited at a grant to a client that had waited as well.
+    std::chrono::nanoseconds max_lead{0};
     /// The time from a release to the next grant, if a client waited.
     std::vector<std::chrono::nanoseconds> hand_overs;
     std::vector<std::chrono::nanoseconds> waits; // Of acquires that ended with a grant.

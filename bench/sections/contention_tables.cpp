@@ -52,6 +52,7 @@ std::vector<figure> contention_costs(
         compared(grants_per_second, textbook, redlock),
         compared(hand_over_p50, textbook, redlock),
         compared(hand_over_p99, textbook, redlock),
+        compared(hand_over_max, textbook, redlock),
         without_ratio(rounds_per_grant, textbook, redlock, if_judged(max_rounds_per_grant)),
         without_ratio(commands_per_grant, textbook, redlock, if_judged(max_commands)),
         compared(server_cpu_per_grant, textbook, redlock),
@@ -63,7 +64,7 @@ std::vector<figure> contention_fairness(const contention_rounds& textbook, const
     std::vector<figure> figures;
     for (const contention_metric& each :
          {first_grant, idle_share, fewest_grants, most_grants, repeated_grants, grants_ahead,
-          grants_ahead_waited})
+          grants_ahead_waited, max_lead})
     {
         figures.push_back(without_ratio(each, textbook, redlock));
     }
@@ -106,12 +107,12 @@ std::vector<figure> peer_contention(const contention_rounds& all, const contenti
 }
 
 const std::string_view start_note =
-    "All clients begin at once, and none knows of the others: that is the first grant after the start. The "
-    "other figures "
-    "are measured afterwards, the longest wait from the start. A grant is ahead of an older client if "
-    "another one had "
-    "waited for at least 2 ms longer. The commands include the SET that the script of the queue makes, one "
-    "per grant.";
+    "All clients begin at once, and no client knows of the others; the first grant after the start is "
+    "that of this moment. The other figures are measured afterwards, the longest wait from the start. A "
+    "grant is "
+    "ahead of an older client if another one had waited for at least 2 ms longer. The commands include the "
+    "SET "
+    "that the script of the queue makes, one per grant.";
 
 const std::string_view alone_note = "The reference of release to grant is the acquire (p50) of a client that "
                                     "is alone, after a pause as long as a hold; of "
