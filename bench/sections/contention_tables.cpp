@@ -18,7 +18,7 @@ constexpr double max_greedy_share = 0.6;
 constexpr double max_wait_of_bound = 1.3;
 constexpr double max_hand_over_tail = 3; // p99 to p50.
 constexpr double max_rounds_per_grant = 1.1;
-constexpr double max_time_of_alone = 1.8;
+constexpr double max_time_of_alone = 1.6; // 1000 grants per second, where a client alone makes 1600.
 
 std::optional<double> goal_if(bool judged, double value)
 {

@@ -49,7 +49,8 @@ figure_group measure_scaling(std::span<test::server> masters, const options& set
 /// One client over unix sockets and TLS, compared with TCP. Each has its own masters.
 figure_group measure_transports(std::span<test::server> masters, const options& settings, progress& status);
 
-/// Clients that compete for one resource, compared with clients that wait as in the textbook.
+/// Clients that compete for one resource, compared with clients that wait as in the textbook, with a client that is
+/// alone, and with etcd and PostgreSQL if they are installed.
 figure_group measure_contention(std::span<test::server> masters, const options& settings, progress& status);
 
 enum class cpus
