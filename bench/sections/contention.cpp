@@ -52,7 +52,7 @@ constexpr std::array<std::size_t, 4> client_counts{2, 10, 100, 1000};
 constexpr std::size_t many_clients = 1000;
 constexpr std::chrono::milliseconds distance = 1ms;
 constexpr std::size_t peer_rounds = 1;
-// 1000 processes of PostgreSQL take minutes to pass a lock on to each other.
+// With 1000 clients, a round of PostgreSQL did not end within a minute.
 constexpr std::size_t max_peer_clients = 100;
 // As multiples of a lone client's acquire. On loopback, most of an acquire isn't spent in the network.
 constexpr double max_hand_over = 3.5;
