@@ -417,12 +417,37 @@ std::vector<ablation> repeated_changes()
     };
 }
 
+// ---- The checks of the mechanism ----------------------------------------------------------------
+
+std::vector<ablation> mechanisms()
+{
+    const schedule forgotten{flush(0), quarantine(0, 0)};
+    const schedule moved{move(0, 0), move(0, 1), move(0, 2), move(0, 3), move(0, 4)};
+    std::vector<ablation> all{
+        {"check: armed too early", rule::wait, three_masters(),
+         forgotten + schedule{read(0, 0, 1), read(0, 0, 2), arm(0, 0)}, invariant::quarantine},
+        {"check: vote of another incarnation", rule::acquire_compares_replid, three_masters(),
+         schedule{save(0), begin(1), restore(0), acquire(1, 0)}, invariant::quarantine},
+        {"check: stranger armed", rule::record, with_stranger(),
+         schedule{quarantine(1, 3)} + arm_after_wait(1, 3, 0, 1), invariant::stranger},
+        {"check: floor too low", rule::counters_restored, without_hints(),
+         acquire_at(0, 0, 1) + forgotten + schedule{tick, tick, arm(0, 0)}, invariant::floor},
+        {"check: two markers", rule::move_clears_databases, with_change(three, 0b11001),
+         schedule{swap(0)} + moved +
+             schedule{move_wait(0), tick, tick, move_check(0, 1), move_check(0, 2), move_decide(0), move_arm(0, 0)},
+         invariant::one_marker},
+    };
+    for (ablation& a : all)
+        a.wanted = checks::all;
+    return all;
+}
+
 } // namespace
 
 std::vector<ablation> ablations()
 {
     std::vector<ablation> all;
-    for (const auto& part : {tokens(), incarnations(), leases(), clocks(), changes(), repeated_changes()})
+    for (const auto& part : {tokens(), incarnations(), leases(), clocks(), changes(), repeated_changes(), mechanisms()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }

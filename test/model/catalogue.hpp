@@ -14,12 +14,10 @@ namespace model
 struct proof
 {
     scenario where;
-    std::uint64_t states; // Visited at most; 0: walks.
-    std::uint64_t walks = 0;
-    bool complete = true; // All states have to be visited.
+    std::uint64_t walks = 0; // 0: all states are visited.
 };
 
-// A protocol without one rule, and a schedule that breaks a promise then, but not with the rule.
+// A protocol without one rule, and a schedule that breaks an invariant then, but none with the rule.
 struct ablation
 {
     std::string name;
@@ -27,9 +25,11 @@ struct ablation
     scenario where;
     std::vector<action> schedule;
     invariant breaks;
+    checks wanted = checks::promises;
 };
 
-std::vector<proof> proofs();
+std::vector<proof> exhaustive_proofs();
+std::vector<proof> random_proofs();
 std::vector<ablation> ablations();
 
 } // namespace model

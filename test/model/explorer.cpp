@@ -133,6 +133,17 @@ class preferences
     std::array<std::array<std::size_t, max_servers>, max_attempts> pace_{};
 };
 
+// Takes a step, and notes what was reached.
+invariant take(const protocol& model, state& now, const action& step, outcome& result)
+{
+    result.kinds.set(static_cast<std::size_t>(step.what));
+    const invariant broken = model.take(now, step);
+    for (int i = 0; i < max_attempts; i++)
+        if (now.attempts[i].issued != 0)
+            result.issued |= static_cast<mask>(1 << i);
+    return broken;
+}
+
 // Follows one walk. Returns false at a violation.
 bool walk_once(const protocol& model, std::uint64_t seed, int max_steps, outcome& result)
 {
@@ -149,7 +160,7 @@ bool walk_once(const protocol& model, std::uint64_t seed, int max_steps, outcome
         const action step = wanted.choose(steps, random);
         result.trace.push_back(step);
         result.states++;
-        result.broken = model.take(now, step);
+        result.broken = take(model, now, step, result);
         if (result.broken != invariant::none)
             return false;
     }
@@ -176,7 +187,7 @@ outcome explore(const protocol& model, std::uint64_t max_states)
             continue;
         }
         state reached = top.now;
-        result.broken = model.take(reached, top.steps[top.next++]);
+        result.broken = take(model, reached, top.steps[top.next++], result);
         if (result.broken != invariant::none)
         {
             result.trace = path_of(stack, depth);

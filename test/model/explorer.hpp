@@ -4,6 +4,7 @@
 
 #include "protocol.hpp"
 
+#include <bitset>
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct outcome
     std::uint64_t states = 0;  // Different ones, or the steps of walks.
     std::uint64_t walks = 0;
     bool complete = true; // All states within the bounds were visited.
+    std::bitset<static_cast<std::size_t>(kind::count)> kinds; // Of the steps that were taken.
+    mask issued = 0;                                          // Attempts that had a token in some state.
 };
 
 // Visits every state, depth first, and stops at the first violation. A hash of 64 bits stands for a state.

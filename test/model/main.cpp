@@ -4,12 +4,19 @@
 #include "catalogue.hpp"
 
 #include <cstdio>
-#include <cstring>
+#include <string_view>
 
 namespace
 {
 
 using namespace model;
+
+constexpr std::uint64_t max_states = 20'000'000;
+constexpr int max_steps = 200;
+constexpr const char* usage = R"(usage: guarded_model ablations [--traces]   the schedules that break a promise without a rule
+       guarded_model exhaustive             all states of small scenarios
+       guarded_model random [FIRST [WALKS]] random walks through large scenarios, from a seed on
+)";
 
 void print_trace(const std::vector<action>& trace)
 {
@@ -17,34 +24,49 @@ void print_trace(const std::vector<action>& trace)
         std::printf("  %3zu  %s\n", i + 1, to_string(trace[i]).c_str());
 }
 
-bool check_proof(const proof& p)
+// A scenario in which an attempt never gets a token shows nothing.
+bool is_vacuous(const proof& p, const outcome& found)
 {
-    const protocol checked{p.where};
-    const outcome found = p.walks != 0 ? walk(checked, 1, p.walks, 200) : explore(checked, p.states);
-    if (p.walks != 0)
-        std::printf(
-            "%-44s %9llu walks, %llu steps", p.where.name.c_str(),
-            static_cast<unsigned long long>(found.walks), static_cast<unsigned long long>(found.states));
-    else
-        std::printf(
-            "%-44s %9llu states%s", p.where.name.c_str(), static_cast<unsigned long long>(found.states),
-            found.complete ? ", complete" : "");
-    std::printf(": %s\n", found.broken == invariant::none ? "holds" : to_string(found.broken));
-    if (found.broken != invariant::none)
-        print_trace(shorten(checked, found).trace);
-    return found.broken == invariant::none && (found.complete || !p.complete);
+    return found.issued != (1 << p.where.attempts.size()) - 1;
 }
 
-// Without the rule the schedule has to break a promise, and with it nothing.
+bool check_proof(const proof& p, std::uint64_t first_seed)
+{
+    const protocol checked{p.where};
+    const outcome found =
+        p.walks != 0 ? walk(checked, first_seed, p.walks, max_steps) : explore(checked, max_states);
+    const bool vacuous = found.broken == invariant::none && is_vacuous(p, found);
+    std::printf(
+        "%-38s %9llu %s%s: %s\n", p.where.name.c_str(), static_cast<unsigned long long>(found.states),
+        p.walks != 0 ? "steps" : "states", found.complete ? "" : ", incomplete",
+        vacuous ? "some attempt never gets a token" : to_string(found.broken));
+    std::fflush(stdout);
+    if (found.broken != invariant::none)
+        print_trace(shorten(checked, found).trace);
+    return found.broken == invariant::none && found.complete && !vacuous;
+}
+
+bool check_proofs(std::vector<proof> proofs, std::uint64_t first_seed, std::uint64_t walks)
+{
+    bool passed = true;
+    for (proof& p : proofs)
+    {
+        p.walks = walks != 0 ? walks : p.walks;
+        passed &= check_proof(p, first_seed);
+    }
+    return passed;
+}
+
+// Without the rule the schedule has to break the invariant, and with it none.
 bool check_ablation(const ablation& a, bool verbose)
 {
     scenario ablated = a.where;
     ablated.off.set(static_cast<std::size_t>(a.without));
-    const outcome broken = replay(protocol{ablated, checks::promises}, a.schedule);
+    const outcome broken = replay(protocol{ablated, a.wanted}, a.schedule);
     const outcome whole = replay(protocol{a.where}, a.schedule);
     const bool passed = broken.broken == a.breaks && whole.broken == invariant::none;
     std::printf(
-        "%-44s breaks %-13s in %2zu steps, with the rule %s\n", a.name.c_str(), to_string(broken.broken),
+        "%-38s %s after %zu steps; with the rule: %s\n", a.name.c_str(), to_string(broken.broken),
         broken.trace.size(), to_string(whole.broken));
     if (!passed || verbose)
         print_trace(broken.trace);
@@ -53,15 +75,33 @@ bool check_ablation(const ablation& a, bool verbose)
     return passed;
 }
 
+bool check_ablations(bool verbose)
+{
+    bool passed = true;
+    rule_set shown;
+    for (const ablation& a : ablations())
+    {
+        passed &= check_ablation(a, verbose);
+        shown.set(static_cast<std::size_t>(a.without));
+    }
+    if (!shown.all())
+        std::printf("%zu rules have no ablation\n", shown.size() - shown.count());
+    return passed && shown.all();
+}
+
 } // namespace
 
 int main(int count, char** arguments)
 {
-    const bool verbose = count > 1 && std::strcmp(arguments[1], "--traces") == 0;
-    bool passed = true;
-    for (const ablation& a : ablations())
-        passed &= check_ablation(a, verbose);
-    for (const proof& p : proofs())
-        passed &= check_proof(p);
-    return passed ? 0 : 1;
+    const std::string_view part = count > 1 ? arguments[1] : "";
+    const auto number_at = [&](int i, unsigned long long otherwise)
+    { return count > i ? std::stoull(arguments[i]) : otherwise; };
+    if (part == "ablations")
+        return check_ablations(count > 2) ? 0 : 1;
+    if (part == "exhaustive")
+        return check_proofs(exhaustive_proofs(), 0, 0) ? 0 : 1;
+    if (part == "random")
+        return check_proofs(random_proofs(), number_at(2, 1), number_at(3, 0)) ? 0 : 1;
+    std::fputs(usage, stderr);
+    return 64;
 }

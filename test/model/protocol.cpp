@@ -174,6 +174,12 @@ const char* to_string(invariant broken)
     return names[static_cast<std::size_t>(broken)];
 }
 
+protocol::protocol(const scenario& bounds, checks wanted) : s_{bounds}, wanted_{wanted}
+{
+    for (int at = 0; at < s_.servers; at++)
+        roles_[static_cast<std::size_t>(at)] = role_of_server(at);
+}
+
 state protocol::initial() const
 {
     state now;
@@ -318,11 +324,16 @@ std::uint64_t protocol::role_of_server(int at) const
 
 std::uint64_t protocol::hash_of_server(const state& now, int at) const
 {
-    canonical_hash h{role_of_server(at)};
+    canonical_hash h{roles_[static_cast<std::size_t>(at)]};
     const server& there = now.servers[at];
-    for (const auto* dbs : {&there.db, &there.copy, &there.durable})
-        for (const data& d : *dbs)
-            h.add(d);
+    h.add(there.db[0]);
+    for (const data* d : {&there.db[1], &there.copy[0], &there.copy[1], &there.durable[0], &there.durable[1]})
+    {
+        const bool used = !(*d == data{});
+        h.add({used ? 1 : 0});
+        if (used)
+            h.add(*d);
+    }
     h.add_replid(there.replid);
     h.add({there.jumps, there.covered, there.settled, there.since_loss});
     for (int i = 0; i < attempts(); i++)
@@ -336,7 +347,8 @@ std::uint64_t protocol::hash_of_server(const state& now, int at) const
     for (int i = 0; i < guardians(); i++)
     {
         const quarantine_watch& w = now.guardians[i].watches[at];
-        h.add(w.text);
+        if (w.text.state != standing::none)
+            h.add(w.text);
         h.add({w.wait, w.target | w.read << 1 | w.unarmed << 2 | w.clocks << 3 | w.settle << 4});
     }
     for (int i = 0; i < runs(); i++)

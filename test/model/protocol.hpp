@@ -93,7 +93,8 @@ enum class checks
 class protocol
 {
   public:
-    explicit protocol(const scenario& bounds, checks wanted = checks::all) : s_{bounds}, wanted_{wanted} {}
+    // The scenario has to outlive it.
+    explicit protocol(const scenario& bounds, checks wanted = checks::all);
 
     state initial() const;
     void list_steps(const state& now, std::vector<action>& steps) const;
@@ -187,6 +188,7 @@ class protocol
 
     const scenario& s_;
     checks wanted_;
+    std::array<std::uint64_t, max_servers> roles_{};
 };
 
 constexpr number hour = 10;     // In the unit of tokens. A tick is 1.

@@ -129,6 +129,8 @@ void protocol::write_move(state& now, int who, int at) const
         d.guard = {
             stays ? standing::quarantine : standing::retired, wanted.to, reason::fresh, ++there.next_nonce,
             there.replid};
+    if (has(rule::move_clears_databases))
+        there.db[1].guard = {};
     mine = {d.guard, 0, 0, 0};
 }
 

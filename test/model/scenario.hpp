@@ -61,6 +61,7 @@ enum class rule : number
     rerun_by_clock,          // A second run's floor is the largest counter.
     rerun_arms_nobody,       // A second run arms although one is armed.
     takeover_moves_all,      // A run overwrites the markers of another one as if they were the old group's.
+    move_clears_databases,   // A change leaves markers in other databases.
     late_moves_excluded,     // A master that was moved during the wait counts after it.
     count,
 };
