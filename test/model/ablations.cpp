@@ -82,8 +82,8 @@ scenario with_two_changes(mask second, mask third)
     s.lists[3] = third;
     s.attempts[2].list = third;
     s.attempts[2].group = 3;
-    s.attempts[2].hint = 9;
-    s.runs[1] = {1, 3};
+    s.attempts[2].hint = hour;
+    s.runs[1] = {1, 3, true};
     return s;
 }
 
@@ -101,23 +101,19 @@ schedule arm_after_wait(int who, int at, int one, int other)
     return {tick, tick, read(who, at, one), read(who, at, other), arm(who, at)};
 }
 
-// The servers find each other unarmed, and are armed by the clock after the wait.
-schedule arm_by_clock(int who, int one, int other)
+// The servers find each other unarmed, and are armed by the clock after the wait. The floor of each is first raised on
+// both.
+schedule arm_both(int who, int one, int other)
 {
     return {
-        quarantine(who, one),
-        quarantine(who, other),
-        look_unarmed(who, one),
-        look_unarmed(who, other),
-        tick,
-        tick,
-        read(who, one, other),
-        raise_floor(who, one),
-        read(who, other, one),
-        raise_floor(who, other),
-        tick,
-        arm(who, one),
-        arm(who, other)};
+        look_unarmed(who, one),  look_unarmed(who, other),     tick, tick,           read(who, one, other),
+        raise_floor(who, one),   raise_other(who, one, other), tick, arm(who, one),  read(who, other, one),
+        raise_floor(who, other), raise_other(who, other, one), tick, arm(who, other)};
+}
+
+schedule arm_by_clock(int who, int one, int other)
+{
+    return schedule{quarantine(who, one), quarantine(who, other)} + arm_both(who, one, other);
 }
 
 // Two restarts of servers with their data. Each adds two hours or more, so counters are ahead of the time.
@@ -275,9 +271,7 @@ std::vector<ablation> clocks()
     const schedule climbed = schedule{save(0), save(1)} + climb(0, 0, 1) + schedule{begin(0), acquire(0, 0)} +
                              schedule{acquire(0, 1), raise(0, 0), raise(0, 1), end(0)};
     const schedule emptied{flush(0), quarantine(0, 0), flush(1), quarantine(0, 1)};
-    const schedule rest_of_arming{
-        look_unarmed(0, 0), look_unarmed(0, 1), tick, tick,      read(0, 0, 1), raise_floor(0, 0),
-        read(0, 1, 0),      raise_floor(0, 1),  tick, arm(0, 0), arm(0, 1)};
+    const schedule rest_of_arming = arm_both(0, 0, 1);
     const schedule second{begin(1), acquire(1, 0), acquire(1, 1), raise(1, 0), raise(1, 1)};
     const schedule cut{power_cut(0), power_cut(1), power_cut(2)};
     const schedule seen_unarmed{
@@ -304,10 +298,25 @@ std::vector<ablation> clocks()
         // own is four hours ahead. A power cut within a second of it takes both from the files, and the token.
         {"floor not durable before arming", rule::floor_settles, by_clocks(),
          cut + seen_unarmed +
-             schedule{read(0, 0, 1), raise_floor(0, 0), read(0, 1, 0), raise_floor(0, 1), begin(0)} +
-             schedule{acquire(0, 0), acquire(0, 1), raise(0, 0), end(0)} + cut + seen_unarmed +
+             schedule{
+                 read(0, 0, 1), raise_floor(0, 0), read(0, 1, 0), raise_floor(0, 1), begin(0),
+                 acquire(0, 0)} +
+             schedule{acquire(0, 1), raise(0, 0), end(0)} + cut + seen_unarmed +
              schedule{read(0, 0, 2), raise_floor(0, 0), read(0, 1, 2), raise_floor(0, 1)} + second,
          invariant::order},
+        // Server 1 has a floor that server 0 doesn't have. The token is raised on server 2, which loses it.
+        {"floor of one master", rule::floor_of_quorum, by_clocks(),
+         schedule{
+             power_cut(0), power_cut(1), quarantine(0, 0), quarantine(1, 1), quarantine(0, 1), watch(1, 0)} +
+             schedule{
+                 look_unarmed(0, 0), look_unarmed(0, 1), look_unarmed(1, 0), look_unarmed(1, 1), tick, tick} +
+             schedule{watch(0, 1), read(0, 0, 1), raise_floor(0, 0), read(1, 1, 0), raise_floor(1, 1), tick} +
+             schedule{arm(1, 1), begin(0), acquire(0, 1), acquire(0, 2), raise(0, 2), end(0), power_cut(2)} +
+             schedule{quarantine(1, 2), look_unarmed(1, 0), look_unarmed(1, 2), tick, tick, arm(0, 0)} +
+             schedule{
+                 read(1, 2, 0), raise_floor(1, 2), tick, arm(1, 2), begin(1), acquire(1, 0), acquire(1, 2)} +
+             schedule{raise(1, 0), raise(1, 2)},
+         invariant::unique},
     };
 }
 
@@ -434,7 +443,9 @@ std::vector<ablation> mechanisms()
          acquire_at(0, 0, 1) + forgotten + schedule{tick, tick, arm(0, 0)}, invariant::floor},
         {"check: two markers", rule::move_clears_databases, with_change(three, 0b11001),
          schedule{swap(0)} + moved +
-             schedule{move_wait(0), tick, tick, move_check(0, 1), move_check(0, 2), move_decide(0), move_arm(0, 0)},
+             schedule{
+                 move_wait(0), tick, tick, move_check(0, 1), move_check(0, 2), move_decide(0),
+                 move_arm(0, 0)},
          invariant::one_marker},
     };
     for (ablation& a : all)
@@ -447,7 +458,8 @@ std::vector<ablation> mechanisms()
 std::vector<ablation> ablations()
 {
     std::vector<ablation> all;
-    for (const auto& part : {tokens(), incarnations(), leases(), clocks(), changes(), repeated_changes(), mechanisms()})
+    for (const auto& part :
+         {tokens(), incarnations(), leases(), clocks(), changes(), repeated_changes(), mechanisms()})
         all.insert(all.end(), part.begin(), part.end());
     return all;
 }

@@ -17,7 +17,7 @@ struct outcome
     std::vector<action> trace; // The steps up to the violation.
     std::uint64_t states = 0;  // Different ones, or the steps of walks.
     std::uint64_t walks = 0;
-    bool complete = true; // All states within the bounds were visited.
+    bool complete = true;                                     // All states within the bounds were visited.
     std::bitset<static_cast<std::size_t>(kind::count)> kinds; // Of the steps that were taken.
     mask issued = 0;                                          // Attempts that had a token in some state.
 };

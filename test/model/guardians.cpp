@@ -28,6 +28,8 @@ bool protocol::guardian_can(const state& now, const action& step) const
         return s_.clocks && mine.unarmed != (counts_as_unarmed(now, me, step.at) ? 1 : 0);
     case kind::raise_floor:
         return can_arm_by_clock(now, step.who, step.at);
+    case kind::raise_other:
+        return can_raise_other(now, step.who, step.at, step.of);
     case kind::accuse:
         return can_accuse(now, step.who, step.at);
     default:
@@ -66,6 +68,9 @@ invariant protocol::guardian_does(state& now, const action& step) const
     case kind::look_unarmed:
         look_unarmed(now, step.who, step.at);
         break;
+    case kind::raise_other:
+        raise_other(now, step.who, step.at, step.of);
+        break;
     case kind::raise_floor:
         raise_floor(now, step.who, step.at);
         if (has(rule::floor_settles))
@@ -78,7 +83,7 @@ invariant protocol::guardian_does(state& now, const action& step) const
         const bool by_clock = self.watches[step.at].settle != 0;
         const number least = by_clock || !has(rule::counters_restored) ? number{0} : self.largest;
         for (quarantine_watch& w : self.watches)
-            w.target = w.read = 0;
+            w.target = w.read = w.witness = 0;
         self.largest = 0;
         self.watches[step.at] = {};
         return arm(now, step.at, least);
@@ -151,7 +156,7 @@ void protocol::begin_watch(state& now, int who, int at) const
         w.unarmed = 0;
     if (self.watches[at].target != 0)
         for (quarantine_watch& w : self.watches)
-            w.target = w.read = 0;
+            w.target = w.read = w.witness = 0;
     self.watches[at] = {};
     self.watches[at].text = now.servers[at].db[0].guard;
     self.watches[at].wait = has(rule::wait) ? s_.max_ttls[s_.guardians[who].group] : number{0};
@@ -171,8 +176,9 @@ bool protocol::can_read(const state& now, int who, int at, int of) const
     const guardian& self = now.guardians[who];
     const quarantine_watch& mine = self.watches[at];
     const server& other = now.servers[of];
-    if (of == at || !contains(me.list & me.reach, of) || !waits_for_this(now, who, at) || mine.settle != 0 ||
-        (mine.wait != 0 && has(rule::read_after_wait)) || (mine.target != 0 && self.watches[of].read != 0))
+    if (of == at || !contains(me.list & me.reach, of) || !waits_for_this(now, who, at) ||
+        is_settling(now, who) || (mine.wait != 0 && has(rule::read_after_wait)) ||
+        (mine.target != 0 && self.watches[of].read != 0))
         return false;
     const marker& guard = other.db[0].guard;
     const bool unarmed = guard.group == me.group && guard.state == standing::quarantine;
@@ -216,7 +222,7 @@ bool protocol::can_arm(const state& now, int who, int at) const
     if (!fits || guard.replid != now.servers[at].replid)
         return false;
     if (mine.settle != 0)
-        return mine.settle == 1;
+        return mine.settle == 1 && witnesses(now, who) >= (has(rule::floor_of_quorum) ? quorum(me.list) : 1);
     int armed = 0;
     for (int m = 0; m < s_.servers; m++)
         armed += self.watches[m].read;
@@ -286,7 +292,7 @@ bool protocol::can_arm_by_clock(const state& now, int who, int at) const
     const client& me = s_.guardians[who];
     const guardian& self = now.guardians[who];
     const quarantine_watch& mine = self.watches[at];
-    if (mine.clocks == 0 || mine.wait != 0 || mine.settle != 0 || !waits_for_this(now, who, at))
+    if (mine.clocks == 0 || mine.wait != 0 || is_settling(now, who) || !waits_for_this(now, who, at))
         return false;
     if (has(rule::other_group_seen) && sees_other_group(now, me))
         return false;
@@ -304,9 +310,55 @@ void protocol::raise_floor(state& now, int who, int at) const
     d.floor =
         has(rule::floor_by_clock) ? static_cast<number>(std::max(largest, now.time) + 2 * hour) : largest;
     for (quarantine_watch& w : self.watches)
-        w.target = w.read = 0;
-    self.largest = 0;
+        w.target = w.read = w.witness = w.settle = 0;
+    self.largest = d.floor;
+    self.watches[at].target = 1;
+    self.watches[at].witness = now.servers[at].replid;
     self.watches[at].settle = 2;
+}
+
+// Whether a floor that was raised waits to be durable.
+bool protocol::is_settling(const state& now, int who) const
+{
+    for (int m = 0; m < s_.servers; m++)
+        if (now.guardians[who].watches[m].settle != 0 && waits_for_this(now, who, m))
+            return true;
+    return false;
+}
+
+bool protocol::can_raise_other(const state& now, int who, int at, int of) const
+{
+    const client& me = s_.guardians[who];
+    const guardian& self = now.guardians[who];
+    const server& other = now.servers[of];
+    const standing state = other.db[0].guard.state;
+    return of != at && contains(me.list & me.reach, of) && self.watches[at].settle != 0 &&
+           other.db[0].guard.group == me.group &&
+           (state == standing::quarantine || state == standing::armed) &&
+           self.watches[of].witness != other.replid;
+}
+
+void protocol::raise_other(state& now, int who, int at, int of) const
+{
+    guardian& self = now.guardians[who];
+    data& d = now.servers[of].db[0];
+    d.floor = d.floor == missing ? self.largest : std::max(d.floor, self.largest);
+    self.watches[of].witness = now.servers[of].replid;
+    self.watches[at].settle = 2;
+}
+
+// The masters that have had the floor since it settled, so that no power cut takes it from them.
+int protocol::witnesses(const state& now, int who) const
+{
+    const client& me = s_.guardians[who];
+    int durable = has(rule::clocks_need_answers) ? 0 : size(me.list & static_cast<mask>(~me.reach));
+    for (int m = 0; m < s_.servers; m++)
+    {
+        const server& there = now.servers[m];
+        durable += now.guardians[who].watches[m].witness == there.replid &&
+                   counter_of(there.db[0]) >= now.guardians[who].largest;
+    }
+    return durable;
 }
 
 bool protocol::can_accuse(const state& now, int who, int at) const

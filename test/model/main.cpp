@@ -13,7 +13,8 @@ using namespace model;
 
 constexpr std::uint64_t max_states = 20'000'000;
 constexpr int max_steps = 200;
-constexpr const char* usage = R"(usage: guarded_model ablations [--traces]   the schedules that break a promise without a rule
+constexpr const char* usage =
+    R"(usage: guarded_model ablations [--traces]   the schedules that break a promise without a rule
        guarded_model exhaustive             all states of small scenarios
        guarded_model random [FIRST [WALKS]] random walks through large scenarios, from a seed on
 )";

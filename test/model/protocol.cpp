@@ -49,6 +49,7 @@ constexpr std::array<description, static_cast<std::size_t>(kind::count)> descrip
     {actor::guardian, true, "arms"},
     {actor::guardian, true, "looks whether it is unarmed:"},
     {actor::guardian, true, "raises the floor by the clock on"},
+    {actor::guardian, true, "raises the floor of another to that of"},
     {actor::guardian, true, "sees the clock ahead, and puts into quarantine"},
     {actor::run, true, "moves"},
     {actor::run, false, "begins to wait"},
@@ -162,7 +163,7 @@ std::string to_string(const action& step)
     text += d.words;
     if (d.at_server)
         text += " server " + std::to_string(step.at);
-    if (step.what == kind::read)
+    if (step.what == kind::read || step.what == kind::raise_other)
         text += ", server " + std::to_string(step.of);
     return text;
 }
@@ -270,7 +271,8 @@ void protocol::list_steps(const state& now, std::vector<action>& steps) const
     {
         const description& d = descriptions[static_cast<std::size_t>(k)];
         const int places = d.at_server ? s_.servers : 1;
-        const int others = static_cast<kind>(k) == kind::read ? s_.servers : 1;
+        const int others =
+            static_cast<kind>(k) == kind::read || static_cast<kind>(k) == kind::raise_other ? s_.servers : 1;
         for (int who = 0; who < counts[static_cast<std::size_t>(d.who)]; who++)
             for (int at = 0; at < places; at++)
                 for (int of = 0; of < others; of++)
@@ -349,6 +351,7 @@ std::uint64_t protocol::hash_of_server(const state& now, int at) const
         const quarantine_watch& w = now.guardians[i].watches[at];
         if (w.text.state != standing::none)
             h.add(w.text);
+        h.add_replid(w.witness);
         h.add({w.wait, w.target | w.read << 1 | w.unarmed << 2 | w.clocks << 3 | w.settle << 4});
     }
     for (int i = 0; i < runs(); i++)

@@ -36,6 +36,7 @@ enum class kind : number
     arm,
     look_unarmed,
     raise_floor,
+    raise_other, // The floor of the server `of`, to that of `at`.
     accuse,
     // A run `who` and the server `at`.
     move,
@@ -147,6 +148,10 @@ class protocol
     bool can_arm_by_clock(const state& now, int who, int at) const;
     int counters_needed(const quarantine_watch& mine, const client& me) const;
     void raise_floor(state& now, int who, int at) const;
+    bool can_raise_other(const state& now, int who, int at, int of) const;
+    void raise_other(state& now, int who, int at, int of) const;
+    int witnesses(const state& now, int who) const;
+    bool is_settling(const state& now, int who) const;
     invariant arm(state& now, int at, number least_floor) const;
     bool counts_as_unarmed(const state& now, const client& me, int at) const;
     void look_unarmed(state& now, int who, int at) const;
@@ -191,7 +196,7 @@ class protocol
     std::array<std::uint64_t, max_servers> roles_{};
 };
 
-constexpr number hour = 10;     // In the unit of tokens. A tick is 1.
+constexpr number hour = 6;      // In the unit of tokens. A tick is 1.
 constexpr number far_ahead = 4; // The part of 2^20: a hint may lead by as much.
 
 inline number counter_of(const data& there)

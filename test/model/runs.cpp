@@ -79,6 +79,10 @@ bool protocol::can_move(const state& now, int who, int at) const
     const marker& text = mine.servers[at].text;
     if (text.state != standing::none && guard == text && guard.replid == now.servers[at].replid)
         return false;
+    const bool others =
+        guard.state != standing::none && guard.group != wanted.to && guard.group != wanted.from;
+    if (others && !wanted.takeover)
+        return false;
     // Once a server is armed the run is over: the others are left to clients.
     const bool own_armed = guard.group == wanted.to && guard.state == standing::armed;
     return !own_armed || !has(rule::rerun_arms_nobody);
@@ -95,7 +99,10 @@ void protocol::move(state& now, int who, int at) const
     const bool others =
         guard.state != standing::none && guard.group != wanted.to && guard.group != wanted.from;
     if (others && has(rule::takeover_moves_all))
+    {
         mine.old_groups |= static_cast<mask>(1 << guard.group);
+        mine.foreign = 1;
+    }
     if (guard.state != standing::none && guard.group == wanted.to && guard.replid == there.replid)
     {
         // Written by an earlier run, or by a client that found it stale.
@@ -121,7 +128,9 @@ void protocol::write_move(state& now, int who, int at) const
     data& d = there.db[0];
     moved& mine = now.runs[who].servers[at];
     const bool was_armed = d.guard.state == standing::armed && d.guard.replid == there.replid;
-    const bool was_moved = d.guard.group == wanted.to;
+    // Its counter is that of the moment of the first move. Nothing was granted since.
+    const bool was_moved = d.guard.state == standing::retired ||
+                           (d.guard.state == standing::quarantine && d.guard.why == reason::fresh);
     if (!was_armed && !was_moved && has(rule::move_deletes_floor))
         d.floor = missing;
     const bool stays = contains(s_.lists[wanted.to], at);
@@ -201,7 +210,9 @@ bool protocol::can_decide(const state& now, int who) const
             counters += contains(s_.lists[g], m) && mine.servers[m].counts != 0;
         }
         const int fewer = has(rule::move_quorum) ? 0 : 1;
-        if (checked < quorum(s_.lists[g]) - fewer || counters < blocking(s_.lists[g]) - fewer)
+        // The counters of an unfinished run's group may not exist. The clock stands for them.
+        const bool counts = g == s_.runs[static_cast<std::size_t>(who)].from;
+        if (checked < quorum(s_.lists[g]) - fewer || (counts && counters < blocking(s_.lists[g]) - fewer))
             return false;
     }
     const number to = s_.runs[static_cast<std::size_t>(who)].to;

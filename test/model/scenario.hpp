@@ -50,6 +50,7 @@ enum class rule : number
     fresh_excluded,          // By clocks: a master of a half-moved list counts.
     floor_by_clock,          // By clocks: the floor is the largest counter.
     floor_settles,           // By clocks: the command that raises the floor arms as well.
+    floor_of_quorum,         // By clocks: only the master that is armed has the floor before.
     other_group_seen,        // By clocks: another group on the list is ignored.
     clock_compared,          // A vote of a master whose clock has jumped counts.
     move_quorum,             // A change moves one old master less.
@@ -85,6 +86,7 @@ struct change
 {
     number from = 1;
     number to = 2;
+    bool takeover = false; // It may replace the markers of another unfinished run.
 };
 
 // Which faults may use the budget of faults.

@@ -137,14 +137,15 @@ struct quarantine_watch
     number read = 0;    // 1: its counter was read for the target.
     number unarmed = 0; // 1: seen unarmed in the running round of looks.
     number clocks = 0;  // 1: q masters were seen unarmed since the wait began.
-    number settle = 0;  // 1 + ticks left after the floor was raised by the clock. 0: it wasn't.
+    number settle = 0;  // 1 + ticks left after a floor was raised by the clock. 0: it wasn't.
+    number witness = 0; // The replid of the server when it got the floor of the target. 0: it didn't.
 };
 
 // The part of a client that ends quarantines.
 struct guardian
 {
     std::array<quarantine_watch, max_servers> watches{};
-    number largest = 0; // Of the counters read for the target.
+    number largest = 0; // Of the counters read for the target, then its floor.
 };
 
 // What a provisioning run knows of one server.

@@ -85,6 +85,10 @@ constexpr action raise_floor(int who, int at)
 {
     return make(kind::raise_floor, who, at);
 }
+constexpr action raise_other(int who, int at, int of)
+{
+    return make(kind::raise_other, who, at, of);
+}
 constexpr action accuse(int who, int at)
 {
     return make(kind::accuse, who, at);
