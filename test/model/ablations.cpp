@@ -67,7 +67,7 @@ scenario with_change(mask from, mask to)
 {
     scenario s = three_masters();
     s.servers = 5;
-    s.lists = {0, from, to, 0};
+    s.lists = {{0, from, to, 0}};
     s.attempts[0].list = s.guardians[0].list = from;
     s.attempts[1].list = s.attempts[2].list = s.guardians[1].list = to;
     s.attempts[1].group = s.attempts[2].group = s.guardians[1].group = 2;

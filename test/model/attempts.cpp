@@ -12,7 +12,7 @@ bool protocol::attempt_can(const state& now, const action& step) const
 {
     const attempt& mine = now.attempts[step.who];
     const vote& here = mine.votes[step.at];
-    const client& me = s_.attempts[step.who];
+    const client& me = nth(s_.attempts, step.who);
     switch (step.what)
     {
     case kind::look:
@@ -110,16 +110,16 @@ void protocol::look(state& now, int who, int at) const
     const server& there = now.servers[at];
     vote& here = now.attempts[who].votes[at];
     here.known = there.db[0].guard;
-    here.known_jumps = s_.attempts[who].newcomer ? there.jumps : there.settled;
+    here.known_jumps = nth(s_.attempts, who).newcomer ? there.jumps : there.settled;
 }
 
 bool protocol::can_begin(const state& now, int who) const
 {
     const attempt& mine = now.attempts[who];
-    const client& me = s_.attempts[who];
+    const client& me = nth(s_.attempts, who);
     // Attempts of equal clients begin in their order: the others would only be named differently.
     if (mine.now != phase::idle ||
-        (who > 0 && me == s_.attempts[who - 1] && now.attempts[who - 1].now == phase::idle))
+        (who > 0 && me == nth(s_.attempts, who - 1) && now.attempts[who - 1].now == phase::idle))
         return false;
     int armed = 0;
     for (int at = 0; at < s_.servers; at++)
@@ -132,7 +132,7 @@ bool protocol::can_begin(const state& now, int who) const
 void protocol::begin(state& now, int who) const
 {
     attempt& mine = now.attempts[who];
-    const client& me = s_.attempts[who];
+    const client& me = nth(s_.attempts, who);
     mine.now = phase::acquiring;
     mine.validity = me.max_ttl;
     mine.begun_after = now.largest;
@@ -169,7 +169,7 @@ number protocol::acquire_at(state& now, int who, int at) const
     server& there = now.servers[at];
     data& d = there.db[0];
     const vote& mine = now.attempts[who].votes[at];
-    const client& me = s_.attempts[who];
+    const client& me = nth(s_.attempts, who);
     if (!accepts_acquire(there, mine, me.group) || (d.owner != 0 && d.owner != who + 1))
         return 0;
     number c = counter_of(d);
@@ -238,7 +238,7 @@ int protocol::exact_counters(const attempt& mine) const
 invariant protocol::decide(state& now, int who) const
 {
     attempt& mine = now.attempts[who];
-    const int needed = quorum(s_.attempts[who].list);
+    const int needed = quorum(nth(s_.attempts, who).list);
     int granted = 0;
     number largest = 0;
     for (const vote& v : mine.votes)
@@ -346,7 +346,7 @@ bool protocol::can_extend(const state& now, int who) const
 void protocol::begin_extension(state& now, int who) const
 {
     attempt& mine = now.attempts[who];
-    const client& me = s_.attempts[who];
+    const client& me = nth(s_.attempts, who);
     mine.extensions++;
     mine.extending = me.max_ttl;
     for (int at = 0; at < s_.servers; at++)
@@ -356,13 +356,13 @@ void protocol::begin_extension(state& now, int who) const
 // The group of the lease. Without the rule, that of the client's list today: the newest one.
 number protocol::group_of_extension(int who) const
 {
-    return has(rule::lease_keeps_group) || s_.runs.empty() ? s_.attempts[who].group : s_.runs.front().to;
+    return has(rule::lease_keeps_group) || s_.runs.empty() ? nth(s_.attempts, who).group : s_.runs.front().to;
 }
 
 extension protocol::extension_answer(state& now, int who, int at) const
 {
     data& d = now.servers[at].db[0];
-    const number ttl = s_.attempts[who].max_ttl;
+    const number ttl = nth(s_.attempts, who).max_ttl;
     if (d.owner == 0 && !has(rule::extend_compares_owner))
         return extension::granted;
     if (d.owner != who + 1)
@@ -392,7 +392,7 @@ invariant protocol::count_extension(state& now, int who) const
     }
     const auto granted = std::count_if(
         mine.votes.begin(), mine.votes.end(), [](const vote& v) { return v.extend == extension::granted; });
-    const bool confirmed = granted >= quorum(s_.attempts[who].list);
+    const bool confirmed = granted >= quorum(nth(s_.attempts, who).list);
     if (!confirmed)
         return invariant::none;
     mine.validity = std::max(mine.validity, mine.extending);
@@ -410,7 +410,7 @@ void protocol::rejoin_at(state& now, int who, int at) const
     if (d.owner != 0 && has(rule::rejoin_needs_absence))
         return;
     d.owner = static_cast<number>(who + 1);
-    d.ttl = s_.attempts[who].max_ttl;
+    d.ttl = nth(s_.attempts, who).max_ttl;
 }
 
 } // namespace model

@@ -28,7 +28,15 @@ struct ablation
     checks wanted = checks::promises;
 };
 
+// A protocol without one rule, which the search of all states has to find by itself.
+struct searched
+{
+    scenario where;
+    rule without;
+};
+
 std::vector<proof> exhaustive_proofs();
+std::vector<searched> searched_ablations();
 std::vector<proof> random_proofs();
 std::vector<ablation> ablations();
 

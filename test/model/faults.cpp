@@ -103,7 +103,7 @@ void protocol::lose(state& now, int at, bool new_replid) const
     server& there = now.servers[at];
     if (new_replid)
         there.replid = ++there.next_replid;
-    for (std::size_t g = 1; g < s_.lists.size(); g++)
+    for (int g = 1; g < max_groups; g++)
         if (contains(s_.lists[g], at))
             there.since_loss = std::max(there.since_loss, s_.max_ttls[g]);
 }

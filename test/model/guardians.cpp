@@ -10,7 +10,7 @@ namespace model
 
 bool protocol::guardian_can(const state& now, const action& step) const
 {
-    const client& me = s_.guardians[step.who];
+    const client& me = nth(s_.guardians, step.who);
     const quarantine_watch& mine = now.guardians[step.who].watches[step.at];
     if (!contains(me.list & me.reach, step.at))
         return false;
@@ -116,7 +116,7 @@ int protocol::others_of_group(const state& now, const client& me, int at) const
 
 bool protocol::can_quarantine(const state& now, int who, int at) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     const server& there = now.servers[at];
     const data& d = there.db[0];
     const bool lost_hash =
@@ -131,7 +131,7 @@ bool protocol::can_quarantine(const state& now, int who, int at) const
 void protocol::put_into_quarantine(state& now, int who, int at, reason why) const
 {
     server& there = now.servers[at];
-    const number group = s_.guardians[who].group;
+    const number group = nth(s_.guardians, who).group;
     there.db[0].guard = {standing::quarantine, group, why, ++there.next_nonce, there.replid};
     if (has(rule::other_databases))
         there.db[1].guard = {};
@@ -141,7 +141,7 @@ void protocol::put_into_quarantine(state& now, int who, int at, reason why) cons
 
 bool protocol::can_watch(const state& now, int who, int at) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     const server& there = now.servers[at];
     const marker& guard = there.db[0].guard;
     return guard.state == standing::quarantine && guard.group == me.group && guard.replid == there.replid &&
@@ -159,7 +159,7 @@ void protocol::begin_watch(state& now, int who, int at) const
             w.target = w.read = w.witness = 0;
     self.watches[at] = {};
     self.watches[at].text = now.servers[at].db[0].guard;
-    self.watches[at].wait = has(rule::wait) ? s_.max_ttls[s_.guardians[who].group] : number{0};
+    self.watches[at].wait = has(rule::wait) ? s_.max_ttls[nth(s_.guardians, who).group] : number{0};
 }
 
 bool protocol::waits_for_this(const state& now, int who, int at) const
@@ -172,7 +172,7 @@ bool protocol::waits_for_this(const state& now, int who, int at) const
 
 bool protocol::can_read(const state& now, int who, int at, int of) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     const guardian& self = now.guardians[who];
     const quarantine_watch& mine = self.watches[at];
     const server& other = now.servers[of];
@@ -210,7 +210,7 @@ int protocol::counters_needed(const quarantine_watch& mine, const client& me) co
 
 bool protocol::can_arm(const state& now, int who, int at) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     const guardian& self = now.guardians[who];
     const quarantine_watch& mine = self.watches[at];
     const marker& guard = now.servers[at].db[0].guard;
@@ -263,7 +263,7 @@ bool protocol::counts_as_unarmed(const state& now, const client& me, int at) con
 
 void protocol::look_unarmed(state& now, int who, int at) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     guardian& self = now.guardians[who];
     self.watches[at].unarmed = counts_as_unarmed(now, me, at) ? 1 : 0;
     int unarmed = has(rule::clocks_need_answers) ? 0 : size(me.list & static_cast<mask>(~me.reach));
@@ -289,7 +289,7 @@ bool protocol::sees_other_group(const state& now, const client& me) const
 
 bool protocol::can_arm_by_clock(const state& now, int who, int at) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     const guardian& self = now.guardians[who];
     const quarantine_watch& mine = self.watches[at];
     if (mine.clocks == 0 || mine.wait != 0 || is_settling(now, who) || !waits_for_this(now, who, at))
@@ -328,7 +328,7 @@ bool protocol::is_settling(const state& now, int who) const
 
 bool protocol::can_raise_other(const state& now, int who, int at, int of) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     const guardian& self = now.guardians[who];
     const server& other = now.servers[of];
     const standing state = other.db[0].guard.state;
@@ -350,7 +350,7 @@ void protocol::raise_other(state& now, int who, int at, int of) const
 // The masters that have had the floor since it settled, so that no power cut takes it from them.
 int protocol::witnesses(const state& now, int who) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     int durable = has(rule::clocks_need_answers) ? 0 : size(me.list & static_cast<mask>(~me.reach));
     for (int m = 0; m < s_.servers; m++)
     {
@@ -363,7 +363,7 @@ int protocol::witnesses(const state& now, int who) const
 
 bool protocol::can_accuse(const state& now, int who, int at) const
 {
-    const client& me = s_.guardians[who];
+    const client& me = nth(s_.guardians, who);
     const server& there = now.servers[at];
     if (there.jumps == there.settled || !is_good(there, me.group))
         return false;

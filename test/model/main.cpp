@@ -76,6 +76,21 @@ bool check_ablation(const ablation& a, bool verbose)
     return passed;
 }
 
+bool check_search(const searched& s, bool verbose)
+{
+    scenario ablated = s.where;
+    ablated.off.set(static_cast<std::size_t>(s.without));
+    const protocol model{ablated, checks::promises};
+    const outcome found = explore(model, max_states);
+    const outcome shorter = found.broken != invariant::none ? shorten(model, found) : found;
+    std::printf(
+        "search: %-30s %s after %zu steps, in %llu states\n", s.where.name.c_str(), to_string(found.broken),
+        shorter.trace.size(), static_cast<unsigned long long>(found.states));
+    if (verbose)
+        print_trace(shorter.trace);
+    return found.broken != invariant::none;
+}
+
 bool check_ablations(bool verbose)
 {
     bool passed = true;
@@ -85,6 +100,8 @@ bool check_ablations(bool verbose)
         passed &= check_ablation(a, verbose);
         shown.set(static_cast<std::size_t>(a.without));
     }
+    for (const searched& s : searched_ablations())
+        passed &= check_search(s, verbose);
     if (!shown.all())
         std::printf("%zu rules have no ablation\n", shown.size() - shown.count());
     return passed && shown.all();

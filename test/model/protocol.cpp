@@ -118,7 +118,7 @@ class canonical_hash
   private:
     struct ranks
     {
-        std::array<number, 32> seen{};
+        table<number, 32> seen{};
         int count = 0;
         int rank(number name)
         {
@@ -178,7 +178,7 @@ const char* to_string(invariant broken)
 protocol::protocol(const scenario& bounds, checks wanted) : s_{bounds}, wanted_{wanted}
 {
     for (int at = 0; at < s_.servers; at++)
-        roles_[static_cast<std::size_t>(at)] = role_of_server(at);
+        roles_[at] = role_of_server(at);
 }
 
 state protocol::initial() const
@@ -288,7 +288,7 @@ void protocol::list_steps(const state& now, std::vector<action>& steps) const
 
 invariant protocol::check_state(const state& now) const
 {
-    for (std::size_t g = 1; g < s_.lists.size(); g++)
+    for (int g = 1; g < max_groups; g++)
     {
         int lagging = 0;
         for (int m = 0; m < s_.servers; m++)
@@ -311,7 +311,7 @@ std::uint64_t protocol::role_of_server(int at) const
 {
     std::uint64_t role = 1;
     const auto add = [&](bool bit) { role = role << 1 | (bit ? 1 : 0); };
-    for (std::size_t g = 1; g < s_.lists.size(); g++)
+    for (int g = 1; g < max_groups; g++)
         add(contains(s_.lists[g], at));
     for (const auto* clients : {&s_.attempts, &s_.guardians})
         for (const client& c : *clients)
@@ -326,7 +326,7 @@ std::uint64_t protocol::role_of_server(int at) const
 
 std::uint64_t protocol::hash_of_server(const state& now, int at) const
 {
-    canonical_hash h{roles_[static_cast<std::size_t>(at)]};
+    canonical_hash h{roles_[at]};
     const server& there = now.servers[at];
     h.add(there.db[0]);
     for (const data* d : {&there.db[1], &there.copy[0], &there.copy[1], &there.durable[0], &there.durable[1]})

@@ -187,13 +187,18 @@ class protocol
     std::uint64_t role_of_server(int at) const;
 
     bool has(rule r) const { return s_.has(r); }
+    template <class T>
+    static const T& nth(const std::vector<T>& list, int i)
+    {
+        return list[static_cast<std::size_t>(i)];
+    }
     int attempts() const { return static_cast<int>(s_.attempts.size()); }
     int guardians() const { return static_cast<int>(s_.guardians.size()); }
     int runs() const { return static_cast<int>(s_.runs.size()); }
 
     const scenario& s_;
     checks wanted_;
-    std::array<std::uint64_t, max_servers> roles_{};
+    table<std::uint64_t, max_servers> roles_{};
 };
 
 constexpr number hour = 6;      // In the unit of tokens. A tick is 1.

@@ -62,8 +62,8 @@ invariant protocol::run_does(state& now, const action& step) const
 mask protocol::old_list(const run& mine) const
 {
     mask list = 0;
-    for (std::size_t g = 1; g < s_.lists.size(); g++)
-        if (contains(mine.old_groups, static_cast<int>(g)))
+    for (int g = 1; g < max_groups; g++)
+        if (contains(mine.old_groups, g))
             list |= s_.lists[g];
     return list;
 }
@@ -71,7 +71,7 @@ mask protocol::old_list(const run& mine) const
 bool protocol::can_move(const state& now, int who, int at) const
 {
     const run& mine = now.runs[who];
-    const change& wanted = s_.runs[static_cast<std::size_t>(who)];
+    const change& wanted = nth(s_.runs, who);
     const marker& guard = now.servers[at].db[0].guard;
     const mask from = mine.old_groups != 0 ? old_list(mine) : s_.lists[wanted.from];
     if (mine.now == stage::arming || !contains(from | s_.lists[wanted.to], at))
@@ -91,7 +91,7 @@ bool protocol::can_move(const state& now, int who, int at) const
 void protocol::move(state& now, int who, int at) const
 {
     run& mine = now.runs[who];
-    const change& wanted = s_.runs[static_cast<std::size_t>(who)];
+    const change& wanted = nth(s_.runs, who);
     const server& there = now.servers[at];
     const marker guard = there.db[0].guard;
     const bool late = mine.now == stage::waiting && mine.servers[at].text.state == standing::none;
@@ -123,7 +123,7 @@ void protocol::move(state& now, int who, int at) const
 // The script.
 void protocol::write_move(state& now, int who, int at) const
 {
-    const change& wanted = s_.runs[static_cast<std::size_t>(who)];
+    const change& wanted = nth(s_.runs, who);
     server& there = now.servers[at];
     data& d = there.db[0];
     moved& mine = now.runs[who].servers[at];
@@ -152,11 +152,11 @@ bool protocol::can_wait(const state& now, int who) const
     for (int m = 0; m < s_.servers; m++)
         if (mine.servers[m].text.state != standing::none)
             written |= static_cast<mask>(1 << m);
-    const mask list = s_.lists[s_.runs[static_cast<std::size_t>(who)].to];
+    const mask list = s_.lists[nth(s_.runs, who).to];
     if ((written & list) != list)
         return false;
-    for (std::size_t g = 1; g < s_.lists.size(); g++)
-        if (contains(mine.old_groups, static_cast<int>(g)) &&
+    for (int g = 1; g < max_groups; g++)
+        if (contains(mine.old_groups, g) &&
             size(s_.lists[g] & written) < quorum(s_.lists[g]) - (has(rule::move_quorum) ? 0 : 1))
             return false;
     return true;
@@ -198,9 +198,9 @@ bool protocol::can_decide(const state& now, int who) const
     const run& mine = now.runs[who];
     if (mine.now != stage::waiting || mine.wait != 0)
         return false;
-    for (std::size_t g = 1; g < s_.lists.size(); g++)
+    for (int g = 1; g < max_groups; g++)
     {
-        if (!contains(mine.old_groups, static_cast<int>(g)))
+        if (!contains(mine.old_groups, g))
             continue;
         int checked = 0;
         int counters = 0;
@@ -211,11 +211,11 @@ bool protocol::can_decide(const state& now, int who) const
         }
         const int fewer = has(rule::move_quorum) ? 0 : 1;
         // The counters of an unfinished run's group may not exist. The clock stands for them.
-        const bool counts = g == s_.runs[static_cast<std::size_t>(who)].from;
+        const bool counts = g == nth(s_.runs, who).from;
         if (checked < quorum(s_.lists[g]) - fewer || (counts && counters < blocking(s_.lists[g]) - fewer))
             return false;
     }
-    const number to = s_.runs[static_cast<std::size_t>(who)].to;
+    const number to = nth(s_.runs, who).to;
     for (int m = 0; m < s_.servers && has(rule::rerun_arms_nobody); m++)
     {
         const marker& guard = now.servers[m].db[0].guard;

@@ -106,8 +106,8 @@ struct scenario
 {
     std::string name;
     int servers = 3;
-    std::array<mask, 4> lists{0, 0b111, 0, 0}; // Of each group. Groups are numbered from 1.
-    std::array<number, 4> max_ttls{0, 2, 2, 2};
+    table<mask, max_groups> lists{{0, 0b111, 0, 0}}; // Of each group. Groups are numbered from 1.
+    table<number, max_groups> max_ttls{{0, 2, 2, 2}};
     std::vector<client> attempts;
     std::vector<client> guardians;
     std::vector<change> runs;

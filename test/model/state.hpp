@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace model
@@ -12,6 +13,15 @@ using number =
     std::uint8_t; // Counters, times in ticks, identities. Small, because states are copied all the time.
 using mask = std::uint8_t; // A set of servers or groups, one bit each.
 
+// An array whose index is an int, as servers and parties are numbered everywhere here.
+template <class T, int size>
+struct table : std::array<T, static_cast<std::size_t>(size)>
+{
+    constexpr T& operator[](int i) { return this->data()[i]; }
+    constexpr const T& operator[](int i) const { return this->data()[i]; }
+};
+
+constexpr int max_groups = 4; // They are numbered from 1.
 constexpr int max_servers = 5;
 constexpr int max_attempts = 4;
 constexpr int max_guardians = 2;
@@ -62,9 +72,9 @@ struct data
 
 struct server
 {
-    std::array<data, 2> db{};      // A client sees db[0]. SWAPDB exchanges them.
-    std::array<data, 2> copy{};    // A backup or a replica.
-    std::array<data, 2> durable{}; // What a power cut leaves: the data at the last tick.
+    table<data, 2> db{};      // A client sees db[0]. SWAPDB exchanges them.
+    table<data, 2> copy{};    // A backup or a replica.
+    table<data, 2> durable{}; // What a power cut leaves: the data at the last tick.
     number replid = 0;
     number jumps = 0;   // How often its clock has jumped ahead.
     number covered = 0; // Those of them before the quarantine began.
@@ -117,7 +127,7 @@ enum class phase : number
 // One acquire and the lease that it may end with.
 struct attempt
 {
-    std::array<vote, max_servers> votes{};
+    table<vote, max_servers> votes{};
     phase now = phase::idle;
     number validity = 0;    // Ticks left.
     number token = 0;       // The T of the page, from the moment it is chosen.
@@ -144,7 +154,7 @@ struct quarantine_watch
 // The part of a client that ends quarantines.
 struct guardian
 {
-    std::array<quarantine_watch, max_servers> watches{};
+    table<quarantine_watch, max_servers> watches{};
     number largest = 0; // Of the counters read for the target, then its floor.
 };
 
@@ -168,7 +178,7 @@ enum class stage : number
 // `redlock provision`, here always a change of the group.
 struct run
 {
-    std::array<moved, max_servers> servers{};
+    table<moved, max_servers> servers{};
     stage now = stage::idle;
     number wait = 0;
     number largest = 0;
@@ -191,10 +201,10 @@ struct budgets
 
 struct state
 {
-    std::array<server, max_servers> servers{};
-    std::array<attempt, max_attempts> attempts{};
-    std::array<guardian, max_guardians> guardians{};
-    std::array<run, max_runs> runs{};
+    table<server, max_servers> servers{};
+    table<attempt, max_attempts> attempts{};
+    table<guardian, max_guardians> guardians{};
+    table<run, max_runs> runs{};
     budgets left{};
     number time = 0;       // The clock of all masters, in the unit of tokens. Only with the policy `clocks`.
     number ticks = 0;      // Left. Only where time counts.
