@@ -294,6 +294,8 @@ bool protocol::can_arm_by_clock(const state& now, int who, int at) const
     const quarantine_watch& mine = self.watches[at];
     if (mine.clocks == 0 || mine.wait != 0 || is_settling(now, who) || !waits_for_this(now, who, at))
         return false;
+    if (mine.text.replid != now.servers[at].replid)
+        return false;
     if (has(rule::other_group_seen) && sees_other_group(now, me))
         return false;
     int counters = has(rule::clocks_need_answers) ? 0 : size(me.list & static_cast<mask>(~me.reach));

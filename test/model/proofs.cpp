@@ -213,7 +213,7 @@ std::vector<searched> searched_ablations()
 
 std::vector<proof> random_proofs()
 {
-    constexpr std::uint64_t walks = 3000;
+    constexpr std::uint64_t walks = 2000;
     return {
         {many_faults("three masters", 3), walks},
         {many_faults("four masters", 4), walks},
