@@ -154,6 +154,7 @@ void master_store::flush()
         note(key);
     }
     keys_.clear();
+    ++losses_;
 }
 
 bool master_store::evict(std::size_t which)
@@ -166,11 +167,13 @@ bool master_store::evict(std::size_t which)
         std::next(keys_.begin(), static_cast<std::ptrdiff_t>(which % keys_.size()))->first;
     note(key);
     keys_.erase(key);
+    ++losses_;
     return true;
 }
 
 void master_store::go_back_to(clock::time_point truth)
 {
+    ++losses_;
     while (!changes_.empty() && changes_.back().at > truth)
     {
         change_note last = std::move(changes_.back());

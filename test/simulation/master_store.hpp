@@ -104,6 +104,8 @@ class master_store
     bool evict(std::size_t which);
     /// Restores the keys as they were then: later writes are lost.
     void go_back_to(clock::time_point truth);
+    /// How often keys were lost by one of these three.
+    std::size_t losses() const noexcept { return losses_; }
 
   private:
     struct change_note
@@ -121,6 +123,7 @@ class master_store
     std::map<std::string, entry> keys_;
     std::vector<change_note> changes_; // The most recent ones.
     std::size_t changes_size_ = 0;
+    std::size_t losses_ = 0;
 };
 
 } // namespace redlock::test

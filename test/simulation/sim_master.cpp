@@ -265,6 +265,7 @@ void sim_master::execute(virtual_link& from, const command& words)
     {
         log_.push_back({world_.now(), state.id, what, words, runs});
     }
+    published_.clear();
     std::string bytes = runs ? run(state, what, words) : std::string{};
     if (instead && !instead->bytes.empty())
     {

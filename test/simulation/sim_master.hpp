@@ -55,6 +55,14 @@ struct received
     bool ran;
 };
 
+/// A message that a master has sent to the subscribers of a channel.
+struct publication
+{
+    std::string channel;
+    std::string message;
+    std::int64_t receivers;
+};
+
 /// Classifies a command: its name, for CLIENT and SCRIPT with the second word, for a script of the library its purpose.
 std::string what_of(const command& words);
 
@@ -149,6 +157,8 @@ class sim_master
         }
     }
     std::size_t key_count() { return contents().size(); }
+    /// How often it has lost keys other than by commands and their ttl.
+    std::size_t losses() const noexcept { return keys_.losses(); }
     /// The number of keys that are parts of queues.
     std::size_t queue_key_count() { return keys_.contents().size() - key_count(); }
 
@@ -159,6 +169,8 @@ class sim_master
     /// The last command of a kind. Throws if there is none.
     const received& last(std::string_view what) const;
     void forget_log() { log_.clear(); }
+    /// The messages of the command that was executed last.
+    const std::vector<publication>& published() const noexcept { return published_; }
     /// Called with each command and its reply. If set, no log is kept.
     std::function<void(
         const client_state& from, const std::string& what, const command& words, const std::string& reply)>
@@ -207,6 +219,7 @@ class sim_master
     std::map<std::string, std::string> refusals_;
     std::map<std::string, std::string> scripts_;
     std::vector<std::pair<std::shared_ptr<virtual_link>, std::string>> pushes_; // Of the present command.
+    std::vector<publication> published_;
     std::vector<received> log_;
 };
 

@@ -275,6 +275,7 @@ std::int64_t sim_master::publish(const std::string& channel, const std::string& 
                 (who.protocol == 3 ? ">3\r\n" : "*3\r\n") + bulk("message") + bulk(channel) + bulk(message));
         }
     }
+    published_.push_back({channel, message, receivers});
     return receivers;
 }
 

@@ -121,6 +121,7 @@ config cluster_run::options() const
     all.reconnect_delay_max = plan_.reconnect_delay_max;
     all.retry_delay_min = std::min(all.retry_delay_min, plan_.retry_delay_max);
     all.retry_delay_max = plan_.retry_delay_max;
+    all.order = plan_.strict ? order::strict : order::waiting;
     all.probe_interval = plan_.probe_interval;
     all.response_timeout = plan_.response_timeout;
     return all;
@@ -199,6 +200,7 @@ void cluster_run::set_clock(std::size_t master, clock::duration by)
 {
     masters_[master]->clock_of_its_own().jump(world_->now(), by);
     clock_was_set_[master] = true;
+    oracle_.queues().forget(master);
 }
 
 bool cluster_run::send_away(std::size_t master)
@@ -229,9 +231,34 @@ void cluster_run::open_door(std::size_t master)
 void cluster_run::tell_fault(fault_number number, std::string_view name, std::size_t about)
 {
     told_.add({about, static_cast<std::uint64_t>(number)});
+    note_disturbance(number, about);
     if (told_.printing())
     {
         told_.print(world_->now(), "fault", world_->now(), fmt::format("{} ({})", name, about));
+    }
+}
+
+/// Tells the rules of the queues what a fault may delay.
+void cluster_run::note_disturbance(fault_number number, std::size_t about)
+{
+    switch (number)
+    {
+    case fault_number::client_pause:
+    case fault_number::pause_at_grant:
+    case fault_number::busy_caller:
+    case fault_number::client_sleep:
+    case fault_number::client_killed:
+    case fault_number::client_killed_and_reset:
+    case fault_number::shutdown:
+    case fault_number::manager_dropped:
+        oracle_.queues().disturb(static_cast<int>(about));
+        break;
+    case fault_number::new_client:
+    case fault_number::cancellation:
+    case fault_number::client_drift:
+        break;
+    default:
+        oracle_.queues().disturb();
     }
 }
 

@@ -82,6 +82,7 @@ class cluster_run
     void tell_fault(fault_number number, std::string_view name, std::size_t about);
 
   private:
+    void note_disturbance(fault_number number, std::size_t about);
     void inject(const injection& what);
     void mend_everything();
     bool step(clock::time_point limit);

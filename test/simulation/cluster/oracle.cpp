@@ -39,11 +39,22 @@ std::string shown(const command& words)
     return text;
 }
 
+queue_rules::setting setting_of(const cluster_run& cluster)
+{
+    const plan& drawn = cluster.drawn();
+    const auto shortest = *std::min_element(drawn.ttls.begin(), drawn.ttls.end());
+    const bool fast = 2 * (drawn.latency + drawn.jitter) < cluster.node_timeout_of(shortest);
+    // A client with too many outstanding keys asks no master.
+    const bool regular = fast && drawn.habits.empty() && !drawn.max_outstanding_keys;
+    return {quorum_of(drawn.masters), drawn.strict, regular, drawn.jitter};
+}
+
 } // namespace
 
 oracle::oracle(cluster_run& cluster)
     : cluster_{cluster},
       wire_{quorum_of(cluster.drawn().masters)},
+      queues_{setting_of(cluster)},
       reports_{observer_client::password},
       releases_(cluster.drawn().masters)
 {
@@ -61,6 +72,9 @@ std::size_t oracle::won(
     by.say(action::lease_won);
     check_alone(known_as);
     check_kept_by_quorum(lease_intervals_[known_as]);
+    check_rule(queues_.won(
+        by.number(), key_of(lease_intervals_[known_as].resource), lease_intervals_[known_as].owner_id,
+        cluster_.world().now()));
     watch_end(known_as);
     return known_as;
 }
@@ -233,10 +247,12 @@ void oracle::on_command(
     }
     check_reported(
         reports_.record(master, from.origin, cluster_.world().now(), what, words, reply, from.got_nonsense));
-    if (const auto broken = wire_.look(master, cluster_.masters()[master]->run_id, from, what, words, reply))
-    {
-        check(false, broken->check, "{}", broken->words);
-    }
+    sim_master& at = *cluster_.masters()[master];
+    check_rule(wire_.look(master, at.run_id, from, what, words, reply));
+    const auto its_time = std::chrono::floor<std::chrono::microseconds>(at.now().time_since_epoch()).count();
+    check_rule(queues_.look(
+        {master, at.losses(), cluster_.world().now(), its_time, from.origin, what, words, reply,
+         at.published()}));
     const bool asks = what == "ask" && words.size() > 4;
     if ((what == "SET" && words.size() > 2) || asks)
     {

@@ -3,6 +3,7 @@
 // what a user sees: leases, and the results of operations.
 #pragma once
 
+#include "queue_rules.hpp"
 #include "simulation/sim_master.hpp"
 #include "support/report_check.hpp"
 #include "wire_rules.hpp"
@@ -66,7 +67,7 @@ inline clock::rep in_us(clock::duration length)
 ///   shutdown        a manager was shut down, and a key of its still exists
 ///   reports         a report contradicts what the masters answered
 ///   settles         a release is repeated at a master that refuses releases permanently, or other releases fail
-/// and those of wire_rules.
+/// and those of wire_rules and queue_rules.
 class oracle
 {
   public:
@@ -134,6 +135,7 @@ class oracle
         check(!contradiction, "reports", "{}", contradiction.value_or(""));
     }
     report_check& reports() noexcept { return reports_; }
+    queue_rules& queues() noexcept { return queues_; }
 
     /// The number of releases that a master got.
     std::size_t releases_at(std::size_t master) const { return releases_[master]; }
@@ -181,6 +183,13 @@ class oracle
         std::string_view what;
     };
 
+    void check_rule(const std::optional<violation>& broken)
+    {
+        if (broken)
+        {
+            check(false, broken->check, "{}", broken->words);
+        }
+    }
     bool believes(const lease_interval_record& one) const;
     void check_alone(std::size_t known_as);
     /// A quorum of the masters doesn't have the key.
@@ -193,6 +202,7 @@ class oracle
 
     cluster_run& cluster_;
     wire_rules wire_;
+    queue_rules queues_;
     report_check reports_;
     std::optional<violation> found_;
     std::vector<lease_interval_record> lease_intervals_;

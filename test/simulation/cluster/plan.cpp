@@ -186,6 +186,7 @@ plan draw_plan(std::uint64_t seed)
     drawn.other_executors = draws.one_in(3);
     drawn.throws_one_in = draws.one_in(4) ? 6 : 0;
     draw_injections(drawn, draws);
+    drawn.strict = draws.one_in(4);
     return drawn;
 }
 

@@ -60,6 +60,7 @@ struct plan
     bool looked_on = false;        // Each process has an observer client.
     bool locked_up = false;        // The masters require a password.
     bool old_masters = false;      // The masters don't know HELLO.
+    bool strict = false;           // The clients use the strict order.
     int database = 0;
     clock::duration length{};  // Until the faults stop.
     std::vector<habit> habits; // Of the first masters: a minority.
