@@ -200,7 +200,7 @@ void cluster_run::set_clock(std::size_t master, clock::duration by)
 {
     masters_[master]->clock_of_its_own().jump(world_->now(), by);
     clock_was_set_[master] = true;
-    oracle_.queues().forget(master);
+    oracle_.queues().forget(master, world_->now());
 }
 
 bool cluster_run::send_away(std::size_t master)
@@ -252,6 +252,7 @@ void cluster_run::note_disturbance(fault_number number, std::size_t about)
     case fault_number::shutdown:
     case fault_number::manager_dropped:
         oracle_.queues().disturb(static_cast<int>(about));
+        oracle_.waits().disturb();
         break;
     case fault_number::new_client:
     case fault_number::cancellation:
@@ -259,6 +260,7 @@ void cluster_run::note_disturbance(fault_number number, std::size_t about)
         break;
     default:
         oracle_.queues().disturb();
+        oracle_.waits().disturb();
     }
 }
 

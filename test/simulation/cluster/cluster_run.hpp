@@ -104,6 +104,10 @@ class cluster_run
     void set_network(const latency& network);
     void check_handover();
     void check_queue();
+    // In contention_check.cpp.
+    struct contender;
+    void contend(const std::shared_ptr<contender>& one);
+    void check_contention();
     void check_greed(process& greedy, process& patient);
     sim_master& queue_master_of(const std::string& key);
     void check_wrong_queue_master(process& holder, process& rival);

@@ -23,6 +23,7 @@ std::optional<violation> cluster_run::run()
         check_refusals();
         check_handover();
         check_queue();
+        check_contention();
         take_for_shutdown();
         close(processes_);
         probe(mended_at);
@@ -44,7 +45,7 @@ void cluster_run::mend_everything()
         {
             // Keys that were set by a clock that was ahead would be there for hours.
             one.clock_of_its_own().jump(world_->now(), 24h);
-            oracle_.queues().forget(index);
+            oracle_.queues().forget(index, world_->now());
         }
         one.door = entrance::open;
         one.role = "master";

@@ -4,6 +4,7 @@
 
 #include "cluster_run.hpp"
 #include "observer_client.hpp"
+#include "queue_words.hpp"
 
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
@@ -55,6 +56,9 @@ oracle::oracle(cluster_run& cluster)
     : cluster_{cluster},
       wire_{quorum_of(cluster.drawn().masters)},
       queues_{setting_of(cluster)},
+      waits_{
+          {cluster.drawn().masters, quorum_of(cluster.drawn().masters), setting_of(cluster).regular,
+           cluster.drawn().latency + cluster.drawn().jitter}},
       reports_{observer_client::password},
       releases_(cluster.drawn().masters)
 {
@@ -247,12 +251,8 @@ void oracle::on_command(
     }
     check_reported(
         reports_.record(master, from.origin, cluster_.world().now(), what, words, reply, from.got_nonsense));
-    sim_master& at = *cluster_.masters()[master];
-    check_rule(wire_.look(master, at.run_id, from, what, words, reply));
-    const auto its_time = std::chrono::floor<std::chrono::microseconds>(at.now().time_since_epoch()).count();
-    check_rule(queues_.look(
-        {master, at.losses(), cluster_.world().now(), its_time, from.origin, what, words, reply,
-         at.published()}));
+    check_rule(wire_.look(master, cluster_.masters()[master]->run_id, from, what, words, reply));
+    look_at_queues(master, from, what, words, reply);
     const bool asks = what == "ask" && words.size() > 4;
     if ((what == "SET" && words.size() > 2) || asks)
     {
@@ -273,6 +273,28 @@ void oracle::on_command(
         (what == "SET" || asks || what == "extend" || what == "release") && reply.starts_with("-READONLY "))
     {
         expect_left(master, from, {"replica", "whose end is a replica"});
+    }
+}
+
+void oracle::look_at_queues(
+    std::size_t master, const client_state& from, const std::string& what, const command& words,
+    const std::string& reply)
+{
+    sim_master& at = *cluster_.masters()[master];
+    const auto its_time = std::chrono::floor<std::chrono::microseconds>(at.now().time_since_epoch()).count();
+    const executed_command seen{master, at.losses(), cluster_.world().now(), its_time, from.origin, what,
+                                words,  reply,       at.published()};
+    check_rule(queues_.look(seen));
+    const bool sets = what == "SET" && words.size() > 2;
+    if (!waits_.suspended() && (sets || ((what == "ask" || what == "release" || what == "extend") &&
+                                         words.size() > queue_words::key)))
+    {
+        // A key exists to the end of its last millisecond.
+        const auto expiry = at.expiry(sets ? words[1] : words[queue_words::key]);
+        const auto until =
+            expiry ? std::optional{at.clock_of_its_own().when_shown(*expiry + std::chrono::milliseconds{1})}
+                   : std::nullopt;
+        check_rule(waits_.look(seen, until));
     }
 }
 

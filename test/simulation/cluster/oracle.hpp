@@ -6,6 +6,7 @@
 #include "queue_rules.hpp"
 #include "simulation/sim_master.hpp"
 #include "support/report_check.hpp"
+#include "wait_rules.hpp"
 #include "wire_rules.hpp"
 
 #include <redlock/redlock.hpp>
@@ -67,7 +68,7 @@ inline clock::rep in_us(clock::duration length)
 ///   shutdown        a manager was shut down, and a key of its still exists
 ///   reports         a report contradicts what the masters answered
 ///   settles         a release is repeated at a master that refuses releases permanently, or other releases fail
-/// and those of wire_rules and queue_rules.
+/// and those of wire_rules, queue_rules and wait_rules.
 class oracle
 {
   public:
@@ -136,6 +137,7 @@ class oracle
     }
     report_check& reports() noexcept { return reports_; }
     queue_rules& queues() noexcept { return queues_; }
+    wait_rules& waits() noexcept { return waits_; }
 
     /// The number of releases that a master got.
     std::size_t releases_at(std::size_t master) const { return releases_[master]; }
@@ -183,6 +185,9 @@ class oracle
         std::string_view what;
     };
 
+    void look_at_queues(
+        std::size_t master, const client_state& from, const std::string& what, const command& words,
+        const std::string& reply);
     void check_rule(const std::optional<violation>& broken)
     {
         if (broken)
@@ -203,6 +208,7 @@ class oracle
     cluster_run& cluster_;
     wire_rules wire_;
     queue_rules queues_;
+    wait_rules waits_;
     report_check reports_;
     std::optional<violation> found_;
     std::vector<lease_interval_record> lease_intervals_;

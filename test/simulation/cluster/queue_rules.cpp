@@ -2,6 +2,7 @@
 // Rules for the wait queues.
 #include "queue_rules.hpp"
 
+#include "queue_words.hpp"
 #include "support/fake_replies.hpp"
 
 #include <fmt/format.h>
@@ -16,23 +17,6 @@ using namespace std::chrono_literals;
 namespace
 {
 
-// The words of the scripts, after their digest or text, and "1".
-constexpr std::size_t key_word = 3;
-namespace ask_word
-{
-constexpr std::size_t member = 4;
-constexpr std::size_t owner_id = 5;
-constexpr std::size_t waited = 7;
-constexpr std::size_t count = 10;
-} // namespace ask_word
-namespace release_word
-{
-constexpr std::size_t owner_id = 4;
-constexpr std::size_t mode = 6;
-constexpr std::size_t member = 7;
-constexpr std::size_t waited = 8;
-} // namespace release_word
-
 // Clients are dropped a second after their last question, or after the grace, which is 50 ms at least. Clocks of masters
 // may run faster by 30 %.
 constexpr clock::duration counts_as_alive = 700ms;
@@ -40,11 +24,6 @@ constexpr clock::duration least_grace = 35ms;
 constexpr clock::duration longest_grace = 1s + 300ms;
 /// A client without messages polls, but not at this rate before it knows that it is the first one.
 constexpr clock::duration polled_just_now = 20ms;
-
-std::string_view without_mark(std::string_view member)
-{
-    return member.starts_with('-') ? member.substr(1) : member;
-}
 
 /// The client that a message is for.
 std::string receiver_of(const publication& sent)
@@ -56,12 +35,6 @@ std::string receiver_of(const publication& sent)
 std::int64_t arrival_of(const executed_command& seen, std::size_t waited)
 {
     return seen.its_time - 1000 * integer_in(seen.words.at(waited)).value_or(0);
-}
-
-/// Returns whether the reply to a question says that the client is in the queue.
-bool is_entered(const std::string& reply)
-{
-    return reply.starts_with("*3\r\n:") && !reply.starts_with("*3\r\n:-");
 }
 
 } // namespace
@@ -86,12 +59,13 @@ std::optional<violation> queue_rules::look(const executed_command& seen)
     {
         return std::nullopt; // Sent again in full.
     }
-    if (seen.what == "ask" && seen.words.size() >= ask_word::count)
+    if (seen.what == "ask" && seen.words.size() >= queue_words::ask_count)
     {
         return look_at_question(seen);
     }
-    return seen.what == "release" && seen.words.size() > release_word::owner_id + 1 ? look_at_release(seen)
-                                                                                    : std::nullopt;
+    return seen.what == "release" && seen.words.size() > queue_words::release_owner_id + 1
+               ? look_at_release(seen)
+               : std::nullopt;
 }
 
 void queue_rules::count_grant(const executed_command& seen, round_seen& of) const
@@ -105,10 +79,11 @@ void queue_rules::count_grant(const executed_command& seen, round_seen& of) cons
 std::optional<violation> queue_rules::look_at_question(const executed_command& seen)
 {
     queue& here = queue_at(seen);
-    const std::string& owner_id = seen.words[ask_word::owner_id];
-    const std::string& member = seen.words[ask_word::member];
-    const std::string name{without_mark(member)};
-    const auto known_master = asked_.try_emplace(seen.words[key_word], asked_master{seen.master}).first;
+    const std::string& owner_id = seen.words[queue_words::ask_owner_id];
+    const std::string& member = seen.words[queue_words::ask_member];
+    const std::string name{queue_words::without_mark(member)};
+    const auto known_master =
+        asked_.try_emplace(seen.words[queue_words::key], asked_master{seen.master}).first;
     known_master->second.moved = known_master->second.moved || known_master->second.index != seen.master;
 
     round_seen& of = rounds_.try_emplace(owner_id, round_seen{seen.at}).first->second;
@@ -117,7 +92,7 @@ std::optional<violation> queue_rules::look_at_question(const executed_command& s
         return broken;
     }
     waiting_client* known = find(here, name);
-    const position now{seen.at, arrival_of(seen, ask_word::waited)};
+    const position now{seen.at, arrival_of(seen, queue_words::ask_waited)};
     if (known != nullptr && !still_waits(*known, seen.at))
     {
         known->last = {seen.at, std::max(known->last.arrival, now.arrival)};
@@ -126,7 +101,7 @@ std::optional<violation> queue_rules::look_at_question(const executed_command& s
     question asked{
         seen.master, name, known != nullptr ? known->first : now, known != nullptr,
         known != nullptr && known->barges};
-    if (is_entered(seen.reply))
+    if (queue_words::is_entered(seen.reply))
     {
         if (known == nullptr)
         {
@@ -139,10 +114,13 @@ std::optional<violation> queue_rules::look_at_question(const executed_command& s
         known->receives = !member.starts_with('-');
         known->origin = seen.origin;
     }
-    else if (!seen.reply.starts_with("*3\r\n"))
+    else if (seen.reply.starts_with(':'))
     {
-        // It was granted, or may have been.
         remove(here, name);
+    }
+    else if (known != nullptr && seen.reply.starts_with('-'))
+    {
+        known->woken = clock::time_point{}; // It may have been dropped.
     }
     if (seen.reply.starts_with("*3\r\n"))
     {
@@ -163,27 +141,34 @@ std::optional<violation> queue_rules::look_at_question(const executed_command& s
 std::optional<violation> queue_rules::look_at_release(const executed_command& seen)
 {
     queue& here = queue_at(seen);
-    const std::string& owner_id = seen.words[release_word::owner_id];
+    const std::string& owner_id = seen.words[queue_words::release_owner_id];
     round_seen& of = rounds_.try_emplace(owner_id, round_seen{seen.at}).first->second;
-    const bool names = seen.words.size() > release_word::member;
-    const std::string name{names ? without_mark(seen.words[release_word::member]) : ""};
-    const bool lost = names && seen.words[release_word::mode] == "lost";
-    const waiting_client* const found = find(here, name);
+    const bool names = seen.words.size() > queue_words::release_member;
+    const std::string name{names ? queue_words::without_mark(seen.words[queue_words::release_member]) : ""};
+    const bool lost = names && seen.words[queue_words::release_mode] == "lost";
+    waiting_client* const found = find(here, name);
     const std::optional<waiting_client> known = found != nullptr ? std::optional{*found} : std::nullopt;
-    remove(here, name);
+    if (found != nullptr && seen.reply.starts_with('-'))
+    {
+        found->woken = clock::time_point{}; // It may have been dropped.
+    }
+    else
+    {
+        remove(here, name);
+    }
     if (const auto broken = look_at_messages(seen, here, of))
     {
         return broken;
     }
     if (lost)
     {
-        losses_[{seen.origin, seen.words[key_word]}] = seen.at;
+        losses_[{seen.origin, seen.words[queue_words::key]}] = seen.at;
     }
-    if (lost && seen.reply.starts_with(':') && seen.words.size() > release_word::waited)
+    if (lost && seen.reply.starts_with(':') && seen.words.size() > queue_words::release_waited)
     {
         // It isn't expected to ask before its pause has ended. A newcomer whose first SETs were granted here, but not by a
         // quorum, has barged, and is served ahead of the others until it is refused.
-        const position now{seen.at, arrival_of(seen, release_word::waited)};
+        const position now{seen.at, arrival_of(seen, queue_words::release_waited)};
         position first = now;
         const bool asked = of.asked && of.asked->name == name && of.asked->master == seen.master;
         if (asked)
@@ -192,7 +177,8 @@ std::optional<violation> queue_rules::look_at_release(const executed_command& se
         }
         here.clients.push_back(
             {name, first, known ? known->last : now, seen.at, seen.at,
-             !seen.words[release_word::member].starts_with('-'), seen.origin, !asked || of.asked->barges});
+             !seen.words[queue_words::release_member].starts_with('-'), seen.origin,
+             !asked || of.asked->barges});
     }
     return std::nullopt;
 }
@@ -230,12 +216,13 @@ queue_rules::look_at_messages(const executed_command& seen, queue& at, round_see
                 "one wake per release",
                 fmt::format(
                     "the release of {} at master {} wakes {}, and has woken {} at master {}",
-                    seen.words[release_word::owner_id], seen.master, name, before->second, before->first)};
+                    seen.words[queue_words::release_owner_id], seen.master, name, before->second,
+                    before->first)};
         }
         of.woken.emplace_back(seen.master, name);
     }
-    const bool lost =
-        releases && seen.words.size() > release_word::member && seen.words[release_word::mode] == "lost";
+    const bool lost = releases && seen.words.size() > queue_words::release_member &&
+                      seen.words[queue_words::release_mode] == "lost";
     if (woken > (lost ? 0U : 1U))
     {
         return violation{
@@ -288,13 +275,13 @@ queue_rules::won(int origin, const std::string& key, const std::string& owner_id
     {
         return std::nullopt; // The rules at the master apply.
     }
-    // A client that has waited began this round because it was served first. A newcomer may be faster than the others,
-    // but not in strict order, unless it gets the answer of the queue master later than it waits for it: 0.5 ms after the
-    // decision. One that has asked no question has begun its round without regard to the queue.
+    // In the default order, a client that has waited, and asks in its round, began it because it was served first; newcomers
+    // may be faster. In strict order, only a client is faster to which the queue master's answer comes later than it waits
+    // for it: 0.5 ms after the decision. One that has asked no question began its round without regard to the queue.
     constexpr clock::duration least_patience = 500us;
     const bool refused_in_time =
         its && its->refused && *its->refused + setting_.jitter <= *round.quorum_at + least_patience;
-    const bool fair = its && its->waited && !its->barges;
+    const bool fair = !setting_.strict && its && its->waited && !its->barges;
     const bool strict = setting_.strict && setting_.regular &&
                         (its ? refused_in_time : could_ask(origin, key, asked->second.index, round.began));
     for (const waiting_client& each : here->second.clients)
@@ -338,7 +325,7 @@ bool queue_rules::still_waits(const waiting_client& one, clock::time_point at)
 
 queue_rules::queue& queue_rules::queue_at(const executed_command& seen)
 {
-    queue& here = queues_[{seen.words[key_word], seen.master}];
+    queue& here = queues_[{seen.words[queue_words::key], seen.master}];
     const bool understood =
         seen.reply.starts_with(':') || seen.reply.starts_with("*3\r\n") || seen.reply.starts_with('-');
     if (here.losses != seen.losses || !understood)
@@ -348,13 +335,14 @@ queue_rules::queue& queue_rules::queue_at(const executed_command& seen)
     return here;
 }
 
-void queue_rules::forget(std::size_t master)
+void queue_rules::forget(std::size_t master, clock::time_point at)
 {
     for (auto& [key, here] : queues_)
     {
         if (key.second == master)
         {
             here.clients.clear();
+            here.lost = at;
         }
     }
 }

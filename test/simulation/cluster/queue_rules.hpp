@@ -78,7 +78,7 @@ class queue_rules
         disturbed_.clear();
     }
     /// The queues of a master are lost, or its clock was set.
-    void forget(std::size_t master);
+    void forget(std::size_t master, clock::time_point at);
 
     /// How often two clients were compared.
     std::size_t comparisons() const noexcept { return comparisons_; }

@@ -15,6 +15,7 @@ namespace redlock::test
 namespace resource
 {
 
+inline constexpr std::size_t shared = 9;
 inline constexpr std::size_t kept = 10;
 inline constexpr std::size_t wanted = 11;
 inline constexpr std::size_t refused = 12;
