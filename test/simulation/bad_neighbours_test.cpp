@@ -2,8 +2,7 @@
 // Clients that contend for a resource again and again, while one client, one master or one key is bad: the others
 // don't pay for it. Figures are compared with the same run without the bad one.
 #include "simulation.hpp"
-
-#include "core/queue_master.hpp"
+#include "waiting_clients.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -23,19 +22,6 @@ namespace
 {
 
 constexpr clock::duration hold = 5ms;
-
-std::size_t queue_master_index(simulation& sim, const std::string& resource)
-{
-    const std::uint64_t key = core::stable_hash("lock:" + resource);
-    std::size_t best = 0;
-    const auto weight = [&](std::size_t of)
-    { return core::queue_weight(core::stable_hash(sim.master(of).run_id), key); };
-    for (std::size_t index = 1; index < sim.masters().size(); ++index)
-    {
-        best = weight(index) > weight(best) ? index : best;
-    }
-    return best;
-}
 
 /// Puts a foreign key in the place of a queue at this master. Returns the name of its resource.
 std::string spoil_another_queue(simulation& sim, std::size_t queue_master)

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of clients that wait in the queue of a resource.
 #include "simulation.hpp"
-
-#include "core/queue_master.hpp"
+#include "waiting_clients.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -22,19 +21,6 @@ namespace redlock::test
 namespace
 {
 
-constexpr auto trip = 200us;
-
-/// Returns the queue master of a resource.
-sim_master& queue_master_of(simulation& sim, const std::string& resource)
-{
-    const std::uint64_t key = core::stable_hash("lock:" + resource);
-    const auto weight = [key](const auto& of)
-    { return core::queue_weight(core::stable_hash(of->run_id), key); };
-    return **std::max_element(
-        sim.masters().begin(), sim.masters().end(),
-        [&](const auto& left, const auto& right) { return weight(left) < weight(right); });
-}
-
 std::size_t queue_keys(const simulation& sim)
 {
     std::size_t count = 0;
@@ -51,31 +37,6 @@ config in_strict_order(const simulation& sim)
     options.order = order::strict;
     return options;
 }
-
-/// A client that holds the resource, and some that wait for it in their order.
-struct waiting_clients
-{
-    explicit waiting_clients(simulation& sim, std::size_t count, const config& options)
-        : sim{sim}, holder{sim.make_connected_manager(options)}
-    {
-        const outcome_ptr got = sim.acquire(holder, "stock", {.ttl = 60s});
-        REQUIRE(sim.finish(got));
-        REQUIRE(!got->error);
-        held = std::move(got->lease);
-        for (std::size_t each = 0; each < count; ++each)
-        {
-            managers.push_back(sim.make_connected_manager(options));
-            waits.push_back(sim.acquire(managers.back(), "stock", {.ttl = 60s, .wait = no_limit}));
-            sim.run_for(5ms);
-        }
-    }
-
-    simulation& sim;
-    lock_manager holder;
-    lease held;
-    std::vector<lock_manager> managers;
-    std::vector<outcome_ptr> waits;
-};
 
 } // namespace
 
@@ -184,11 +145,7 @@ TEST_CASE("a waiting client reports its position in the queue", "[report][observ
     lock_manager third = sim.make_connected_manager(observed);
     const outcome_ptr waits = sim.acquire(third, "stock", {.ttl = 60s, .wait = 2s});
     sim.run_for(1s);
-    const auto index = static_cast<std::size_t>(std::distance(
-        sim.masters().begin(),
-        std::find_if(
-            sim.masters().begin(), sim.masters().end(),
-            [&](const auto& each) { return each.get() == &queue_master_of(sim, "stock"); })));
+    const std::size_t index = queue_master_index(sim, "stock");
     // Heartbeats that show the same position are no news.
     REQUIRE(told.size() == 1);
     CHECK(told[0].resource == "stock");
