@@ -34,8 +34,9 @@ consteval auto join(const char (&... parts)[sizes])
 //
 // The part that both scripts share. `serve` returns the waiter that may take the free resource, and wakes it unless it
 // is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
-// woken longer than the grace ago. A member that was woken within the grace stays the one that is served, even if an
-// older one has returned. It is sent a message again, which shows whether its client is still connected.
+// woken longer than the grace ago and has not asked since. A member that was woken within the grace, and has not asked
+// since, stays the one that is served, even if an older one has returned. It is sent a message again, which shows whether
+// its client is still connected.
 inline constexpr char queue_common[] =
     R"lua(local order, alive = "redlock-queue:order:" .. KEYS[1], "redlock-queue:alive:" .. KEYS[1]
 local function number(value) return string.format("%.0f", value) end
@@ -56,6 +57,10 @@ local function drop(member)
   redis.call("hdel", alive, member)
 end
 local function enter(member, waited, liveness)
+  if member == woken then
+    redis.call("hdel", alive, "")
+    woken = nil
+  end
   local rank = redis.call("zrank", order, member)
   if not rank then
     redis.call("zadd", order, number(clock - waited * 1000), member)
@@ -123,7 +128,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "755c39076e730569a5b8439e73c0d412bcdbc453"};
+    {ask_text.data(), ask_text.size()}, "b51631c0a8289ce34ac521378dee8fbaa4289751"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -161,6 +166,6 @@ if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "15977d354cffacd99df31b4372aeedb2e1f830d7"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "b97e180168d0e17f5370f71f6d2cbec545fc79cd"};
 
 } // namespace redlock::net

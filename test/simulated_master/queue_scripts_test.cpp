@@ -284,6 +284,20 @@ TEST_CASE("queue: a waiter that doesn't come within the grace is dropped")
     CHECK(at.has_no_queue());
 }
 
+TEST_CASE("queue: a waiter that was woken in vain, and has asked since, is woken again after the grace")
+{
+    queue_master at;
+    manager a{at, "a"};
+    at.lock();
+    at.ask("a:1");
+    at.release("another", "released"); // Of a lease that has no key here.
+    check_refused(at.ask("a:1"), 0, 1);
+    at.let_pass_milliseconds();
+    CHECK(at.get().command({"EVAL", net::release_to_queue_script.text, "1", key, "foreign", "1"}) == 3);
+    CHECK(a.messages(at) == strings{"r1", "r1"});
+    CHECK(at.ask("a:1") == 0);
+}
+
 TEST_CASE("queue: a waiter whose deadline has passed is dropped, though its manager is subscribed")
 {
     queue_master at;
