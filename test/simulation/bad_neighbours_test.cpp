@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -421,6 +422,31 @@ TEST_CASE("a key that only the queue master has does not hold up its queue", "[q
     run_all(sim, all.clients, 5s);
     CHECK(total(all.clients) - before > possible_grants(5s) * 8 / 10);
     all.clients.clear();
+}
+
+TEST_CASE("a client that waits finds out that only the queue master has the key", "[queue]")
+{
+    simulation sim{5};
+    config options = sim.options();
+    options.order = GENERATE(order::waiting, order::strict);
+    lock_manager locks = sim.make_connected_manager(options);
+    lock_manager dies = sim.make_connected_manager(options);
+    const outcome_ptr held = sim.acquire(dies, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    const auto rounds = GENERATE(std::optional<std::uint32_t>{}, 3U);
+    const outcome_ptr waits =
+        sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit, .max_rounds = rounds});
+    sim.run_for(100ms);
+    const std::size_t queue_master = queue_master_index(sim, "stock");
+    for (std::size_t index = 0; index < 5; ++index)
+    {
+        if (index != queue_master)
+        {
+            sim.master(index).remove("lock:stock");
+        }
+    }
+    REQUIRE(sim.finish(waits, 600ms)); // Two heartbeats.
+    CHECK(!waits->error);
 }
 
 TEST_CASE("clients that can't reach the queue master get a share", "[queue][contention]")
