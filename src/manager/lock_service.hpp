@@ -234,7 +234,6 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     bool is_contended(std::string_view resource) const noexcept;
     /// Records whether a master has other clients wait for the resource.
     void note_contention(const lease_state& lease, std::size_t master, bool others_wait) noexcept;
-    void forget_contention(std::string_view resource) noexcept;
     /// Another master becomes the queue master of the resource for a while.
     void overrule(std::string_view resource, std::size_t queue_master);
     /// Begins a round by asking only the queue master.

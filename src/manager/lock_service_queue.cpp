@@ -64,11 +64,6 @@ void lock_service::note_contention(const lease_state& lease, std::size_t master,
     }
 }
 
-void lock_service::forget_contention(std::string_view resource) noexcept
-{
-    queues_.forget(hash_of(resource));
-}
-
 void lock_service::overrule(std::string_view resource, std::size_t queue_master)
 {
     queues_.overrule(queue_master, hash_of(resource), strand_.now());

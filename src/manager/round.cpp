@@ -252,9 +252,8 @@ void round::on_queue_vote(std::size_t master, const net::answer& result) noexcep
     waiter* const asker = service_.queues().find(member_.number);
     if (result.vote == vote::granted || result.vote == vote::denied)
     {
-        service_.note_contention(*lease_, master, result.others_wait || result.vote == vote::denied);
+        service_.note_contention(*lease_, master, result.others_wait);
     }
-    others_ahead_ = result.position != nullptr ? result.position->rank > 0 : result.others_wait;
     if (result.vote == vote::denied && asker != nullptr)
     {
         asker->sleep(); // An earlier message is out of date.

@@ -58,20 +58,17 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     std::optional<std::size_t> queue_master() const noexcept { return queue_master_; }
     /// The vote of the queue master that was asked; `unsent` if none was.
     vote queue_vote() const noexcept { return queue_master_ ? ballot_.of(*queue_master_) : vote::unsent; }
-    /// True if the queue master refused although no other client waits: it has a key of its own, or the holder's.
+    /// True if the queue master refused, and has no other client in the queue.
     bool refused_without_others() const noexcept
     {
         return queue_vote() == vote::denied && position_ && position_->waiting == 1;
     }
     /// Our position, if the queue master has refused and entered us in the queue.
     const std::optional<core::queue_position>& position() const noexcept { return position_; }
-    /// The queue master's refusal counts even if a quorum of masters has granted, if others came first.
+    /// The queue master's refusal counts even if a quorum of masters has granted, because others came first.
     void respect_queue() noexcept { respects_queue_ = true; }
     /// True if the round was won, but ahead of other clients in the queue.
-    bool overtakes() const noexcept
-    {
-        return respects_queue_ && queue_vote() == vote::denied && others_ahead_;
-    }
+    bool overtakes() const noexcept { return respects_queue_ && queue_vote() == vote::denied; }
 
     /// Of a release that was sent to all masters but `master`: sends it there after the vote of `first`, or after its
     /// node timeout.
@@ -154,8 +151,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     bool timed_out_ = false;
     bool asks_alone_ = false; // No SET was sent to the other masters yet.
     bool respects_queue_ = false;
-    bool others_ahead_ = false; // In the queue, when the queue master refused.
-    bool unreported_ = false;   // The observer is still to be notified.
+    bool unreported_ = false; // The observer is still to be notified.
     runtime::async_event* listener_ = nullptr;
     clock::time_point started_{};
     boost::intrusive_ptr<lease_state> lease_;

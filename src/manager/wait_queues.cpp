@@ -94,17 +94,9 @@ void wait_queues::note(std::uint64_t key, bool others_wait, clock::time_point no
         }
         place.seen = now;
     }
-    else if (now - place.seen > moment)
+    else if (is_contended(key) && now - place.seen > moment)
     {
-        forget(key);
-    }
-}
-
-void wait_queues::forget(std::uint64_t key) noexcept
-{
-    if (is_contended(key))
-    {
-        at(key).key = 0;
+        place.key = 0;
         --contended_;
     }
 }

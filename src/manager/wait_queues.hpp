@@ -111,8 +111,6 @@ class wait_queues
     /// Records whether other clients wait for it. It is forgotten only after a second, because clients often return at
     /// once.
     void note(std::uint64_t key, bool others_wait, clock::time_point now) noexcept;
-    /// Forgets at once that other clients were seen to wait.
-    void forget(std::uint64_t key) noexcept;
     /// Returns whether a release looks for waiting clients at every master. Those that can't reach the queue master
     /// would otherwise starve, while a client of this manager locks the resource again and again.
     bool looks_everywhere(std::uint64_t key) noexcept

@@ -158,9 +158,8 @@ answer read_ask(const resp::reply& reply, core::queue_position& position) noexce
         return no_number(reply);
     }
     answer result = answered(vote::denied);
-    const bool is_entered = nodes[1].integer >= 0;
-    result.others_wait = nodes[3].integer > (is_entered ? 1 : 0);
-    if (is_entered)
+    result.others_wait = true;
+    if (nodes[1].integer >= 0)
     {
         position = {
             static_cast<std::size_t>(nodes[1].integer), time_to_live(nodes[2].integer),

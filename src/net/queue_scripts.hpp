@@ -138,7 +138,7 @@ inline constexpr script ask_script{
 ///
 ///   released  a lease ends: wakes a client in any case, also if the key isn't ours
 ///   left      the client doesn't wait any more: wakes another one only if the key was deleted, or if the client was the
-///             first in the queue and the key doesn't exist
+///             first in the queue, or woken, and the key doesn't exist
 ///   lost      the client's round was lost: it keeps its position, and counts as woken until the end of its pause
 ///
 /// Returns 1 if the key was deleted, or 0, and 2 more if other clients wait.
@@ -159,13 +159,13 @@ if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return fai
 end
 local first = redis.call("zrange", order, 0, 0)[1]
 if member ~= "" then drop(member) end
-if mode == "released" or deleted == 1 or (first == member and redis.call("exists", KEYS[1]) == 0) then
+if mode == "released" or deleted == 1 or ((first == member or woken == member) and redis.call("exists", KEYS[1]) == 0) then
   serve("", "r", ARGV[2])
 end
 if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "b97e180168d0e17f5370f71f6d2cbec545fc79cd"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "2fa12f89fb76ad831df9c22257e733406c30c3ad"};
 
 } // namespace redlock::net

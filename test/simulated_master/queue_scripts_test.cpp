@@ -366,6 +366,22 @@ TEST_CASE("queue: a client that leaves wakes the next one only if the resource i
     CHECK(at.queue() == strings{"b:1"});
 }
 
+TEST_CASE("queue: a woken client that leaves wakes the next one, though an older one has returned")
+{
+    queue_master at;
+    manager a{at, "a"};
+    const manager c{at, "c"};
+    at.lock();
+    at.ask("b:1");
+    at.ask("a:1", {.waited = "1000"});
+    at.ask("c:1", {.waited = "500"});
+    at.release("foreign", "left", "a:1"); // c:1 is the first now, and is woken.
+    at.ask("a:1", {.waited = "1000"});
+    CHECK(a.messages(at).empty());
+    at.release("nobody", "left", "c:1");
+    CHECK(a.messages(at) == strings{"r1"});
+}
+
 TEST_CASE("queue: a client that leaves with the key wakes the next one")
 {
     queue_master at;

@@ -420,7 +420,8 @@ TEST_CASE("a key that only the queue master has does not hold up its queue", "[q
     queue_master.set("lock:stock", "the key of a dead client");
     const std::size_t before = total(all.clients);
     run_all(sim, all.clients, 5s);
-    CHECK(total(all.clients) - before > possible_grants(5s) * 8 / 10);
+    // A client alone finds out once a second.
+    CHECK(total(all.clients) - before > possible_grants(5s) * 7 / 10);
     all.clients.clear();
 }
 

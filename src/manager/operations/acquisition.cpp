@@ -37,9 +37,10 @@ void acquisition::begin_round_with_question(std::size_t queue_master)
         *held_, entry_.next_question_at(queue_master), queue_master, operation.wake_event);
 }
 
-void acquisition::begin_round_at_head()
+void acquisition::begin_round_at_head(bool at_heartbeat)
 {
     ++rounds_;
+    at_heartbeat_ = at_heartbeat;
     held_ = service_.make_lease_state(call_.resource);
     begin_round_with_question(entry_.master());
 }
@@ -88,10 +89,10 @@ bool acquisition::try_complete_with_lease()
     {
         return false;
     }
-    if (votes_->refused_without_others())
+    if (at_heartbeat_ && votes_->refused_without_others())
     {
-        // Its key is not that of a holder. The next acquire need not ask it first.
-        service_.forget_contention(call_.resource);
+        // It has had a key all the time that isn't a holder's.
+        service_.overrule(call_.resource, *votes_->queue_master());
     }
     note_place();
     leave_queue();

@@ -109,7 +109,7 @@ class acquisition
     bool start_waiting() { return entry_.start_waiting(operation.wake_event); }
 
     void begin_round_with_question(std::size_t queue_master);
-    void begin_round_at_head();
+    void begin_round_at_head(bool at_heartbeat);
     void begin_round_with_grant();
 
     runtime::task<reply> ask();
@@ -137,7 +137,8 @@ class acquisition
     // Since it waits.
     detail::lease_state_ptr asked_;
     awaited_round question_;
-    std::uint32_t losses_ = 0; // In a row, although the queue master granted.
+    bool at_heartbeat_ = false; // The last round at the head began so.
+    std::uint32_t losses_ = 0;  // In a row, although the queue master granted.
     core::overruled_watch overruled_;
 };
 

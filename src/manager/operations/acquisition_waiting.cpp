@@ -60,9 +60,10 @@ runtime::task<bool> acquisition::wait_for_turn()
             break;
         }
         const bool is_entered = entry_.is_at_queue_master();
-        if (is_entered && (entry_.woken() || is_due_at_head(now)))
+        const bool woken = entry_.woken().has_value();
+        if (is_entered && (woken || is_due_at_head(now)))
         {
-            begin_round_at_head();
+            begin_round_at_head(!woken);
             co_return true;
         }
         if (is_entered && now < entry_.ask_at())
@@ -200,7 +201,7 @@ runtime::task<bool> acquisition::rest(std::size_t queue_master)
     }
     if (!is_over() && entry_.is_at_queue_master())
     {
-        begin_round_at_head();
+        begin_round_at_head(false);
         co_return true;
     }
     co_return co_await wait_for_turn();

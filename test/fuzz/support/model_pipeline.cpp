@@ -387,8 +387,7 @@ void model_pipeline::check_vote(const place& first, const resp::reply& reply) co
                                                             : is_release(first.what)      ? 1
                                                                                           : 3);
     const auto refusal = first.what == asked::question ? refusal_in(reply) : std::nullopt;
-    const bool by_refusal = refusal && (*refusal)[2] > ((*refusal)[0] >= 0 ? 1 : 0);
-    require(who.others_wait == (by_number || by_refusal), "others wait, or don't");
+    require(who.others_wait == (by_number || refusal.has_value()), "others wait, or don't");
     require(who.position.has_value() == (refusal && (*refusal)[0] >= 0), "a position that isn't one");
     if (!who.position)
     {

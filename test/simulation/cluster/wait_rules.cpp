@@ -105,7 +105,9 @@ void wait_rules::note(resource& of, const executed_command& seen) const
         if (queue_words::is_entered(seen.reply))
         {
             const bool receives = !member.starts_with('-');
-            of.clients.try_emplace(name, waiting_client{receives, of.free, of.allowed})
+            // A pause that was announced before is one for this client, too.
+            const clock::duration paused = std::max(of.paused_until - seen.at, clock::duration{0});
+            of.clients.try_emplace(name, waiting_client{receives, of.free, of.allowed - paused})
                 .first->second.receives = receives;
         }
         else
@@ -125,6 +127,7 @@ void wait_rules::note(resource& of, const executed_command& seen) const
             const std::chrono::milliseconds pause{
                 integer_in(seen.words[queue_words::release_pause]).value_or(0)};
             of.allowed += pause + rounding;
+            of.paused_until = std::max(of.paused_until, seen.at + pause + rounding);
             of.clients.emplace(name, waiting_client{true, of.free, before});
         }
     }

@@ -72,6 +72,7 @@ class wait_rules
         clock::time_point seen{};                   // The last command.
         clock::duration free{0};                    // For how long it has been free altogether.
         clock::duration allowed{0};                 // For how long it may have been.
+        clock::time_point paused_until{};           // By a client that has announced a pause.
         std::set<std::string, std::less<>> owner_ids{};
         std::map<std::string, waiting_client, std::less<>> clients{};
     };
