@@ -294,7 +294,7 @@ std::vector<ablation> clocks()
          invariant::order},
         {"floor without the clock", rule::floor_by_clock, by_clocks(),
          acquire_at(0, 0, 1) + schedule{end(0)} + cut + arm_by_clock(0, 0, 1) + second, invariant::unique},
-        // The page arms with the command that raises the floor. The second master reads the floor of the first, so its
+        // The first design arms as it raises the floor. The second master reads the floor of the first, so its
         // own is four hours ahead. A power cut within a second of it takes both from the files, and the token.
         {"floor not durable before arming", rule::floor_settles, by_clocks(),
          cut + seen_unarmed +

@@ -40,7 +40,7 @@ enum class standing : number
 // Why a quarantine began.
 enum class reason : number
 {
-    fresh, // "new" on the page: written by provision.
+    fresh, // "new" in the marker: written by provision.
     stale,
     emptied,
     clock,
@@ -130,7 +130,7 @@ struct attempt
     table<vote, max_servers> votes{};
     phase now = phase::idle;
     number validity = 0;    // Ticks left.
-    number token = 0;       // The T of the page, from the moment it is chosen.
+    number token = 0;       // From the moment it is chosen.
     number issued = 0;      // 1: the token was returned to the caller.
     number begun_after = 0; // The largest token that had been issued when it began.
     number extending = 0;   // Validity that the running extension would give. 0: none is running.
