@@ -22,11 +22,6 @@ namespace redlock::bench
 namespace
 {
 
-double microseconds(std::chrono::nanoseconds length)
-{
-    return std::chrono::duration<double, std::micro>{length}.count();
-}
-
 double milliseconds(std::chrono::nanoseconds length)
 {
     return std::chrono::duration<double, std::milli>{length}.count();
@@ -149,18 +144,6 @@ const contention_metric first_share{"share of the greedy client", "", [](const c
                                         return round.grants.front() / round.total_grants();
                                     }};
 
-std::vector<double> per_round(const contention_metric& metric, const contention_rounds& of)
-{
-    std::vector<double> values;
-    std::ranges::transform(of, std::back_inserter(values), metric.of);
-    return values;
-}
-
-double value_of(const contention_metric& metric, const contention_rounds& of)
-{
-    return spread_of(per_round(metric, of)).median;
-}
-
 std::vector<double> wait_bounds(const contention_rounds& of, const contention_rounds& alone)
 {
     assert(of.size() == alone.size());
@@ -174,28 +157,6 @@ std::vector<double> wait_bounds(const contention_rounds& of, const contention_ro
         bounds.push_back(clients * (hold + 2 * wait_p50.of(alone[at])) / us_per_ms);
     }
     return bounds;
-}
-
-figure compared(
-    const contention_metric& metric, const contention_rounds& reference, const contention_rounds& measured,
-    std::optional<double> goal)
-{
-    figure one = without_ratio(metric, reference, measured, goal);
-    one.ratio = ratios(per_round(metric, measured), per_round(metric, reference));
-    return one;
-}
-
-figure without_ratio(
-    const contention_metric& metric, const contention_rounds& reference, const contention_rounds& measured,
-    std::optional<double> goal)
-{
-    return {
-        std::string{metric.name},
-        std::string{metric.unit},
-        value_of(metric, reference),
-        value_of(metric, measured),
-        {},
-        goal};
 }
 
 } // namespace redlock::bench

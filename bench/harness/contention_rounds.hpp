@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/contending_clients.hpp"
-#include "harness/figures.hpp"
+#include "harness/metric.hpp"
 #include "harness/progress.hpp"
 
 #include <cstddef>
@@ -49,13 +49,7 @@ std::vector<contention_rounds> run_alternately(
     std::span<contestant> contestants, const contention_scenario& scenario, progress& status,
     std::string_view section);
 
-/// A value of one round.
-struct contention_metric
-{
-    std::string_view name;
-    std::string_view unit;
-    double (*of)(const contention_round& round);
-};
+using contention_metric = metric<contention_round>;
 
 extern const contention_metric grants_per_second;
 extern const contention_metric time_per_grant;
@@ -78,21 +72,8 @@ extern const contention_metric max_lead;
 extern const contention_metric idle_share;
 extern const contention_metric first_share;
 
-std::vector<double> per_round(const contention_metric& metric, const contention_rounds& of);
-/// Returns the median of the rounds.
-double value_of(const contention_metric& metric, const contention_rounds& of);
-
 /// Returns clients x (mean hold + two round trips) of each round in milliseconds. A lone client's acquire takes one round
 /// trip.
 std::vector<double> wait_bounds(const contention_rounds& of, const contention_rounds& alone);
-
-/// Both have as many rounds.
-figure compared(
-    const contention_metric& metric, const contention_rounds& reference, const contention_rounds& measured,
-    std::optional<double> goal = {});
-/// Returns a figure without a ratio, for values that may be zero. The goal applies to the measured value.
-figure without_ratio(
-    const contention_metric& metric, const contention_rounds& reference, const contention_rounds& measured,
-    std::optional<double> goal = {});
 
 } // namespace redlock::bench

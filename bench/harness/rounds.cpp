@@ -17,11 +17,6 @@ namespace
 
 constexpr std::size_t points_per_line = 200;
 
-double microseconds(std::chrono::nanoseconds length)
-{
-    return std::chrono::duration<double, std::micro>{length}.count();
-}
-
 double per_pair(double sum, const run_record& round)
 {
     return sum / static_cast<double>(round.acquires.size());
@@ -38,16 +33,6 @@ std::vector<double> per_round(const percentile& metric, const rounds& of)
     for (const run_record& round : of)
     {
         values.push_back(percentile_us(round.*metric.samples, metric.fraction));
-    }
-    return values;
-}
-
-std::vector<double> per_round(const quantity& metric, const rounds& of)
-{
-    std::vector<double> values;
-    for (const run_record& round : of)
-    {
-        values.push_back(metric.of(round));
     }
     return values;
 }
@@ -133,11 +118,6 @@ double value_of(const percentile& metric, const rounds& of)
     return percentile_us(pooled(metric.samples, of), metric.fraction);
 }
 
-double value_of(const quantity& metric, const rounds& of)
-{
-    return spread_of(per_round(metric, of)).median;
-}
-
 double total_of(std::uint64_t run_record::*count, const rounds& of)
 {
     double sum = 0;
@@ -157,26 +137,6 @@ figure compared(
         value_of(metric, reference),
         value_of(metric, measured),
         ratios(per_round(metric, measured), per_round(metric, reference)),
-        goal};
-}
-
-figure
-compared(const quantity& metric, const rounds& reference, const rounds& measured, std::optional<double> goal)
-{
-    figure one = without_ratio(metric, reference, measured, goal);
-    one.ratio = ratios(per_round(metric, measured), per_round(metric, reference));
-    return one;
-}
-
-figure without_ratio(
-    const quantity& metric, const rounds& reference, const rounds& measured, std::optional<double> goal)
-{
-    return {
-        std::string{metric.name},
-        std::string{metric.unit},
-        value_of(metric, reference),
-        value_of(metric, measured),
-        {},
         goal};
 }
 

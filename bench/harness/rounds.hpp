@@ -4,6 +4,7 @@
 
 #include "harness/client.hpp"
 #include "harness/figures.hpp"
+#include "harness/metric.hpp"
 #include "harness/options.hpp"
 #include "harness/progress.hpp"
 
@@ -59,12 +60,7 @@ inline constexpr percentile pair_p50{"acquire + release p50", &run_record::pairs
 inline constexpr percentile pair_p99{"acquire + release p99", &run_record::pairs, 0.99};
 
 /// A total of a run, per pair or per second.
-struct quantity
-{
-    std::string_view name;
-    std::string_view unit;
-    double (*of)(const run_record& round);
-};
+using quantity = metric<run_record>;
 
 extern const quantity time_per_pair;
 extern const quantity pairs_per_second;
@@ -77,8 +73,6 @@ extern const quantity bytes_received;
 
 /// Returns the percentile of the samples of all rounds.
 double value_of(const percentile& metric, const rounds& of);
-/// Returns the median of the rounds.
-double value_of(const quantity& metric, const rounds& of);
 
 /// Returns the sum over all rounds.
 double total_of(std::uint64_t run_record::*count, const rounds& of);
@@ -86,11 +80,6 @@ double total_of(std::uint64_t run_record::*count, const rounds& of);
 figure compared(
     const percentile& metric, const rounds& reference, const rounds& measured,
     std::optional<double> goal = {});
-figure compared(
-    const quantity& metric, const rounds& reference, const rounds& measured, std::optional<double> goal = {});
-/// Returns a figure without a ratio, for values that may be zero. The goal applies to the measured value.
-figure without_ratio(
-    const quantity& metric, const rounds& reference, const rounds& measured, std::optional<double> goal);
 
 /// Appends the figures with a prefix and a suffix added to their names.
 void add(

@@ -35,7 +35,7 @@ double percentile_us(std::span<const std::chrono::nanoseconds> sorted, double fr
     assert(!sorted.empty());
     const auto rank = static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
     const std::chrono::nanoseconds sample = sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1];
-    return std::chrono::duration<double, std::micro>{sample}.count();
+    return microseconds(sample);
 }
 
 std::vector<std::chrono::nanoseconds> sorted(std::vector<std::chrono::nanoseconds> samples)

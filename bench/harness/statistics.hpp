@@ -10,6 +10,11 @@
 namespace redlock::bench
 {
 
+inline double microseconds(std::chrono::nanoseconds length)
+{
+    return std::chrono::duration<double, std::micro>{length}.count();
+}
+
 /// The median and the extremes of several rounds.
 struct spread
 {

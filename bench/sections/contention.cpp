@@ -6,6 +6,7 @@
 #include "harness/masters.hpp"
 #include "harness/peer_servers.hpp"
 #include "harness/redlock_client.hpp"
+#include "harness/rounds.hpp"
 #include "harness/server_contenders.hpp"
 #include "harness/statistics.hpp"
 #include "sections/contention_tables.hpp"
@@ -136,11 +137,7 @@ std::vector<contestant> contestants_of(const config& settings, std::span<test::s
 
 void add_row(std::vector<figure> figures, const contention_scenario& scenario, figure_group& to)
 {
-    for (figure& each : figures)
-    {
-        each.name = fmt::format("{}: {}", scenario.name, each.name);
-        to.figures.push_back(std::move(each));
-    }
+    add(std::move(figures), scenario.name + ": ", "", to.figures);
 }
 
 /// Curves over the number of clients, for one range of hold times.
@@ -391,12 +388,8 @@ class contention_section
         {
             if (!rounds[at].empty())
             {
-                std::vector<figure> figures = peer_contention(measured, rounds[at]);
-                for (figure& each : figures)
-                {
-                    each.name = fmt::format("{}, {}", contestants_[at].name, each.name);
-                }
-                add_row(std::move(figures), scenario, tables.peers);
+                const std::string prefix = fmt::format("{}: {}, ", scenario.name, contestants_[at].name);
+                add(peer_contention(measured, rounds[at]), prefix, "", tables.peers.figures);
             }
         }
     }
