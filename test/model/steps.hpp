@@ -16,147 +16,58 @@ constexpr action make(kind what, int who, int at, int of = 0)
     return {what, static_cast<number>(who), static_cast<number>(at), static_cast<number>(of)};
 }
 
+// Steps of a party alone, of a party at a server, of a party at a server that reads another one, and of a server.
+template <kind what>
+inline constexpr auto by = [](int who) { return make(what, who, 0); };
+template <kind what>
+inline constexpr auto by_at = [](int who, int at) { return make(what, who, at); };
+template <kind what>
+inline constexpr auto by_at_of = [](int who, int at, int of) { return make(what, who, at, of); };
+template <kind what>
+inline constexpr auto of_server = [](int at) { return make(what, 0, at); };
+
 inline constexpr action tick = make(kind::tick, 0, 0);
 
 // Of an attempt.
-constexpr action begin(int who)
-{
-    return make(kind::begin, who, 0);
-}
-constexpr action acquire(int who, int at)
-{
-    return make(kind::acquire, who, at);
-}
-constexpr action receive(int who, int at)
-{
-    return make(kind::receive, who, at);
-}
-constexpr action raise(int who, int at)
-{
-    return make(kind::raise, who, at);
-}
-constexpr action receive_raise(int who, int at)
-{
-    return make(kind::receive_raise, who, at);
-}
-constexpr action end(int who)
-{
-    return make(kind::end, who, 0);
-}
-constexpr action release(int who, int at)
-{
-    return make(kind::release, who, at);
-}
-constexpr action extend_begin(int who)
-{
-    return make(kind::extend_begin, who, 0);
-}
-constexpr action extend(int who, int at)
-{
-    return make(kind::extend, who, at);
-}
-constexpr action rejoin(int who, int at)
-{
-    return make(kind::rejoin, who, at);
-}
+inline constexpr auto begin = by<kind::begin>;
+inline constexpr auto acquire = by_at<kind::acquire>;
+inline constexpr auto receive = by_at<kind::receive>;
+inline constexpr auto raise = by_at<kind::raise>;
+inline constexpr auto receive_raise = by_at<kind::receive_raise>;
+inline constexpr auto end = by<kind::end>;
+inline constexpr auto release = by_at<kind::release>;
+inline constexpr auto extend_begin = by<kind::extend_begin>;
+inline constexpr auto extend = by_at<kind::extend>;
+inline constexpr auto rejoin = by_at<kind::rejoin>;
 
 // Of a guardian.
-constexpr action quarantine(int who, int at)
-{
-    return make(kind::quarantine, who, at);
-}
-constexpr action watch(int who, int at)
-{
-    return make(kind::watch, who, at);
-}
-constexpr action read(int who, int at, int of)
-{
-    return make(kind::read, who, at, of);
-}
-constexpr action arm(int who, int at)
-{
-    return make(kind::arm, who, at);
-}
-constexpr action look_unarmed(int who, int at)
-{
-    return make(kind::look_unarmed, who, at);
-}
-constexpr action raise_floor(int who, int at)
-{
-    return make(kind::raise_floor, who, at);
-}
-constexpr action raise_other(int who, int at, int of)
-{
-    return make(kind::raise_other, who, at, of);
-}
-constexpr action accuse(int who, int at)
-{
-    return make(kind::accuse, who, at);
-}
+inline constexpr auto quarantine = by_at<kind::quarantine>;
+inline constexpr auto watch = by_at<kind::watch>;
+inline constexpr auto read = by_at_of<kind::read>;
+inline constexpr auto arm = by_at<kind::arm>;
+inline constexpr auto look_unarmed = by_at<kind::look_unarmed>;
+inline constexpr auto raise_floor = by_at<kind::raise_floor>;
+inline constexpr auto raise_other = by_at_of<kind::raise_other>;
+inline constexpr auto accuse = by_at<kind::accuse>;
 
 // Of a run of `provision`.
-constexpr action move(int who, int at)
-{
-    return make(kind::move, who, at);
-}
-constexpr action move_wait(int who)
-{
-    return make(kind::move_wait, who, 0);
-}
-constexpr action move_check(int who, int at)
-{
-    return make(kind::move_check, who, at);
-}
-constexpr action move_decide(int who)
-{
-    return make(kind::move_decide, who, 0);
-}
-constexpr action move_arm(int who, int at)
-{
-    return make(kind::move_arm, who, at);
-}
+inline constexpr auto move = by_at<kind::move>;
+inline constexpr auto move_wait = by<kind::move_wait>;
+inline constexpr auto move_check = by_at<kind::move_check>;
+inline constexpr auto move_decide = by<kind::move_decide>;
+inline constexpr auto move_arm = by_at<kind::move_arm>;
 
 // Of a server.
-constexpr action other_acquire(int at)
-{
-    return make(kind::other_acquire, 0, at);
-}
-constexpr action flush(int at)
-{
-    return make(kind::flush, 0, at);
-}
-constexpr action restart(int at)
-{
-    return make(kind::restart, 0, at);
-}
-constexpr action swap(int at)
-{
-    return make(kind::swap, 0, at);
-}
-constexpr action save(int at)
-{
-    return make(kind::save, 0, at);
-}
-constexpr action restore(int at)
-{
-    return make(kind::restore, 0, at);
-}
-constexpr action power_cut(int at)
-{
-    return make(kind::power_cut, 0, at);
-}
-constexpr action drop_hash(int at)
-{
-    return make(kind::drop_hash, 0, at);
-}
-constexpr action vanish(int at)
-{
-    return make(kind::vanish, 0, at);
-}
-constexpr action jump(int at)
-{
-    return make(kind::jump, 0, at);
-}
+inline constexpr auto other_acquire = of_server<kind::other_acquire>;
+inline constexpr auto flush = of_server<kind::flush>;
+inline constexpr auto restart = of_server<kind::restart>;
+inline constexpr auto swap = of_server<kind::swap>;
+inline constexpr auto save = of_server<kind::save>;
+inline constexpr auto restore = of_server<kind::restore>;
+inline constexpr auto power_cut = of_server<kind::power_cut>;
+inline constexpr auto drop_hash = of_server<kind::drop_hash>;
+inline constexpr auto vanish = of_server<kind::vanish>;
+inline constexpr auto jump = of_server<kind::jump>;
 
 // Joins schedules.
 inline schedule operator+(schedule first, const schedule& second)
