@@ -27,6 +27,12 @@ std::string stubborn(const named_pipe& from)
     return fmt::format("trap '' TERM; echo $$ >{}; sleep 1000; sleep 1000", from.path());
 }
 
+/// Returns a script that reports through one pipe that it runs, and ends when a line comes through the other.
+std::string ready_until_told(const named_pipe& from, const named_pipe& to)
+{
+    return fmt::format("echo ready >{}; read line <{}; exit 4", from.path(), to.path());
+}
+
 /// Returns how long before the end of the validity the command ended, according to -v.
 double margin_of(const command_run& ended)
 {
@@ -243,10 +249,7 @@ TEST_CASE(
     named_pipe from;
     named_pipe to;
     const command_run held{
-        run_shell(
-            fmt::format("echo ready >{}; read line <{}; exit 4", from.path(), to.path()),
-            {"--ttl", "2s", "-v"}),
-        masters.environment()};
+        run_shell(ready_until_told(from, to), {"--ttl", "2s", "-v"}), masters.environment()};
     CHECK(from.line() == "ready");
     for (server& each : masters.servers)
     {
@@ -265,10 +268,7 @@ TEST_CASE("run: -v reports that extensions succeed again after one that failed")
     named_pipe from;
     named_pipe to;
     const command_run held{
-        run_shell(
-            fmt::format("echo ready >{}; read line <{}; exit 4", from.path(), to.path()),
-            {"--ttl", "6s", "-v"}),
-        masters.environment()};
+        run_shell(ready_until_told(from, to), {"--ttl", "6s", "-v"}), masters.environment()};
     CHECK(from.line() == "ready");
     held.wait_for_error_line(masters.any(), "extended, valid for ");
     const auto reports = [&](std::string_view what, std::string_view permission)

@@ -8,6 +8,10 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 namespace redlock::test
 {
 
@@ -61,14 +65,19 @@ class environment_variable
   public:
     environment_variable(const char* name, const std::string& value) : name_{name}
     {
+        if (const char* const before = std::getenv(name))
+        {
+            before_ = before;
+        }
         ::setenv(name, value.c_str(), 1);
     }
     environment_variable(const environment_variable&) = delete;
     environment_variable& operator=(const environment_variable&) = delete;
-    ~environment_variable() { ::unsetenv(name_); }
+    ~environment_variable() { before_ ? ::setenv(name_, before_->c_str(), 1) : ::unsetenv(name_); }
 
   private:
     const char* name_;
+    std::optional<std::string> before_;
 };
 
 } // namespace

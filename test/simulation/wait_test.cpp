@@ -133,8 +133,8 @@ TEST_CASE(
 {
     constexpr auto wait = 20ms;
     simulation sim{5};
-    const bool known =
-        GENERATE(true, false); // Others were seen to wait, so that the first round waits for a grant.
+    // Others were seen to wait, so that the first round waits for a grant.
+    const bool known = GENERATE(true, false);
     lock_manager holder = sim.make_connected_manager();
     const auto outside = std::make_shared<virtual_environment>(sim.environment().shared_world(), 1);
     for (std::size_t index = 0; index < sim.masters().size(); ++index)
