@@ -92,8 +92,8 @@ struct acquire_options
     /// The minimum validity, 0 or more and less than ttl − drift. A lease with this or less remaining is released, and
     /// the round counts as lost.
     std::chrono::milliseconds min_validity{0};
-    /// The maximum number of rounds, 1 or more. Empty: limited by `wait` only. While it waits in the queue, an acquire
-    /// begins rounds only when it is first, and the last one only when it is woken.
+    /// The maximum number of rounds, 1 or more. Empty: limited by `wait` only. A client in the queue begins rounds only
+    /// when it is first, and saves the last one for a release.
     std::optional<std::uint32_t> max_rounds{};
 };
 

@@ -91,7 +91,7 @@ bool acquisition::try_complete_with_lease()
     }
     if (at_heartbeat_ && votes_->refused_without_others())
     {
-        // It has had a key all the time that isn't a holder's.
+        // It has a key that belongs to no holder, and would refuse each of our questions.
         service_.overrule(call_.resource, *votes_->queue_master());
     }
     note_place();

@@ -34,7 +34,8 @@ namespace redlock::manager
 ///
 /// - *asking* (`ask`): only the queue master is asked. If it grants, the round begins.
 /// - *waiting* (`wait_for_turn`): the queue master has entered us. We wait for its message, or ask again.
-/// - *heading* (`begin_round_at_head`): after a message. The queue master is asked and all others are sent a SET at once.
+/// - *heading* (`begin_round_at_head`): after a message, or at the heartbeat of the first client. The queue master is asked
+///   and all others are sent a SET at once.
 /// - *resting* (`rest`): the round was lost although the queue master granted it. We keep our position if other clients
 ///   have won it, and give way otherwise.
 /// - *backing off* (`back_off`): there is no queue master.
@@ -137,7 +138,7 @@ class acquisition
     // Since it waits.
     detail::lease_state_ptr asked_;
     awaited_round question_;
-    bool at_heartbeat_ = false; // The last round at the head began so.
+    bool at_heartbeat_ = false; // The last round at the head began without a message or a pause.
     std::uint32_t losses_ = 0;  // In a row, although the queue master granted.
     core::overruled_watch overruled_;
 };

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 namespace redlock::manager
 {
