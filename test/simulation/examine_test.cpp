@@ -66,7 +66,9 @@ TEST_CASE("a reply that can't be one to a query breaks the connection, like one 
     SECTION("an examination's")
     {
         const char* const query = GENERATE("TIME", "CONFIG");
-        sim.master(0).answer(query, {.bytes = "+OK\r\n"});
+        // A message of a subscription is an array in RESP2, but it has no pairs.
+        const char* const reply = GENERATE("+OK\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n");
+        sim.master(0).answer(query, {.bytes = reply});
         REQUIRE(finish(sim, examine(locks)));
     }
     sim.run_for(1s);

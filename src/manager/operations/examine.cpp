@@ -99,7 +99,9 @@ class settings final : public reply_collector
             }
         }
         const resp::kind kind = reply.root().kind;
-        return kind == resp::kind::map || kind == resp::kind::array || reply.is_error();
+        const bool has_pairs =
+            (kind == resp::kind::map || kind == resp::kind::array) && reply.nodes.size() % 2 == 1;
+        return has_pairs || reply.is_error();
     }
     void take_failure(std::size_t, const net::answer&) noexcept override {}
 

@@ -101,9 +101,11 @@ void share_a_server(const cluster_fault& it)
     }
     const std::size_t from = it.draws.below(masters);
     const std::size_t to = (from + 1 + it.draws.below(masters - 1)) % masters;
-    if (it.cluster.masters()[to]->habits.contains("INFO"))
+    const auto hides_identity = [&it](std::size_t index)
+    { return it.cluster.masters()[index]->habits.contains("INFO"); };
+    if (hides_identity(from) || hides_identity(to))
     {
-        return; // Without an identity, it can't be detected.
+        return; // The first can't give back the other's identity afterwards, and the second can't be detected.
     }
     // The releases of keys on the right server are sent to the wrong one.
     it.cluster.allow_leftovers(from);
