@@ -117,9 +117,13 @@ void tcp_connector::try_next()
 void tcp_connector::on_attempt(error_code result)
 {
     disarm();
+    if (overdue_)
+    {
+        result = asio::error::timed_out; // The socket is closed, even if it was connected just before.
+    }
     if (result && !closed_)
     {
-        last_error_ = overdue_ ? error_code{asio::error::timed_out} : result;
+        last_error_ = result;
         try_next();
         return;
     }
