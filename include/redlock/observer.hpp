@@ -115,7 +115,7 @@ struct lease_released
     error_code result;
 };
 
-/// Events were dropped because `observer::max_waiting` events were pending.
+/// Events were dropped because `observer::max_waiting` events were pending. Delivered once no other event is pending.
 struct events_dropped
 {
     std::size_t count;

@@ -166,6 +166,28 @@ TEST_CASE("loss: missing keys on a quorum of the masters are reported")
     CHECK(held.errors().find(masters.any().url() + ": the key is gone\n") != std::string::npos);
 }
 
+TEST_CASE("loss: keys that are not locks are reported as such")
+{
+    five_masters masters;
+    named_pipe from;
+    const command_run held{
+        run_shell(fmt::format("echo $$ >{}; exec sleep 1000", from.path()), {"--ttl", "3s"}),
+        masters.environment()};
+    from.line();
+    for (server& each : masters.servers)
+    {
+        each.command({"DEL", "lock:job"});
+        each.command({"HSET", "lock:job", "field", "1"});
+    }
+    CHECK(held.wait() == process_end{.exit_code = 76});
+    CHECK(
+        held.errors().find("of 5 masters 5 have the key of another owner, and 0 have no key:") !=
+        std::string::npos);
+    CHECK(
+        held.errors().find(masters.any().url() + ": has a key that is not a lock (\"WRONGTYPE") !=
+        std::string::npos);
+}
+
 TEST_CASE("loss: an ACL that forbids extensions is reported")
 {
     std::vector<server> servers = start_servers(5, server_options::plain());

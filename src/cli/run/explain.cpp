@@ -2,6 +2,7 @@
 // Describes votes and inspections.
 #include "cli/run/explain.hpp"
 
+#include "cli/common/inspected_key.hpp"
 #include "cli/common/message.hpp"
 
 #include <boost/asio/error.hpp>
@@ -17,11 +18,6 @@ namespace redlock::cli
 
 namespace
 {
-
-std::string in_seconds(std::chrono::milliseconds value)
-{
-    return fmt::format("{:.1f} s", std::chrono::duration<double>{value}.count());
-}
 
 std::string with_detail(const error_code& reason, const short_text& detail)
 {
@@ -62,13 +58,13 @@ std::string holder_at(const master_inspection& one, std::string_view ours)
     {
         return with_detail(one.reason, one.detail);
     }
-    const std::string_view owner = one.owner_id.view();
-    if (owner.empty())
+    if (!one.has_key)
     {
         return ours.empty() ? "free" : "the key is gone";
     }
-    const std::string who = owner == ours ? "the key is ours" : fmt::format("held by {}", owner);
-    return one.expires_in ? fmt::format("{}, for another {}", who, in_seconds(*one.expires_in)) : who;
+    const bool is_ours = !ours.empty() && one.owner_id.view() == ours;
+    const std::string who = is_ours ? "the key is ours" : key_in_words(one);
+    return one.expires_in ? fmt::format("{}, for another {}", who, time_left(*one.expires_in)) : who;
 }
 
 /// Numbers of masters: with the key of another owner, without a key, without an answer.
@@ -84,10 +80,9 @@ tally count(const inspection& found, std::string_view ours)
     tally all;
     for (const master_inspection& one : found.masters())
     {
-        const std::string_view owner = one.owner_id.view();
         all.silent += one.reason ? 1U : 0U;
-        all.gone += !one.reason && owner.empty() ? 1U : 0U;
-        all.others += !one.reason && !owner.empty() && owner != ours ? 1U : 0U;
+        all.gone += !one.reason && !one.has_key ? 1U : 0U;
+        all.others += !one.reason && one.has_key && one.owner_id.view() != ours ? 1U : 0U;
     }
     return all;
 }
@@ -166,7 +161,7 @@ std::string holder_of(const inspection& found)
     }
     return fmt::format(
         "held by {} on {} of {} masters, {}", owner, found.count(owner), masters,
-        ends ? "for another " + in_seconds(longest) + " unless it is extended"
+        ends ? "for another " + time_left(longest) + " unless it is extended"
              : std::string{"without expiry"});
 }
 

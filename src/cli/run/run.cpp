@@ -163,12 +163,13 @@ class session
     /// Waits a moment for the inspection after a loss, and for the remaining confirmations of a release.
     asio::awaitable<void> settle()
     {
-        if (explaining_)
+        // The inspection before the attempt may end only now as well.
+        const clock::time_point until = clock::now() + explain_time;
+        for (error_code ended_early; explaining_ && !ended_early && clock::now() < until;)
         {
-            const error_code ignored = co_await ended(event_kind::inspected, clock::now() + explain_time);
-            static_cast<void>(ignored);
-            explain({});
+            ended_early = co_await ended(event_kind::inspected, until);
         }
+        explain({});
         locks_.async_shutdown([this](error_code error)
                               { events_.push({.kind = event_kind::shut_down, .error = error}); });
         const error_code ignored = co_await ended(event_kind::shut_down, clock::now() + settle_time);

@@ -3,6 +3,7 @@
 #include "cli/status/status.hpp"
 
 #include "cli/common/exit_code.hpp"
+#include "cli/common/inspected_key.hpp"
 #include "cli/common/json.hpp"
 #include "cli/common/leave.hpp"
 #include "cli/common/manager_config.hpp"
@@ -21,7 +22,6 @@
 #include <csignal>
 #include <functional>
 #include <optional>
-#include <ratio>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,14 +53,6 @@ std::optional<milliseconds> held_for(const inspection& found, std::string_view o
     return least == milliseconds::max() ? std::nullopt : std::optional{least};
 }
 
-/// Rounds down, because "for at least another" is a promise.
-std::string in_seconds(milliseconds value)
-{
-    using tenths = std::chrono::duration<milliseconds::rep, std::deci>;
-    const auto whole = std::chrono::floor<tenths>(value).count();
-    return fmt::format("{}.{} s", whole / 10, whole % 10);
-}
-
 std::string text_of(const master_inspection& master)
 {
     if (master.reason)
@@ -74,14 +66,9 @@ std::string text_of(const master_inspection& master)
     {
         return "free";
     }
-    const std::string_view owner = master.owner_id.view();
-    const std::string_view detail = master.detail.view();
-    const std::string what = !owner.empty()   ? fmt::format("held by {}", owner)
-                             : detail.empty() ? std::string{"has an empty key, which is not a lock"}
-                                              : fmt::format("has a key that is not a lock (\"{}\")", detail);
     return fmt::format(
-        "{}, {}", what,
-        master.expires_in ? "for another " + in_seconds(*master.expires_in) : std::string{"without expiry"});
+        "{}, {}", key_in_words(master),
+        master.expires_in ? "for another " + time_left(*master.expires_in) : std::string{"without expiry"});
 }
 
 std::string verdict(const inspection& found, std::string_view resource)
@@ -107,7 +94,7 @@ std::string verdict(const inspection& found, std::string_view resource)
     const auto least = held_for(found, owner);
     return fmt::format(
         "{} is held by {} on {} of {} masters (quorum {}), {}", name, owner, found.count(owner), all,
-        found.quorum(), least ? "for at least another " + in_seconds(*least) : std::string{"without expiry"});
+        found.quorum(), least ? "for at least another " + time_left(*least) : std::string{"without expiry"});
 }
 
 void write_text(const inspection& found, std::string_view resource)
