@@ -169,7 +169,8 @@ std::optional<violation> queue_rules::look_at_release(const executed_command& se
         // It isn't expected to ask before its pause has ended. A newcomer whose first SETs were granted here, but not by a
         // quorum, has barged, and is served ahead of the others until it is refused.
         const position now{seen.at, arrival_of(seen, queue_words::release_waited)};
-        position first = now;
+        position first =
+            known ? position{known->first.entered, std::min(known->first.arrival, now.arrival)} : now;
         const bool asked = of.asked && of.asked->name == name && of.asked->master == seen.master;
         if (asked)
         {
