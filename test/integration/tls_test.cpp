@@ -98,6 +98,10 @@ TEST_CASE("locks are acquired over TLS", "[threads][own-servers]")
     server with_password{{.password = "open sesame", .tls = trusted.tls()}};
     client other{trusted.trusting({master{with_password.url()}})};
     check_locking(other);
+    // The end of a connection that worked has nothing to do with its handshake.
+    servers[0].kill();
+    one.events().wait_for_down(0);
+    CHECK(one.events().downs_of(0).front().detail.empty());
 }
 
 TEST_CASE(

@@ -403,6 +403,28 @@ TEST_CASE("in strict order a queue that can't be used doesn't prevent locks", "[
     CHECK(won >= 16);
 }
 
+TEST_CASE("in strict order a refused question isn't taken for a refused SET", "[queue]")
+{
+    const std::size_t masters = GENERATE(1U, 3U);
+    simulation sim{masters};
+    config options = sim.options();
+    options.order = order::strict;
+    const std::size_t queue_master = queue_master_index(sim, "stock");
+    sim.master(queue_master)
+        .refuse("ask", "-NOPERM this user has no permissions to run the 'zadd' command\r\n");
+    if (masters > 1)
+    {
+        // With the queue master, those that can't grant would be a quorum.
+        sim.master((queue_master + 1) % masters)
+            .refuse("SET", "-NOPERM this user has no permissions to run the 'set' command\r\n");
+    }
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 10s});
+    REQUIRE(sim.finish(got));
+    CHECK_FALSE(got->error);
+    CHECK(got->report.rounds == 2);
+}
+
 TEST_CASE("a key that only the queue master has does not hold up its queue", "[queue][contention]")
 {
     simulation sim{5};
