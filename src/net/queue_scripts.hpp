@@ -3,23 +3,10 @@
 #pragma once
 
 #include "net/command.hpp"
-
-#include <algorithm>
-#include <array>
-#include <cstddef>
+#include "net/script_text.hpp"
 
 namespace redlock::net
 {
-
-/// Joins string literals at compile time.
-template <std::size_t... sizes>
-consteval auto join(const char (&... parts)[sizes])
-{
-    std::array<char, (0 + ... + (sizes - 1))> joined{};
-    char* end = joined.data();
-    ((end = std::copy_n(parts, sizes - 1, end)), ...);
-    return joined;
-}
 
 // Two keys contain the queue of the resource at KEYS[1]. Their names are built inside the scripts.
 //

@@ -5,6 +5,7 @@
 #include "core/queue_master.hpp"
 #include "net/claim.hpp"
 #include "net/command.hpp"
+#include "net/guard_scripts.hpp"
 #include "net/queue_scripts.hpp"
 
 #include <redlock/config.hpp>
@@ -86,7 +87,8 @@ std::string golden_values()
     text += "# digests of the scripts\n";
     for (const auto& [name, script] :
          {std::pair{"extend", &net::extend_script}, std::pair{"release", &net::release_script},
-          std::pair{"ask", &net::ask_script}, std::pair{"release_to_queue", &net::release_to_queue_script}})
+          std::pair{"ask", &net::ask_script}, std::pair{"release_to_queue", &net::release_to_queue_script},
+          std::pair{"guarded_acquire", &net::guarded_acquire_script}, std::pair{"raise", &net::raise_script}})
     {
         text += fmt::format("{} {}\n", name, script->sha1);
     }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSL-1.0
+// The marker of a master in guarded mode.
+#include "core/marker.hpp"
+
+#include "core/validity.hpp"
+
+#include <redlock/vote.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace redlock::core
+{
+
+namespace
+{
+
+constexpr std::string_view format = "redlock 1";
+constexpr std::array<std::string_view, 2> policies{"clocks", "operator"};
+constexpr std::array<std::string_view, 3> states{"armed", "quarantine", "retired"};
+constexpr std::array<std::string_view, 4> ends{"new", "stale", "emptied", "clock"};
+
+/// Takes the words of a marker, which a single space separates. Once one doesn't fit, it has failed.
+class words
+{
+  public:
+    explicit words(std::string_view text) noexcept : left_{text} {}
+
+    /// Returns whether all words fitted, and none is left.
+    bool complete() const noexcept { return ok_ && ended_; }
+
+    std::string_view next() noexcept
+    {
+        ok_ = ok_ && !ended_;
+        const std::size_t end = left_.find(' ');
+        ended_ = end == std::string_view::npos;
+        const std::string_view word = left_.substr(0, end);
+        left_.remove_prefix(ended_ ? left_.size() : end + 1);
+        return word;
+    }
+
+    std::string identifier(std::size_t length)
+    {
+        const std::string_view word = next();
+        const auto is_digit = [](char each)
+        { return (each >= '0' && each <= '9') || (each >= 'a' && each <= 'f'); };
+        ok_ = ok_ && word.size() == length && std::all_of(word.begin(), word.end(), is_digit);
+        return std::string{word};
+    }
+
+    /// From 1 to `most`, as `std::to_string` writes it.
+    std::int64_t number(std::int64_t most) noexcept
+    {
+        const std::string_view word = next();
+        std::int64_t value = 0;
+        const char* const end = word.data() + word.size();
+        const auto [stop, error] = std::from_chars(word.data(), end, value);
+        const bool is_plain = error == std::errc{} && stop == end && !word.starts_with('0');
+        ok_ = ok_ && is_plain && value >= 1 && value <= most;
+        return value;
+    }
+
+    template <class Value, std::size_t size>
+    Value one_of(const std::array<std::string_view, size>& names) noexcept
+    {
+        const auto found = std::find(names.begin(), names.end(), next());
+        ok_ = ok_ && found != names.end();
+        return static_cast<Value>(found - names.begin());
+    }
+
+  private:
+    std::string_view left_;
+    bool ok_ = true;
+    bool ended_ = false;
+};
+
+template <class Value, std::size_t size>
+std::string_view name_of(Value value, const std::array<std::string_view, size>& names)
+{
+    return names.at(static_cast<std::size_t>(value));
+}
+
+} // namespace
+
+std::optional<marker> parse_marker(std::string_view text)
+{
+    if (!text.starts_with(format) || !text.substr(format.size()).starts_with(' '))
+    {
+        return std::nullopt;
+    }
+    words left{text.substr(format.size() + 1)};
+    marker found;
+    found.group = left.identifier(guard_id_length);
+    found.seat = static_cast<std::uint32_t>(left.number(max_masters));
+    found.masters = static_cast<std::uint32_t>(left.number(max_masters));
+    found.max_ttl = std::chrono::milliseconds{left.number(max_ttl.count())};
+    found.policy = left.one_of<arming_policy>(policies);
+    found.state = left.one_of<marker_state>(states);
+    found.why = left.one_of<incarnation_end>(ends);
+    found.nonce = left.identifier(guard_id_length);
+    found.replication_id = left.identifier(replication_id_length);
+    return left.complete() && found.seat <= found.masters ? std::optional{std::move(found)} : std::nullopt;
+}
+
+std::string to_text(const marker& of)
+{
+    std::string text{format};
+    const auto add = [&text](std::string_view word) { text.append(" ").append(word); };
+    add(of.group);
+    add(std::to_string(of.seat));
+    add(std::to_string(of.masters));
+    add(std::to_string(of.max_ttl.count()));
+    add(name_of(of.policy, policies));
+    add(name_of(of.state, states));
+    add(name_of(of.why, ends));
+    add(of.nonce);
+    add(of.replication_id);
+    return text;
+}
+
+marker armed(marker in_quarantine)
+{
+    in_quarantine.state = marker_state::armed;
+    return in_quarantine;
+}
+
+} // namespace redlock::core

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSL-1.0
+// The marker of a master in guarded mode: the text in its data that entitles it to vote. Text and values only.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::core
+{
+
+/// What the marker says about its master.
+enum class marker_state : std::uint8_t
+{
+    armed,      // It may vote.
+    quarantine, // It may have forgotten keys, and doesn't vote yet.
+    retired     // It has left the group, and is never armed.
+};
+
+/// Why the incarnation before this one ended.
+enum class incarnation_end : std::uint8_t
+{
+    created, // There was none: the group was made. "new" in the text.
+    stale,   // The server was restarted or failed over, and has an older marker.
+    emptied, // The data is gone, with the marker.
+    clock    // A client saw the server's clock jump ahead.
+};
+
+/// How a group continues after all of its masters were restarted.
+enum class arming_policy : std::uint8_t
+{
+    clocks, // Clients arm them; tokens continue above the masters' clocks.
+    by_hand // An operator arms them. "operator" in the text.
+};
+
+/// A marker. Its text is
+///
+///     redlock 1 <group> <seat> <masters> <max ttl in ms> <clocks|operator> <armed|quarantine|retired>
+///     <new|stale|emptied|clock> <nonce> <replication id>
+///
+/// in one line. It belongs to one incarnation of the master's data, which its last word names: a server draws a new
+/// replication id (`master_replid`) at each start and at each promotion.
+struct marker
+{
+    std::string group;  // 16 hexadecimal digits.
+    std::uint32_t seat; // The master's number in the group, from 1.
+    std::uint32_t masters;
+    std::chrono::milliseconds max_ttl;
+    arming_policy policy;
+    marker_state state;
+    incarnation_end why;
+    std::string nonce;          // 16 hexadecimal digits. Different in each marker that is written.
+    std::string replication_id; // 40 hexadecimal digits.
+
+    friend bool operator==(const marker&, const marker&) = default;
+};
+
+/// The length of a group's name and of a nonce.
+inline constexpr std::size_t guard_id_length = 16;
+/// The length of a server's replication id.
+inline constexpr std::size_t replication_id_length = 40;
+
+/// Returns the marker with this text; empty if it is none of format 1, and of none that `to_text` returns.
+std::optional<marker> parse_marker(std::string_view text);
+/// Returns the text of a marker.
+std::string to_text(const marker& of);
+
+/// Returns the marker that ends the quarantine with this one.
+marker armed(marker in_quarantine);
+
+} // namespace redlock::core

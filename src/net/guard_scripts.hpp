@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+// The scripts of guarded mode. See docs/decisions/0022-scripts-of-the-guarded-mode.md.
+#pragma once
+
+#include "net/command.hpp"
+#include "net/script_text.hpp"
+
+namespace redlock::net
+{
+
+// A master keeps two keys for the guarded mode, P being the prefix of its keys:
+//
+//   P:redlock-guard    the marker (core/marker.hpp)
+//   P:redlock-fence    a hash: "0" to "1023" -> counter; "floor" -> the least value of all counters
+//
+// Numbers stay below 2^53, which a number of Lua can represent. A script that answers a negative number has changed
+// nothing.
+
+/// The answers of a master that may not vote.
+inline constexpr int guard_differs = -1;       ///< The marker isn't this one, or the counters are gone.
+inline constexpr int incarnation_differs = -2; ///< The server was restarted or promoted, or it is a replica.
+inline constexpr int clock_is_ahead = -3;      ///< Its clock shows a later time than it can.
+
+/// Compares marker, incarnation and role. Reads the counter of a slot.
+inline constexpr char guard_common[] =
+    R"lua(local function refusal(marker)
+  if redis.pcall("get", KEYS[2]) ~= marker then return -1 end
+  local info = redis.call("info", "replication")
+  local is_same = string.find(info, "master_replid:" .. string.sub(marker, -40), 1, true)
+  if not is_same or not string.find(info, "role:master", 1, true) then return -2 end
+end
+local function read_counter(slot)
+  local read = redis.pcall("hmget", KEYS[3], slot, "floor")
+  local floor = not read.err and tonumber(read[2])
+  return floor and math.max(tonumber(read[1]) or 0, floor)
+end
+local function write_counter(slot, value)
+  redis.call("hset", KEYS[3], slot, value)
+end
+)lua";
+
+/// Creates the key if the master may vote and nobody has it, and raises the counter of its slot before.
+///
+/// Keys: the resource, the marker, the counters. Arguments: the owner id, the ttl in milliseconds, the marker, the slot, the
+/// hint, the latest time of its clock in microseconds.
+///
+/// Returns the counter if it granted, also to an owner id that has the key already; 0 if another has it; or one of the
+/// negative answers above. The hint is ignored if it is both an hour ahead of the clock and 2^20 above the counter, so that
+/// a client with a wrong clock doesn't use the numbers up.
+inline constexpr auto guarded_acquire_text = join(
+    guard_common,
+    R"lua(local refused = refusal(ARGV[3])
+if refused then return refused end
+local holder = redis.pcall("get", KEYS[1])
+if type(holder) == "table" and not string.find(holder.err, "WRONGTYPE", 1, true) then return holder end
+if holder and holder ~= ARGV[1] then return 0 end
+local time = redis.call("time")
+local now = time[1] * 1000000 + time[2]
+if now > tonumber(ARGV[6]) then return -3 end
+local counter = read_counter(ARGV[4])
+if not counter then return -1 end
+if holder then return counter end
+local hint = tonumber(ARGV[5])
+if hint > now + 3600000000 and hint > counter + 1048576 then hint = 0 end
+counter = math.max(counter + 1, hint)
+if counter >= 9007199254740992 then return -1 end
+write_counter(ARGV[4], counter)
+redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
+return counter)lua");
+inline constexpr script guarded_acquire_script{
+    {guarded_acquire_text.data(), guarded_acquire_text.size()}, "75a00fd89bd1890e5874767507c9b35ce5c8a617"};
+
+/// Raises the counter of a slot to a token, if the master may vote and the key is ours. May run late, or twice.
+///
+/// Keys: as above. Arguments: the owner id, the marker, the slot, the token.
+///
+/// Returns 1 if the counter is the token, or above it; 0 if the key isn't ours; or a negative answer.
+inline constexpr auto raise_text = join(
+    guard_common,
+    R"lua(local refused = refusal(ARGV[2])
+if refused then return refused end
+if redis.pcall("get", KEYS[1]) ~= ARGV[1] then return 0 end
+local counter = read_counter(ARGV[3])
+if not counter then return -1 end
+local token = tonumber(ARGV[4])
+if counter < token then write_counter(ARGV[3], token) end
+return 1)lua");
+inline constexpr script raise_script{
+    {raise_text.data(), raise_text.size()}, "b0d9d1926704ca775c17e9308dbb4b11251d3b0b"};
+
+} // namespace redlock::net
