@@ -284,6 +284,22 @@ TEST_CASE("queue: a waiter that doesn't come within the grace is dropped")
     CHECK(at.has_no_queue());
 }
 
+TEST_CASE("queue: the questions of others don't prolong the grace of a waiter that was woken")
+{
+    queue_master at;
+    manager a{at, "a"};
+    at.lock();
+    at.ask("a:1");
+    at.ask("b:1");
+    at.release("foreign", "released");
+    const std::string woken = at.get().command({"HGET", alive_key, ""}).text;
+    CHECK(woken.starts_with("a:1 "));
+    at.let_pass_milliseconds();
+    check_refused(at.ask("b:1"), 1, 2);
+    CHECK(a.messages(at) == strings{"r1", "k1"});
+    CHECK(at.get().command({"HGET", alive_key, ""}) == woken);
+}
+
 TEST_CASE("queue: a waiter that was woken in vain, and has asked since, is woken again after the grace")
 {
     queue_master at;
