@@ -262,6 +262,34 @@ TEST_CASE("signals: SIGTSTP is ignored if no shell could continue redlock")
     CHECK(waits.wait() == process_end{.exit_code = 8});
 }
 
+TEST_CASE("signals: a terminal that is resized ends neither the wait for the lock nor that for the release")
+{
+    five_masters masters;
+    {
+        client other{unhurried(masters.servers)};
+        other.wait_for_masters();
+        redlock::lease theirs = other.win("job");
+        const command_run waits{run_shell("exit 8", {"--wait", "unlimited", "-v"}), masters.environment()};
+        waits.wait_for_error_line(masters.any(), "acquire: held by another");
+        waits.signal(SIGWINCH);
+        CHECK_FALSE(release(theirs).error);
+        CHECK(waits.wait() == process_end{.exit_code = 8});
+    }
+    const std::string stop = fmt::format(
+        "kill -STOP {} {} {}; exit 8", masters.servers[0].pid(), masters.servers[1].pid(),
+        masters.servers[2].pid());
+    const command_run run{run_shell(stop, {"-v", "--ttl", "60s"}), masters.environment()};
+    run.wait_for_error_line(masters.servers.back(), "the command has ended with 8");
+    run.signal(SIGWINCH);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        masters.servers[index].stop();
+        masters.servers[index].resume();
+    }
+    CHECK(run.wait() == process_end{.exit_code = 8});
+    CHECK(run.errors().find("not waiting for the masters any longer") == std::string::npos);
+}
+
 TEST_CASE("signals: a stopped command keeps the lock if no shell could continue redlock, with a message")
 {
     five_masters masters;
