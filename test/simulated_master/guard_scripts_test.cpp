@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
 // The scripts of guarded mode on real servers: what each answers, and what it changes.
-#include "core/marker.hpp"
+#include "guarded_master.hpp"
+
 #include "net/guard_scripts.hpp"
-#include "support/server.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -19,106 +19,10 @@ namespace
 
 constexpr std::int64_t largest_number = std::int64_t{1} << 53;
 
-std::string replication_id_of(server& of)
+std::string before_now(guarded_master& of)
 {
-    const std::string info = of.command({"INFO", "replication"}).text;
-    const std::string name = "master_replid:";
-    return info.substr(info.find(name) + name.size(), redlock::core::replication_id_length);
+    return std::to_string(time_of(of.at()) - 1);
 }
-
-/// The clock of a server in microseconds.
-std::int64_t time_of(server& of)
-{
-    const reply now = of.command({"TIME"});
-    return std::stoll(now.elements.at(0).text) * 1'000'000 + std::stoll(now.elements.at(1).text);
-}
-
-/// A master that is armed, and the commands of guarded mode to it.
-class guarded_master
-{
-  public:
-    explicit guarded_master(std::int64_t floor = 1000) { arm(floor); }
-
-    server& at() { return server_; }
-    std::string marker() { return server_.command({"GET", guard}).text; }
-
-    /// Writes what arming writes.
-    void arm(std::int64_t floor)
-    {
-        const std::string text = redlock::core::to_text(
-            {.group = "0123456789abcdef",
-             .seat = 1,
-             .masters = 3,
-             .max_ttl = std::chrono::minutes{1},
-             .policy = redlock::core::arming_policy::clocks,
-             .state = redlock::core::marker_state::armed,
-             .why = redlock::core::incarnation_end::created,
-             .nonce = "fedcba9876543210",
-             .replication_id = replication_id_of(server_)});
-        server_.command({"SET", guard, text});
-        server_.command({"HSET", fence, "floor", std::to_string(floor)});
-        marker_ = text;
-    }
-
-    reply acquire(std::string_view owner, std::string_view slot = "7", std::int64_t hint = 0)
-    {
-        return acquire_until(time_of(server_) + minute, owner, slot, hint);
-    }
-
-    /// Sends it to another server.
-    reply acquire_at(server& there, std::string_view owner)
-    {
-        const std::string until = std::to_string(time_of(there) + minute);
-        return run(there, redlock::net::guarded_acquire_script, {owner, "60000", marker_, "7", "0", until});
-    }
-
-    reply acquire_until(
-        std::int64_t latest, std::string_view owner, std::string_view slot = "7", std::int64_t hint = 0)
-    {
-        const std::string proposed = std::to_string(hint);
-        const std::string until = std::to_string(latest);
-        return run(
-            server_, redlock::net::guarded_acquire_script, {owner, "60000", marker_, slot, proposed, until});
-    }
-
-    reply raise(std::string_view owner, std::int64_t token, std::string_view slot = "7")
-    {
-        const std::string value = std::to_string(token);
-        return run(server_, redlock::net::raise_script, {owner, marker_, slot, value});
-    }
-
-    reply counter(std::string_view slot = "7") { return server_.command({"HGET", fence, slot}); }
-    reply holder() { return server_.command({"GET", key}); }
-    /// All keys with their values except for the expiry, to see that nothing has changed.
-    std::vector<std::string> contents()
-    {
-        std::vector<std::string> found;
-        for (const char* const each : {key, guard, fence})
-        {
-            found.push_back(server_.command({"DUMP", each}).text);
-        }
-        return found;
-    }
-
-    static constexpr const char* key = "lock:stock";
-    static constexpr const char* guard = "lock::redlock-guard";
-    static constexpr const char* fence = "lock::redlock-fence";
-    static constexpr std::int64_t minute = 60'000'000;
-    static constexpr std::int64_t hour = 60 * minute;
-
-  private:
-    static reply
-    run(server& there, const redlock::net::script& what, const std::vector<std::string_view>& arguments)
-    {
-        REQUIRE(there.command({"SCRIPT", "LOAD", what.text}) == what.sha1);
-        std::vector<std::string_view> words{"EVALSHA", what.sha1, "3", key, guard, fence};
-        words.insert(words.end(), arguments.begin(), arguments.end());
-        return there.command(words);
-    }
-
-    server server_{server_options::plain()};
-    std::string marker_;
-};
 
 } // namespace
 
@@ -246,7 +150,7 @@ TEST_CASE("guard: a replica grants nothing, although it has the marker of its in
     REQUIRE(one.at().command({"WAIT", "1", "10000"}) == 1);
     REQUIRE(replica.command({"GET", one.guard}) == one.marker());
     REQUIRE(replication_id_of(replica) == replication_id_of(one.at()));
-    CHECK(one.acquire_at(replica, "mine") == redlock::net::incarnation_differs);
+    CHECK(one.acquire_at(replica, "mine", "7", 0, one.later()) == redlock::net::incarnation_differs);
     CHECK(replica.command({"GET", one.key}).is_null());
 }
 
@@ -263,11 +167,11 @@ TEST_CASE("guard: a clock that is ahead of the latest time grants nothing")
 {
     guarded_master one;
     const std::vector<std::string> before = one.contents();
-    CHECK(one.acquire_until(time_of(one.at()) - 1, "mine") == redlock::net::clock_is_ahead);
+    CHECK(one.acquire_at(one.at(), "mine", "7", 0, before_now(one)) == redlock::net::clock_is_ahead);
     CHECK(one.contents() == before);
     // Whoever has the key isn't shown whether the clock is ahead.
     REQUIRE(one.acquire("mine") == 1001);
-    CHECK(one.acquire_until(time_of(one.at()) - 1, "another") == 0);
+    CHECK(one.acquire_at(one.at(), "another", "7", 0, before_now(one)) == 0);
 }
 
 TEST_CASE("guard: a hint is taken if it is larger, unless it is far ahead of both clock and counter")

@@ -3,6 +3,7 @@
 // are in golden.txt. After an intended change: REDLOCK_RECORD_GOLDEN=1 upper_unit_tests "golden*"
 #include "cli/common/exit_code.hpp"
 #include "core/queue_master.hpp"
+#include "net/arming_scripts.hpp"
 #include "net/claim.hpp"
 #include "net/command.hpp"
 #include "net/guard_scripts.hpp"
@@ -88,7 +89,10 @@ std::string golden_values()
     for (const auto& [name, script] :
          {std::pair{"extend", &net::extend_script}, std::pair{"release", &net::release_script},
           std::pair{"ask", &net::ask_script}, std::pair{"release_to_queue", &net::release_to_queue_script},
-          std::pair{"guarded_acquire", &net::guarded_acquire_script}, std::pair{"raise", &net::raise_script}})
+          std::pair{"guarded_acquire", &net::guarded_acquire_script}, std::pair{"raise", &net::raise_script},
+          std::pair{"quarantine", &net::quarantine_script},
+          std::pair{"largest_counter", &net::largest_counter_script},
+          std::pair{"raise_floor", &net::raise_floor_script}, std::pair{"arm", &net::arm_script}})
     {
         text += fmt::format("{} {}\n", name, script->sha1);
     }

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSL-1.0
+// The scripts with which clients put a master into quarantine, and arm it. See
+// docs/decisions/0022-scripts-of-the-guarded-mode.md.
+#pragma once
+
+#include "net/guard_scripts.hpp"
+
+namespace redlock::net
+{
+
+// Keys of all of them: the record of the members, the marker, the counters.
+
+/// The answer of `quarantine_script` if there may be markers in databases that it can't reach. It has changed nothing, or
+/// has deleted markers of other databases.
+inline constexpr int databases_unknown = -3;
+
+/// Begins a quarantine if the marker is the one that was seen. Deletes the markers of the other databases: SWAPDB could
+/// bring one back. The last word of the new marker has to be the server's present replication id.
+///
+/// Arguments: the marker that was seen (empty for none), the new marker, the number of the database.
+///
+/// Returns the marker that the master has now, the new one or that of another client; or a negative answer.
+inline constexpr std::string_view quarantine_text = R"lua(local info = redis.call("info", "replication")
+local is_same = string.find(info, "master_replid:" .. string.sub(ARGV[2], -40), 1, true)
+if not is_same or not string.find(info, "role:master", 1, true) then return -2 end
+local present = redis.pcall("get", KEYS[2])
+if (present or "") ~= ARGV[1] then return present or "" end
+local own = tonumber(ARGV[3])
+local function clear_others()
+  for database = 0, 16384 do
+    if database ~= own then
+      local selected = redis.pcall("select", database)
+      if selected.err then return string.find(selected.err, "out of range", 1, true) end
+      redis.call("del", KEYS[2])
+    end
+  end
+end
+if not clear_others() then return -3 end
+redis.call("select", own)
+redis.call("set", KEYS[2], ARGV[2])
+return ARGV[2])lua";
+inline constexpr script quarantine_script{quarantine_text, "9ad1dfe3c1638be3319e0e830d2c9657d7aecab7"};
+
+/// Reads the largest counter of a master.
+///
+/// Arguments: the marker. Returns the largest counter, or a negative answer.
+inline constexpr auto largest_counter_text = join(
+    guard_common,
+    R"lua(local refused = refusal(ARGV[1])
+if refused then return refused end
+local largest = read_counter("floor")
+if not largest then return -1 end
+for _, value in ipairs(redis.call("hvals", KEYS[3])) do
+  largest = math.max(largest, tonumber(value) or 0)
+end
+return largest)lua");
+inline constexpr script largest_counter_script{
+    {largest_counter_text.data(), largest_counter_text.size()}, "234b56cb8c7e4d5583e19d1558b32a4c9c9e9e46"};
+
+/// Raises the floor of a master in quarantine, ahead of arming by the clock.
+///
+/// Arguments: the marker, the floor. Returns the floor that it has now, or a negative answer.
+inline constexpr auto raise_floor_text = join(
+    guard_common,
+    R"lua(local refused = refusal(ARGV[1])
+if refused then return refused end
+local floor = math.max(read_counter("floor") or 0, tonumber(ARGV[2]))
+if floor >= 9007199254740992 then return -1 end
+write_counter("floor", floor)
+return floor)lua");
+inline constexpr script raise_floor_script{
+    {raise_floor_text.data(), raise_floor_text.size()}, "1505f3cdc0bca819e61060a532686939c1e67983"};
+
+/// Ends a quarantine if the marker is the one that was waited for.
+///
+/// Arguments: the marker, the same one armed, the least floor, the record. Returns the floor that it has now, or a negative
+/// answer.
+inline constexpr auto arm_text = join(
+    guard_common,
+    R"lua(local refused = refusal(ARGV[1])
+if refused then return refused end
+local floor = math.max(read_counter("floor") or 0, tonumber(ARGV[3]))
+if floor >= 9007199254740992 then return -1 end
+write_counter("floor", floor)
+redis.call("set", KEYS[1], ARGV[4])
+redis.call("set", KEYS[2], ARGV[2])
+return floor)lua");
+inline constexpr script arm_script{
+    {arm_text.data(), arm_text.size()}, "fb90aeaa299624743167527ca30292b348da45b6"};
+
+} // namespace redlock::net
