@@ -179,13 +179,14 @@ void acquisition::refuse(error_code why, std::string complaint)
     if (call_.out != nullptr)
     {
         *call_.out = report{};
-        call_.out->argument_error = complaint;
     }
     finish(why, {}, std::move(complaint));
 }
 
-void acquisition::describe(report& out, error_code result, clock::duration validity) const
+void acquisition::describe(
+    report& out, error_code result, clock::duration validity, std::string complaint) const
 {
+    out.argument_error = std::move(complaint);
     out.result = result;
     out.rounds = rounds_;
     out.validity = validity;
@@ -201,7 +202,7 @@ void acquisition::finish(error_code result, clock::duration validity, std::strin
 {
     if (call_.out != nullptr)
     {
-        describe(*call_.out, result, validity);
+        describe(*call_.out, result, validity, complaint);
     }
     lease won = result ? lease{} : detail::access::make_lease(std::move(held_));
     if (auto* const plain = std::get_if<detail::completion<void(error_code, lease)>>(&call_.done))
@@ -213,8 +214,7 @@ void acquisition::finish(error_code result, clock::duration validity, std::strin
     if (result)
     {
         const auto said = std::make_unique<report>();
-        said->argument_error = std::move(complaint);
-        describe(*said, result, validity);
+        describe(*said, result, validity, std::move(complaint));
         thrown = std::make_exception_ptr(lock_error{result, call_.resource, said->to_string()});
     }
     service_.complete(

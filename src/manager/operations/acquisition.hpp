@@ -123,7 +123,7 @@ class acquisition
     void note_place();
     void give_back_round();
 
-    void describe(report& out, error_code result, clock::duration validity) const;
+    void describe(report& out, error_code result, clock::duration validity, std::string complaint) const;
     void finish(error_code result, clock::duration validity, std::string complaint = {});
 
     lock_service& service_;
