@@ -4,6 +4,8 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <vector>
+
 namespace redlock::test
 {
 
@@ -128,6 +130,43 @@ TEST_CASE(
     CHECK(sim.finish(longest));
     CHECK(!longest->error);
     CHECK(longest->lease.valid());
+}
+
+TEST_CASE("a release that finds no room for a command says so, and nothing of an earlier failure", "[report]")
+{
+    simulation sim{3};
+    // The first handshake fails with a text.
+    sim.master(0).answer("HELLO", {.bytes = "-LOADING the dataset is being loaded\r\n"});
+    config options = sim.options();
+    options.max_outstanding_keys = 2;
+    options.response_timeout = 10s;
+    lock_manager locks = sim.make_connected_manager(options);
+    sim.run_for(1s);
+    REQUIRE(sim.master(0).count("INFO") > 0);
+    sim.master(0).hang();
+    // Four commands of two leases, and only the keys have room beyond them.
+    std::vector<outcome_ptr> held;
+    for (const char* const resource : {"a", "b"})
+    {
+        held.push_back(sim.acquire(locks, resource, {.ttl = 600s}));
+        REQUIRE(sim.finish(held.back()));
+        REQUIRE(!held.back()->error);
+        REQUIRE(sim.finish(sim.extend(held.back()->lease, 700s)));
+    }
+    REQUIRE(sim.finish(sim.release(held.back()->lease)));
+    const outcome_ptr third = sim.acquire(locks, "c", {.ttl = 600s});
+    REQUIRE(sim.finish(third));
+    REQUIRE(!third->error);
+    const outcome_ptr released = sim.release(third->lease);
+    REQUIRE(sim.finish(released));
+    for (const outcome_ptr& each : {third, released})
+    {
+        const master_report& full = each->report.masters()[0];
+        CHECK(full.vote == vote::unsent);
+        CHECK(full.reason == master_errc::too_many_outstanding_keys);
+        CHECK(full.detail.view().empty());
+    }
+    sim.master(0).resume();
 }
 
 } // namespace redlock::test
