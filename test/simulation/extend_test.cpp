@@ -438,4 +438,32 @@ TEST_CASE("no extension is sent after the release of its lease has begun")
     CHECK(twice->error == errc::not_held);
 }
 
+TEST_CASE("an extension that is sent again in full asks for its own ttl", "[extend][scenario-49]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    sim.run_until_idle();
+    for (const auto& each : sim.masters())
+    {
+        each->flush_scripts();
+    }
+    REQUIRE(sim.finish(sim.extend(got->lease, 20s)));
+    sim.run_until_idle();
+    for (const auto& each : sim.masters())
+    {
+        std::size_t in_full = 0;
+        for (const received& command : each->log())
+        {
+            if (command.what == "extend")
+            {
+                in_full += command.words.front() == "EVAL" ? 1 : 0;
+                CHECK(command.words.back() == "20000");
+            }
+        }
+        CHECK(in_full == 1);
+    }
+}
+
 } // namespace redlock::test
