@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of reports: each operation sets every field, whatever the report contained.
 #include "simulation.hpp"
+#include "waiting_clients.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace redlock::test
 {
@@ -206,6 +208,76 @@ TEST_CASE("the observer receives the report of an operation's last round", "[rep
             CHECK(vote_of(seen, index) == vote_of(in.out, index));
         }
     }
+}
+
+TEST_CASE("a position in the queue names its queue master, and is the last one", "[report][observer][queue]")
+{
+    const std::string resource = GENERATE("stock", "a", "b", "c", "d");
+    simulation sim{5};
+    CAPTURE(resource, queue_master_index(sim, resource));
+    std::vector<acquire_queued> seen;
+    config observed = sim.options();
+    observed.observer.on_event = [&](const event& what)
+    {
+        if (const auto* const queued = std::get_if<acquire_queued>(&what))
+        {
+            seen.push_back(*queued);
+        }
+    };
+    lock_manager holder = sim.make_connected_manager();
+    const outcome_ptr held = sim.acquire(holder, resource, {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    lock_manager first = sim.make_connected_manager(observed);
+    lock_manager second = sim.make_connected_manager();
+    const outcome_ptr waits = sim.acquire(first, resource, {.ttl = 60s, .wait = 5s});
+    sim.run_for(1s);
+    const outcome_ptr later = sim.acquire(second, resource, {.ttl = 60s, .wait = 10s});
+    sim.run_for(1s);
+    const std::size_t index = queue_master_index(sim, resource);
+    REQUIRE(seen.size() == 1);
+    CHECK(seen[0].position.master == index);
+    CHECK(seen[0].queue_master == observed.masters[index].name());
+    CHECK(seen[0].position.waiting == 1);
+
+    // The same position at another master is news.
+    sim.master(index).door = entrance::refuses;
+    sim.master(index).break_connections();
+    REQUIRE(sim.finish(waits));
+    CHECK(waits->error == errc::held_by_other);
+    REQUIRE(seen.size() == 2);
+    const std::size_t next = seen[1].position.master;
+    CHECK(next != index);
+    CHECK(seen[1].queue_master == observed.masters[next].name());
+    CHECK(seen[1].position.ahead == 0);
+    REQUIRE(waits->report.queue);
+    CHECK(waits->report.queue->master == next);
+    CHECK(waits->report.queue->waiting == 2);
+    CHECK(waits->report.queue->key_expires_in < seen[1].position.key_expires_in);
+}
+
+TEST_CASE("a release gives each master the node timeout of the lease's present ttl", "[report][release]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 200ms});
+    REQUIRE(sim.finish(got));
+    CHECK(got->report.node_timeout == 20ms);
+    auto expected = 20ms;
+    SECTION("as acquired") {}
+    SECTION("as extended")
+    {
+        const outcome_ptr extended = sim.extend(got->lease, 400ms);
+        REQUIRE(sim.finish(extended));
+        expected = 40ms;
+        CHECK(extended->report.node_timeout == expected);
+    }
+    sim.master(0).hang();
+    sim.master(1).hang();
+    const clock::time_point began = sim.now();
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    CHECK(released->report.node_timeout == expected);
+    CHECK(released->at - began == expected);
 }
 
 } // namespace redlock::test
