@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -183,14 +184,15 @@ std::vector<std::size_t> all_but(std::size_t missing)
 /// Seven clients that reach all masters, and three that don't reach the queue master, so that there are two queues.
 struct divided_crowd
 {
-    explicit divided_crowd(simulation& sim)
+    explicit divided_crowd(simulation& sim) : divided_crowd{sim, sim.options()} {}
+    divided_crowd(simulation& sim, const config& options)
         : queue_master{queue_master_index(sim, "stock")},
           without{sim, all_but(queue_master), entrance::refuses},
-          all{sim, 7, sim.options()}
+          all{sim, 7, options}
     {
         for (int count = 0; count < 3; ++count)
         {
-            cut_off.push_back(sim.make_manager(sim.options(), without.outside()));
+            cut_off.push_back(sim.make_manager(options, without.outside()));
             sim.run_for(50ms);
         }
         for (lock_manager& each : cut_off)
@@ -204,6 +206,25 @@ struct divided_crowd
     crowd all;
     std::vector<lock_manager> cut_off;
 };
+
+/// Returns the grace in a command about a queue; empty if it has none.
+std::string grace_in(const received& command)
+{
+    constexpr std::size_t of_a_release = 5; // After the script, the number of keys, the key and the owner id.
+    if (command.what == "ask")
+    {
+        return command.words.back();
+    }
+    const bool is_about_queue = command.what == "release" && command.words.size() > of_a_release;
+    return is_about_queue ? command.words[of_a_release] : "";
+}
+
+/// Returns how a command about a queue is called in its script: "ask", "released", "lost" or "left".
+std::string mode_of(const received& command)
+{
+    constexpr std::size_t mode = 6;
+    return command.what == "ask" ? "ask" : command.words.size() <= mode ? "released" : command.words[mode];
+}
 
 } // namespace
 
@@ -520,6 +541,44 @@ TEST_CASE("a release waits in vain for the master of a second queue, and is sent
     // The ttl is longer.
     CHECK(sim.run_until_no_keys(100ms));
     clients.clear();
+}
+
+TEST_CASE("every command about a queue has the grace of the client's node timeout", "[queue][wire]")
+{
+    simulation sim{5};
+    config options = sim.options();
+    options.node_timeout = 200ms;
+    divided_crowd two{sim, options};
+    std::vector<looping_client>& clients = two.all.clients;
+    run_all(sim, clients, 5s);
+    lock_manager own = sim.make_connected_manager(options);
+    const outcome_ptr cancelled = sim.acquire(own, "free", {.ttl = 10s});
+    sim.step();
+    cancelled->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(cancelled));
+    clients.clear();
+    sim.run_until_idle();
+    std::map<std::string, std::size_t> seen;
+    for (const auto& each : sim.masters())
+    {
+        for (const received& command : each->log())
+        {
+            if (const std::string grace = grace_in(command); !grace.empty())
+            {
+                const std::string mode = mode_of(command);
+                CAPTURE(mode);
+                ++seen[mode];
+                // A client that leaves without a key has the shortest one.
+                const bool only_leaves = mode == "left" && !command.words.back().empty() && grace == "50";
+                CHECK((only_leaves || grace == "400"));
+            }
+        }
+    }
+    for (const char* const mode : {"ask", "released", "lost", "left"})
+    {
+        CAPTURE(mode);
+        CHECK(seen[mode] > 0);
+    }
 }
 
 } // namespace redlock::test
