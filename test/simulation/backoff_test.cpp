@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of the pause between the rounds of an acquire, and of what ends them.
 #include "simulation.hpp"
+#include "waiting_clients.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -35,8 +36,6 @@ void take_everywhere(simulation& sim)
         each->set("lock:stock", "another");
     }
 }
-
-constexpr auto trip = 200us;
 
 } // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of when a round is decided and how, to the microsecond.
 #include "simulation.hpp"
+#include "waiting_clients.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -12,8 +13,6 @@ namespace redlock::test
 
 namespace
 {
-
-constexpr auto trip = 200us; // There and back, unless the test says otherwise.
 
 /// The answers of the first master come after one millisecond, those of the second after two, and so on.
 void answer_one_after_the_other(simulation& sim)
