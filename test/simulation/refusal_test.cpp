@@ -4,9 +4,15 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -128,6 +134,63 @@ TEST_CASE("an unknown error counts as permanent after a few tries", "[release][s
     const outcome_ptr ended = sim.shut_down(locks);
     REQUIRE(sim.finish(ended));
     CHECK(ended->at - began <= 1ms);
+}
+
+TEST_CASE("an unknown error that passes several times never counts as permanent", "[release][scenario-87]")
+{
+    simulation sim{5};
+    told_risks told;
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    for (int time = 0; time < 3; ++time)
+    {
+        sim.master(0).answer("release", {"-ERR nobody has seen this error yet\r\n"}, 3);
+        lock_and_release(sim, locks, 1);
+        sim.run_for(10s);
+        CHECK(sim.master(0).key_count() == 0);
+    }
+    CHECK(told.all.empty());
+}
+
+TEST_CASE(
+    "a refused release is repeated after its delay, without any other traffic", "[release][scenario-88]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.probe_interval = 1h;
+    options.response_timeout = 1h;
+    lock_manager locks = sim.make_connected_manager(options);
+    sim.master(0).answer("release", {"-BUSY Redis is busy running a script.\r\n"}, 3);
+    lock_and_release(sim, locks, 1);
+    CHECK(sim.run_until_no_keys(3 * options.reconnect_delay_max));
+    CHECK(sim.master(0).count("release") == 4);
+}
+
+TEST_CASE("each kind of refused release is reported once, whatever came before it", "[release][scenario-87]")
+{
+    static constexpr std::array<std::string_view, 5> kinds{
+        "WRONGTYPE Operation against a key holding the wrong kind of value", "NOPERM this user may not",
+        "NOREPLICAS Not enough good replicas to write.", "MISCONF Redis is configured to save snapshots",
+        "ERR unknown command 'EVALSHA'"};
+    const std::size_t first = GENERATE(range(std::size_t{0}, kinds.size()));
+    simulation sim{5};
+    told_risks told;
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    for (std::size_t next = 0; next < 2 * kinds.size(); ++next)
+    {
+        const std::string_view said = kinds.at((first + next) % kinds.size());
+        CAPTURE(said);
+        sim.master(0).answer("release", {fmt::format("-{}\r\n", said)});
+        lock_and_release(sim, locks, 1);
+        sim.run_for(1s);
+        REQUIRE(told.all.size() == std::min(next + 1, kinds.size()));
+        const bool is_foreign = said.starts_with("WRONGTYPE");
+        const std::string_view about = is_foreign ? "a key is not a lock: " : "the ttl frees the key: ";
+        if (next < kinds.size())
+        {
+            CHECK(told.all[next].what == risk::release_refused);
+            CHECK(told.all[next].detail.starts_with(fmt::format("{}{}", about, said.substr(0, 20))));
+        }
+    }
 }
 
 TEST_CASE("a key of another type is not ours", "[release][extend][scenario-87]")
