@@ -5,6 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <boost/asio/error.hpp>
+
+#include <cstddef>
 #include <string>
 #include <variant>
 #include <vector>
@@ -343,6 +346,43 @@ TEST_CASE("a release is reported with its votes, even if no caller waits for it"
     CHECK(rounds.front().owner_id == owner_id);
     REQUIRE(seen.of<lease_released>().size() == 1);
     CHECK(seen.of<lease_released>().front().result == rounds.front().report.result);
+}
+
+TEST_CASE("an outage is reported once for each of its reasons, and so is the next one", "[observer]")
+{
+    simulation sim{3};
+    record seen;
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
+    const std::string name = sim.options().masters[1].name();
+    std::vector<error_code> reasons;
+    for (int outage = 1; outage <= 2; ++outage)
+    {
+        sim.master(1).door = entrance::refuses;
+        sim.master(1).break_connections();
+        sim.run_for(5s);
+        reasons.emplace_back(asio::error::connection_reset);
+        reasons.emplace_back(asio::error::connection_refused);
+        sim.master(1).door = entrance::silent;
+        sim.run_for(10s);
+        reasons.emplace_back(master_errc::connect_timed_out);
+        sim.master(1).door = entrance::open;
+        sim.run_for(5s);
+        CHECK(seen.of<master_up>().size() == sim.masters().size() + static_cast<std::size_t>(outage));
+        std::vector<error_code> reported;
+        for (const master_down& each : seen.of<master_down>())
+        {
+            CHECK(each.index == 1);
+            CHECK(each.name == name);
+            reported.push_back(each.reason);
+        }
+        CHECK(reported == reasons);
+    }
+    for (int outage = 0; outage < 2; ++outage)
+    {
+        sim.master(1).break_connections();
+        sim.run_for(2s);
+    }
+    CHECK(seen.of<master_down>().size() == reasons.size() + 2);
 }
 
 } // namespace redlock::test
