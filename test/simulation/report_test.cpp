@@ -102,7 +102,7 @@ struct request
     void (*begin)(example&);
 };
 
-constexpr std::array<request, 16> requests{{
+constexpr std::array<request, 17> requests{{
     {"an acquire that wins", [](example& in) { in.acquire("free", {.ttl = 10s}); }},
     {"an acquire that waits in vain", [](example& in) { in.acquire("taken", {.ttl = 10s, .wait = 200ms}); }},
     {"an acquire with an invalid ttl", [](example& in) { in.acquire("free", {.ttl = 0ms}); }},
@@ -114,6 +114,12 @@ constexpr std::array<request, 16> requests{{
      }},
     {"an attempt that loses", [](example& in)
      { in.locks.async_try_acquire("taken", try_options{.ttl = 10s}, in.out, in.completion()); }},
+    {"an attempt whose reason comes after the decision",
+     [](example& in)
+     {
+         in.sim.master(1).network.back = 30ms;
+         in.locks.async_try_acquire("taken", try_options{.ttl = 10s}, in.out, in.completion());
+     }},
     {"an attempt with an invalid name",
      [](example& in) { in.locks.async_try_acquire("", try_options{.ttl = 10s}, in.out, in.completion()); }},
     {"a kept acquire that wins", [](example& in) { in.acquire_kept({.ttl = 10s, .max_hold = no_limit}); }},
