@@ -385,4 +385,18 @@ TEST_CASE("managers from before and after a restart of the queue master choose t
     CHECK(!wait->done);
 }
 
+TEST_CASE("a shutdown ends as soon as the queues have been left", "[queue]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 1, sim.options()};
+    sim.run_for(1s);
+    const clock::time_point began = sim.now();
+    const outcome_ptr ended = sim.shut_down(with.managers[0]);
+    REQUIRE(sim.finish(ended));
+    CHECK(!ended->error);
+    CHECK(with.waits[0]->error == errc::closed);
+    CHECK(ended->at - began <= 2 * trip);
+    CHECK(queue_keys(sim) == 0);
+}
+
 } // namespace redlock::test
