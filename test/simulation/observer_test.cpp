@@ -385,4 +385,25 @@ TEST_CASE("an outage is reported once for each of its reasons, and so is the nex
     CHECK(seen.of<master_down>().size() == reasons.size() + 2);
 }
 
+TEST_CASE("an extension that is confirmed after its own ttl is none", "[observer][extend]")
+{
+    simulation sim{3};
+    record seen;
+    lock_manager locks = sim.make_connected_manager(seen.watch(sim.options()));
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    const clock::time_point until = got->lease.valid_until();
+    const bool is_late = GENERATE(true, false);
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = is_late ? 200ms : 150ms;
+    }
+    const outcome_ptr extended = sim.extend(got->lease, 200ms);
+    REQUIRE(sim.finish(extended));
+    CHECK(extended->error == errc::no_quorum); // At its node timeout.
+    sim.run_for(1s);
+    CHECK(seen.of<lease_extended>().size() == (is_late ? 0 : 1));
+    CHECK(got->lease.valid_until() == until);
+}
+
 } // namespace redlock::test
