@@ -128,6 +128,23 @@ TEST_CASE("the first round does not wait for masters that refused the connection
 }
 
 TEST_CASE(
+    "a master that connects after a quorum doesn't prolong the wait for others", "[acquire][scenario-56]")
+{
+    simulation sim{5};
+    sim.master(3).network = {.there = 4ms, .back = 0ms}; // Several round trips until it is connected.
+    sim.master(4).door = entrance::silent;
+    lock_manager locks = sim.make_manager();
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(got));
+    CHECK(!got->error);
+    CHECK(got->report.masters()[3].vote != vote::unsent);
+    // The node timeout, counted from the quorum, and a few round trips.
+    CHECK(got->at - began >= 50ms);
+    CHECK(got->at - began < 54ms);
+}
+
+TEST_CASE(
     "an acquire whose wait ends between two readings of the clock is refused with a reason",
     "[acquire][queue]")
 {
