@@ -144,12 +144,13 @@ void lock_service::give_back_and_stay(
 }
 
 void lock_service::leave_queue(
-    std::string_view resource, std::size_t queue_master, const net::queue_member& member)
+    std::string_view resource, std::chrono::milliseconds ttl, std::size_t queue_master,
+    const net::queue_member& member)
 {
     // With an owner id that no key has.
     const detail::lease_state_ptr unowned = make_lease_state(resource);
     command_.clear();
-    net::append_leave(command_, *unowned, core::queue_grace(std::chrono::milliseconds{0}), member);
+    net::append_leave(command_, *unowned, grace_for(ttl), member);
     ++farewells_.pending;
     connections_[queue_master]->send_release(*unowned, {command_, true}, &farewells_, strand_.now());
 }

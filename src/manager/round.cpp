@@ -266,7 +266,7 @@ void round::on_queue_vote(std::size_t master, const net::answer& result) noexcep
     // release of the lease doesn't name us.
     if (position_ && listener_ == nullptr && asker == nullptr)
     {
-        service_.leave_queue(lease_->resource(), master, member_);
+        service_.leave_queue(lease_->resource(), ttl_, master, member_);
     }
 }
 

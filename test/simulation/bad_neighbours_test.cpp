@@ -568,9 +568,7 @@ TEST_CASE("every command about a queue has the grace of the client's node timeou
                 const std::string mode = mode_of(command);
                 CAPTURE(mode);
                 ++seen[mode];
-                // A client that leaves without a key has the shortest one.
-                const bool only_leaves = mode == "left" && !command.words.back().empty() && grace == "50";
-                CHECK((only_leaves || grace == "400"));
+                CHECK(grace == "400");
             }
         }
     }

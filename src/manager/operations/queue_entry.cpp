@@ -85,7 +85,7 @@ void queue_entry::leave()
 {
     if (has_connection())
     {
-        service_.leave_queue(call_.resource, place_->master, place_->member);
+        service_.leave_queue(call_.resource, call_.options.ttl, place_->master, place_->member);
     }
     place_.reset();
 }
