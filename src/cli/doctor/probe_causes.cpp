@@ -110,8 +110,8 @@ struct missing_commands
         }
     }
 
-    /// Returns commands that explain all failures: a step that a known command explains adds none; a candidate of all
-    /// steps is preferred to all candidates of one.
+    /// Returns commands that explain all failures: a step that a known command explains adds none; a candidate of
+    /// several steps, and of all, is preferred to all candidates of one.
     words explained() const
     {
         words all = named;
@@ -141,10 +141,11 @@ struct missing_commands
   private:
     bool is_in_all(const std::string& command) const
     {
-        return std::all_of(
-            suspected.begin(), suspected.end(),
-            [&command](const words& step)
-            { return std::find(step.begin(), step.end(), command) != step.end(); });
+        return suspected.size() > 1 &&
+               std::all_of(
+                   suspected.begin(), suspected.end(),
+                   [&command](const words& step)
+                   { return std::find(step.begin(), step.end(), command) != step.end(); });
     }
 };
 
