@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: BSL-1.0
+// Each option changes its own argument and no other, in each subcommand, and in any order.
+#include "cli/common/arguments.hpp"
+#include "cli/common/manager_config.hpp"
+
+#include "unit/cli/captured_errors.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+namespace
+{
+
+using strings = std::vector<std::string>;
+/// Names of arguments, and their values as text.
+using values = std::map<std::string, std::string>;
+
+/// Sets REDLOCK_MASTERS while it exists.
+class masters_in_environment
+{
+  public:
+    // NOLINTBEGIN: no other thread reads the environment.
+    explicit masters_in_environment(const char* urls)
+    {
+        urls == nullptr ? ::unsetenv(cli::masters_variable) : ::setenv(cli::masters_variable, urls, 1);
+    }
+    ~masters_in_environment() { ::unsetenv(cli::masters_variable); }
+    // NOLINTEND
+    masters_in_environment(const masters_in_environment&) = delete;
+    masters_in_environment& operator=(const masters_in_environment&) = delete;
+};
+
+std::string text_of(const time_limit& limit)
+{
+    return limit.unlimited() ? "unlimited" : fmt::format("{} ms", limit.value().count());
+}
+
+void add(values& to, const cli::master_arguments& servers)
+{
+    to["masters"] = fmt::format("{}", fmt::join(servers.masters, " "));
+    to["ca_file"] = servers.tls.ca_file;
+    to["certificate_file"] = servers.tls.certificate_file;
+    to["private_key_file"] = servers.tls.private_key_file;
+    to["other tls"] = servers.tls.verification == tls_verification::peer_and_host_name ? servers.tls.ciphers
+                                                                                       : "not verified";
+}
+
+void add(values& to, const cli::resource_arguments& common)
+{
+    add(to, common.servers);
+    to["prefix"] = common.prefix;
+    to["resource"] = common.resource;
+}
+
+struct values_of
+{
+    values operator()(const cli::answered& done) const
+    {
+        return {{"exit code", std::to_string(done.exit_code)}};
+    }
+    values operator()(const cli::run_arguments& all) const
+    {
+        values found{
+            {"", "run"},
+            {"ttl", fmt::format("{} ms", all.ttl.count())},
+            {"max_hold", text_of(all.max_hold)},
+            {"wait", text_of(all.wait)},
+            {"try_once", fmt::format("{}", all.try_once)},
+            {"grace", fmt::format("{} ms", all.grace.count())},
+            {"verbose", fmt::format("{}", all.verbose)},
+            {"inherit_masters", fmt::format("{}", all.inherit_masters)},
+            {"command", fmt::format("{}", fmt::join(all.command, " "))}};
+        add(found, all.common);
+        return found;
+    }
+    values operator()(const cli::status_arguments& all) const
+    {
+        values found{{"", "status"}, {"json", fmt::format("{}", all.json)}};
+        add(found, all.common);
+        return found;
+    }
+    values operator()(const cli::doctor_arguments& all) const
+    {
+        values found{
+            {"", "doctor"},
+            {"prefix", all.prefix},
+            {"probe", fmt::format("{}", all.probe)},
+            {"json", fmt::format("{}", all.json)}};
+        add(found, all.servers);
+        return found;
+    }
+};
+
+values parsed(const strings& words)
+{
+    std::vector<const char*> arguments{"redlock"};
+    for (const std::string& each : words)
+    {
+        arguments.push_back(each.c_str());
+    }
+    const captured_errors errors;
+    return std::visit(values_of{}, cli::read_arguments(static_cast<int>(arguments.size()), arguments.data()));
+}
+
+/// Returns the values with these changes.
+values with(values all, const values& changed)
+{
+    for (const auto& [name, value] : changed)
+    {
+        all[name] = value;
+    }
+    return all;
+}
+
+struct option
+{
+    strings words;
+    values changes;
+};
+
+const std::vector<option> of_servers{
+    {{"--master", "redis://a"}, {{"masters", "redis://a"}}},
+    {{"--master", "redis://a", "--master=redis://b"}, {{"masters", "redis://a redis://b"}}},
+    {{"--ca-file", "/ca.pem"}, {{"ca_file", "/ca.pem"}}},
+    {{"--certificate-file", "/c.pem", "--private-key-file", "/k.pem"},
+     {{"certificate_file", "/c.pem"}, {"private_key_file", "/k.pem"}}}};
+
+const std::vector<option> of_run{
+    {{"--ttl", "20s"}, {{"ttl", "20000 ms"}, {"grace", "5000 ms"}}},
+    {{"--ttl", "4s"}, {{"ttl", "4000 ms"}, {"grace", "1000 ms"}}},
+    {{"--max-hold", "2d"}, {{"max_hold", "172800000 ms"}}},
+    {{"--max-hold", "unlimited"}, {{"max_hold", "unlimited"}}},
+    {{"--wait", "5m"}, {{"wait", "300000 ms"}}},
+    {{"--wait", "0s"}, {{"wait", "0 ms"}}},
+    {{"--wait", "unlimited"}, {{"wait", "unlimited"}}},
+    {{"--try"}, {{"try_once", "true"}}},
+    {{"--grace", "7ms"}, {{"grace", "7 ms"}}},
+    {{"--grace", "0s"}, {{"grace", "0 ms"}}},
+    {{"--no-inherit-masters"}, {{"inherit_masters", "false"}}},
+    {{"-v"}, {{"verbose", "true"}}},
+    {{"--verbose"}, {{"verbose", "true"}}},
+    {{"--prefix", "x:"}, {{"prefix", "x:"}}},
+    {{"--prefix="}, {{"prefix", ""}}}};
+
+const std::vector<option> of_status{
+    {{"--json"}, {{"json", "true"}}},
+    {{"--prefix", "x:"}, {{"prefix", "x:"}}},
+    {{"--prefix="}, {{"prefix", ""}}}};
+
+const std::vector<option> of_doctor{
+    {{"--json"}, {{"json", "true"}}},
+    {{"--no-probe"}, {{"probe", "false"}}},
+    {{"--prefix", "x:"}, {{"prefix", "x:"}}}};
+
+strings joined(strings words, const strings& more)
+{
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+}
+
+/// Checks each option alone, and each pair of different options in both orders.
+void check_options(
+    std::vector<option> all, const strings& before, const strings& after, const values& defaults)
+{
+    all.insert(all.end(), of_servers.begin(), of_servers.end());
+    const auto parse = [&](const strings& words) { return parsed(joined(joined(before, words), after)); };
+    for (const option& first : all)
+    {
+        CAPTURE(first.words);
+        CHECK(parse(first.words) == with(defaults, first.changes));
+        for (const option& second : all)
+        {
+            const auto is_in_first = [&first](const auto& change)
+            { return first.changes.contains(change.first); };
+            const bool excluded = (first.words.front() == "--try" && second.changes.contains("wait")) ||
+                                  (second.words.front() == "--try" && first.changes.contains("wait"));
+            if (excluded || std::any_of(second.changes.begin(), second.changes.end(), is_in_first))
+            {
+                continue;
+            }
+            CAPTURE(second.words);
+            CHECK(
+                parse(joined(first.words, second.words)) ==
+                with(with(defaults, first.changes), second.changes));
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("arguments: each option of run changes its own value and no other", "[usage]")
+{
+    const masters_in_environment given{" redis://m1 ,redis://m2,"};
+    const strings before{"run", "--max-hold", "1h"};
+    const strings after{"job", "--", "cp", "-v", "--", "x"};
+    const values defaults = parsed(joined(before, after));
+    CHECK(
+        defaults == values{
+                        {"", "run"},
+                        {"masters", "redis://m1 redis://m2"},
+                        {"ca_file", ""},
+                        {"certificate_file", ""},
+                        {"private_key_file", ""},
+                        {"other tls", ""},
+                        {"prefix", "lock:"},
+                        {"resource", "job"},
+                        {"ttl", "10000 ms"},
+                        {"max_hold", "3600000 ms"},
+                        {"wait", "10000 ms"},
+                        {"try_once", "false"},
+                        {"grace", "2500 ms"},
+                        {"verbose", "false"},
+                        {"inherit_masters", "true"},
+                        {"command", "cp -v -- x"}});
+    check_options(of_run, before, after, defaults);
+}
+
+TEST_CASE("arguments: each option of status changes its own value and no other", "[usage]")
+{
+    const masters_in_environment given{"redis://m1"};
+    const values defaults = parsed({"status", "job"});
+    CHECK(
+        defaults == values{
+                        {"", "status"},
+                        {"masters", "redis://m1"},
+                        {"ca_file", ""},
+                        {"certificate_file", ""},
+                        {"private_key_file", ""},
+                        {"other tls", ""},
+                        {"prefix", "lock:"},
+                        {"resource", "job"},
+                        {"json", "false"}});
+    check_options(of_status, {"status"}, {"job"}, defaults);
+    check_options(of_status, {"status", "job"}, {}, defaults);
+}
+
+TEST_CASE("arguments: each option of doctor changes its own value and no other", "[usage]")
+{
+    const masters_in_environment given{"redis://m1"};
+    const values defaults = parsed({"doctor"});
+    CHECK(
+        defaults == values{
+                        {"", "doctor"},
+                        {"masters", "redis://m1"},
+                        {"ca_file", ""},
+                        {"certificate_file", ""},
+                        {"private_key_file", ""},
+                        {"other tls", ""},
+                        {"prefix", "lock:"},
+                        {"probe", "true"},
+                        {"json", "false"}});
+    check_options(of_doctor, {"doctor"}, {}, defaults);
+}
+
+TEST_CASE("arguments: the last of repeated options counts", "[usage]")
+{
+    const masters_in_environment given{"redis://m1"};
+    const strings after{"job", "--", "true"};
+    for (const option& each : std::vector<option>{
+             {{"--ttl", "20s", "--ttl", "8s"}, {{"ttl", "8000 ms"}}},
+             {{"--max-hold", "1d", "--max-hold", "unlimited"}, {{"max_hold", "unlimited"}}},
+             {{"--wait", "unlimited", "--wait", "1s"}, {{"wait", "1000 ms"}}},
+             {{"--grace", "1s", "--grace", "2s"}, {{"grace", "2000 ms"}}},
+             {{"--prefix", "x:", "--prefix", "y:"}, {{"prefix", "y:"}}},
+             {{"--ca-file", "/1", "--ca-file", "/2"}, {{"ca_file", "/2"}}},
+             {{"--try", "--try"}, {{"try_once", "true"}}},
+             {{"-v", "-v"}, {{"verbose", "true"}}}})
+    {
+        CAPTURE(each.words);
+        const values found = parsed(joined(joined({"run", "--max-hold", "1h"}, each.words), after));
+        CHECK(found == with(found, each.changes));
+    }
+}
+
+TEST_CASE("arguments: masters are those of the options, or else those of the environment", "[usage]")
+{
+    const auto masters = [](const char* variable, const strings& options)
+    {
+        const masters_in_environment given{variable};
+        const values found = parsed(joined({"doctor"}, options));
+        return found.contains("masters") ? found.at("masters") : "exit " + found.at("exit code");
+    };
+    CHECK(masters("redis://m1", {"--master", "redis://a"}) == "redis://a");
+    CHECK(masters("\t redis://m1 \n,, redis://m2", {}) == "redis://m1 redis://m2");
+    CHECK(masters(",redis://m1", {}) == "redis://m1");
+    // A comma in an option is part of its URL.
+    CHECK(masters(nullptr, {"--master", "redis://a,redis://b"}) == "redis://a,redis://b");
+    CHECK(masters(nullptr, {}) == "exit 64");
+    CHECK(masters("", {}) == "exit 64");
+    CHECK(masters(" ,\t,", {}) == "exit 64");
+}
+
+TEST_CASE("arguments: a manager gets the masters in their order, the prefix and the files for TLS", "[usage]")
+{
+    cli::resource_arguments given;
+    given.servers.masters = {"rediss://b", "redis://a:7/2"};
+    given.servers.tls = {.ca_file = "/ca", .certificate_file = "/c", .private_key_file = "/k"};
+    given.prefix = "x:";
+    const config made = cli::manager_config(given);
+    CHECK(made.key_prefix == "x:");
+    CHECK(made.tls == given.servers.tls);
+    REQUIRE(made.masters.size() == 2);
+    CHECK(made.masters[0].name() == "rediss://b:6379");
+    CHECK(made.masters[1].name() == "redis://a:7/2");
+    // One master over TLS is enough, at any place.
+    std::swap(given.servers.masters[0], given.servers.masters[1]);
+    CHECK(cli::manager_config(given).tls == given.servers.tls);
+    given.servers.masters = {"redis://a"};
+    for (const tls_options& files :
+         {tls_options{.ca_file = "/ca"}, tls_options{.certificate_file = "/c", .private_key_file = "/k"}})
+    {
+        given.servers.tls = files;
+        CHECK_THROWS_AS(cli::manager_config(given), system_error);
+    }
+    given.servers.tls = {};
+    CHECK(cli::manager_config(given).masters.size() == 1);
+}
+
+TEST_CASE("arguments: a refusal has the message of the error without its general advice", "[usage]")
+{
+    captured_errors errors;
+    const auto said = [&errors](const system_error& error)
+    {
+        const int code = cli::refuse(error);
+        return fmt::format("{} {}", code, errors.take());
+    };
+    CHECK(
+        said({errc::invalid_master, "what is wrong: how it is right"}) ==
+        "78 redlock: what is wrong: how it is right\n");
+    CHECK(said({errc::invalid_config, "a bad option"}) == "78 redlock: a bad option\n");
+    CHECK(said({errc::invalid_resource, "a bad name"}) == "64 redlock: a bad name\n");
+    CHECK(
+        said({{EMFILE, boost::system::system_category()}, "signalfd"}) ==
+        "71 redlock: the system refuses: signalfd: Too many open files\n");
+}
+
+} // namespace redlock::test
