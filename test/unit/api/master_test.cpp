@@ -29,9 +29,12 @@ struct good_url
     std::string_view username{};
     std::string_view password{};
     int database = 0;
+    bool is_tls = false;
 };
 
 const std::vector<good_url> good_urls{
+    {"rediss://10.0.0.1", "rediss://10.0.0.1:6379", "10.0.0.1", 6379, "", "", 0, true},
+    {"REDISS://alice:sesame@[::1]:7/2", "rediss://[::1]:7/2", "::1", 7, "alice", "sesame", 2, true},
     {"redis://10.0.0.1", "redis://10.0.0.1:6379", "10.0.0.1", 6379},
     {"redis://10.0.0.1/", "redis://10.0.0.1:6379", "10.0.0.1", 6379},
     {"REDIS://Redis-1.example:1", "redis://Redis-1.example:1", "Redis-1.example", 1},
@@ -152,6 +155,7 @@ TEST_CASE("valid URLs are parsed into their parts")
         CHECK(read.host() == expected.host);
         CHECK(read.port() == expected.port);
         CHECK(read.is_unix() == (expected.port == 0));
+        CHECK(read.is_tls() == expected.is_tls);
         CHECK(read.username() == expected.username);
         CHECK(read.password().reveal() == expected.password);
         CHECK(read.database() == expected.database);
@@ -168,6 +172,7 @@ TEST_CASE("a name is a URL of the same address")
         CHECK(again.name() == first.name());
         CHECK(again.host() == first.host());
         CHECK(again.port() == first.port());
+        CHECK(again.is_tls() == first.is_tls());
         CHECK(again.database() == first.database());
     }
 }

@@ -2,6 +2,7 @@
 // Names with several addresses: they are tried one after the other, and one that hangs uses up its share of the time. A
 // name lookup that hangs delays only itself.
 #include "io/asio_environment.hpp"
+#include "io/name_lookup.hpp"
 #include "io/tcp_connector.hpp"
 #include "runtime/scheduler.hpp"
 
@@ -14,10 +15,16 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <arpa/inet.h>
+#include <cerrno>
 #include <condition_variable>
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,6 +35,7 @@
 #include <set>
 #include <string>
 #include <sys/socket.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -67,6 +75,8 @@ struct fake_resolver
     std::condition_variable changed;
     std::map<std::string, std::string> leads_to; // The name that is looked up instead.
     std::set<std::string> hanging;
+    std::map<std::string, int> failing; // The error of a name, and errno with EAI_SYSTEM.
+    std::map<std::string, std::vector<sockaddr_storage>> addresses; // Names with these addresses.
     std::map<std::string, int> calls;
     sigset_t mask{}; // Of the last calling thread.
 };
@@ -85,6 +95,23 @@ void redlock::test::let_name_lead_to(const std::string& name, const std::string&
     resolver().leads_to[name] = other;
 }
 
+/// Returns a list of addresses that freeaddrinfo() of the C library releases.
+static addrinfo* list_of(const std::vector<sockaddr_storage>& addresses)
+{
+    addrinfo* list = nullptr;
+    for (auto each = addresses.rbegin(); each != addresses.rend(); ++each)
+    {
+        // The C library allocates both in one piece.
+        auto* const made = static_cast<addrinfo*>(std::calloc(1, sizeof(addrinfo) + sizeof *each));
+        made->ai_family = each->ss_family;
+        made->ai_addrlen = sizeof *each;
+        made->ai_addr = reinterpret_cast<sockaddr*>(made + 1);
+        std::memcpy(made + 1, &*each, sizeof *each);
+        made->ai_next = std::exchange(list, made);
+    }
+    return list;
+}
+
 /// Replaces the C library's function, so that a test decides where a name leads, and when.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints, addrinfo** found)
 {
@@ -97,6 +124,16 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
         pthread_sigmask(SIG_SETMASK, nullptr, &fake.mask);
         fake.changed.notify_all();
         fake.changed.wait(lock, [&] { return !fake.hanging.contains(name); });
+        if (const auto failed = fake.failing.find(name); failed != fake.failing.end())
+        {
+            errno = EMFILE;
+            return failed->second;
+        }
+        if (const auto known = fake.addresses.find(name); known != fake.addresses.end())
+        {
+            *found = list_of(known->second);
+            return 0;
+        }
         if (const auto other = fake.leads_to.find(name); other != fake.leads_to.end())
         {
             name = other->second;
@@ -343,6 +380,132 @@ TEST_CASE("a name without an address ends with the resolver's error")
     attempt one{"no-such-host.invalid", 6379};
     one.begin_with_name(20s);
     CHECK(one.result());
+}
+
+TEST_CASE("each failure of the resolver has its own error", "[resolver]")
+{
+    const std::vector<std::pair<int, error_code>> all{
+        {EAI_AGAIN, asio::error::host_not_found_try_again},
+        {EAI_FAIL, asio::error::no_recovery},
+        {EAI_MEMORY, asio::error::no_memory},
+        {EAI_SYSTEM, {EMFILE, boost::system::system_category()}},
+        {EAI_NONAME, asio::error::host_not_found},
+        {EAI_FAMILY, asio::error::host_not_found}};
+    for (const auto& [failed, expected] : all)
+    {
+        CAPTURE(failed);
+        const std::string name = "fails" + std::to_string(failed) + ".invalid";
+        {
+            const std::lock_guard lock{resolver().mutex};
+            resolver().failing[name] = failed;
+        }
+        attempt one{name, 6379};
+        one.begin_with_name(20s);
+        CHECK(one.result() == expected);
+        CHECK(one.connector().complaint().empty());
+    }
+}
+
+TEST_CASE("all addresses of a name are tried in their order, of both families", "[resolver]")
+{
+    const auto four = [](std::uint32_t last)
+    {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(0x7f000000U + last);
+        sockaddr_storage stored{};
+        std::memcpy(&stored, &address, sizeof address);
+        return stored;
+    };
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_addr.s6_addr[0] = 0xfe;
+    address.sin6_addr.s6_addr[1] = 0x80;
+    address.sin6_addr.s6_addr[15] = 7;
+    address.sin6_scope_id = 3;
+    sockaddr_storage six{};
+    std::memcpy(&six, &address, sizeof address);
+    sockaddr_storage other{};
+    other.ss_family = AF_UNIX;
+    std::vector<sockaddr_storage> many(io::name_lookup::max_addresses + 5, four(9));
+    {
+        const std::lock_guard lock{resolver().mutex};
+        resolver().addresses["several.invalid"] = {four(3), other, six, four(2)};
+        resolver().addresses["none.invalid"] = {other};
+        resolver().addresses["many.invalid"] = many;
+    }
+    const auto found = [](const std::string& name)
+    {
+        error_code why;
+        const std::shared_ptr<io::name_lookup> lookup = io::name_lookup::join(name, why);
+        REQUIRE_FALSE(why);
+        const unique_fd ready{lookup->watch()};
+        REQUIRE(wait_for(ready.get(), POLLIN, std::chrono::steady_clock::now() + patience));
+        return lookup->get();
+    };
+    const io::name_lookup::result several = found("several.invalid");
+    CHECK_FALSE(several.error);
+    CHECK(
+        several.addresses == std::vector<asio::ip::address>{
+                                 asio::ip::make_address("127.0.0.3"), asio::ip::make_address("fe80::7%3"),
+                                 asio::ip::make_address("127.0.0.2")});
+    CHECK(found("none.invalid").error == asio::error::host_not_found);
+    CHECK(found("many.invalid").addresses.size() == io::name_lookup::max_addresses);
+
+    // The last of three is the one that listens.
+    const listener good = listen_on_loopback();
+    {
+        const std::lock_guard lock{resolver().mutex};
+        resolver().addresses["third.invalid"] = {four(3), four(2), four(1)};
+    }
+    attempt third{"third.invalid", good.port};
+    third.begin_with_name(20s);
+    CHECK_FALSE(third.result());
+    CHECK(third.socket().remote_endpoint() == endpoint_of(good.port));
+}
+
+TEST_CASE("connecting by name leaves no descriptor open, however it ends", "[resolver][sockets]")
+{
+    const listener good = listen_on_loopback();
+    let_name_lead_to("healthy.invalid", "127.0.0.1");
+    const auto open_descriptors = []
+    {
+        const auto begin = std::filesystem::directory_iterator{"/proc/self/fd"};
+        return std::distance(begin, std::filesystem::directory_iterator{});
+    };
+    const auto connect_once = [&](const std::string& name, int port)
+    {
+        attempt one{name, port};
+        one.begin_with_name(20s);
+        one.result();
+    };
+    const int refusing = free_port();
+    const auto connect_all = [&]
+    {
+        connect_once("healthy.invalid", good.port);
+        connect_once("healthy.invalid", refusing);
+        connect_once("no-such-host.invalid", good.port);
+        connect_once("127.0.0.1", good.port);
+        connect_once("127.0.0.1", refusing);
+        attempt closed{"healthy.invalid", good.port};
+        closed.begin_with_name(20s);
+        closed.close();
+        closed.result();
+    };
+    connect_all();
+    const auto before = open_descriptors();
+    constexpr int times = 10;
+    for (int count = 0; count < times; ++count)
+    {
+        connect_all();
+    }
+    // The threads of the last lookups, and of those of earlier tests, may still own their descriptors.
+    const clock::time_point end = clock::now() + patience;
+    while (open_descriptors() >= before + times && clock::now() < end)
+    {
+        std::this_thread::yield();
+    }
+    CHECK(open_descriptors() < before + times);
 }
 
 TEST_CASE("a name whose lookup had no thread is looked up again", "[resolver]")

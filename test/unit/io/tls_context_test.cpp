@@ -110,4 +110,11 @@ TEST_CASE("only ciphers with forward secrecy are offered", "[tls][scenario-93]")
     CHECK(has_old);
 }
 
+TEST_CASE("versions before TLS 1.2 are refused, whatever the system allows", "[tls][scenario-93]")
+{
+    const auto shared = io::make_tls_context({});
+    CHECK(SSL_CTX_get_min_proto_version(shared->context.native_handle()) == TLS1_2_VERSION);
+    CHECK(SSL_CTX_get_max_proto_version(shared->context.native_handle()) == 0);
+}
+
 } // namespace redlock::test
