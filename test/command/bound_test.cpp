@@ -40,7 +40,9 @@ TEST_CASE("run: a signal ends the wait for an unanswered release, with a warning
     run.signal(SIGTERM);
     CHECK(run.wait() == process_end{.exit_code = 8});
     CHECK(
-        run.errors().find("redlock: warning: no quorum confirmed the release of 'job'") != std::string::npos);
+        run.errors().find(
+            "redlock: warning: no quorum confirmed the release of 'job'; its --ttl of 1 m frees it\n") !=
+        std::string::npos);
     for (std::size_t index = 0; index < 3; ++index)
     {
         // The script has stopped it already; stop() records that.

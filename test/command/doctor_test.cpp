@@ -468,6 +468,60 @@ TEST_CASE("doctor: measures each step of the probe by itself", "[doctor]")
     }
 }
 
+TEST_CASE("doctor: an open default user is a note for each address of this machine", "[doctor]")
+{
+    const temporary_directory sockets;
+    const std::string socket = sockets.path() + "/socket";
+    server_options options = durable({"--unixsocket", socket});
+    options.over = transport::tcp;
+    options.as = user::default_user;
+    server master{options};
+    for (const std::string& url :
+         {fmt::format("redis://127.0.0.1:{}", master.port()),
+          fmt::format("redis://localhost:{}", master.port()), "unix://" + socket})
+    {
+        CAPTURE(url);
+        const tree all = json_of({url});
+        CHECK(all_findings_of(master_at(all, 0)) == "note no_password");
+    }
+    // Without a user in the URL, the default user is named.
+    expect_ok(master.command({"ACL", "SETUSER", "default", "-set"}));
+    const tree all = json_of({fmt::format("redis://127.0.0.1:{}", master.port())});
+    CHECK(what_of(master_at(all, 0), "permission") == "its ACL forbids the user default: set");
+}
+
+TEST_CASE("doctor: judges a master by the fastest of its answers to repeated probes", "[doctor]")
+{
+    // Of each run of the doctor, the first SET is answered late.
+    struct state
+    {
+        std::string owner;
+        int sets = 0;
+    };
+    const auto late_once =
+        [seen = std::make_shared<state>()](session&, const command& words, std::string honest)
+    {
+        std::chrono::milliseconds delay{0};
+        if (words.front() == "INFO")
+        {
+            seen->sets = 0;
+        }
+        else if (words.front() == "SET")
+        {
+            seen->owner = words.at(2);
+            delay = ++seen->sets == 1 ? 1000ms : 0ms;
+        }
+        else if (words.front() == "EVAL" && words.size() == 4)
+        {
+            honest = fmt::format("*2\r\n${}\r\n{}\r\n:4000\r\n", seen->owner.size(), seen->owner);
+        }
+        return answer{.bytes = std::move(honest), .delay = delay};
+    };
+    const fake_server master{altered(late_once, applies::from_the_start)};
+    const diagnosed found = diagnose({master.url()}, {"--json"});
+    CHECK(verdict_in(found) == "good: note persistence_unknown");
+}
+
 TEST_CASE("doctor: sends the given client certificate to a master that requires one")
 {
     const temporary_directory files;

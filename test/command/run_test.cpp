@@ -166,6 +166,25 @@ TEST_CASE(
     CHECK(masters.keys() == 0);
 }
 
+TEST_CASE("run: reports how often it tried to acquire a lock that another client holds", "[run]")
+{
+    server master;
+    master.command({"SET", "lock:job", "of another"});
+    const strings environment{"REDLOCK_MASTERS=" + master.url()};
+    const command_run once{run_shell("echo ran", {"--try"}), environment};
+    CHECK(once.wait() == process_end{.exit_code = 75});
+    CHECK(
+        once.errors() == fmt::format(
+                             "redlock: can't lock 'job': other clients hold the resource on too many masters "
+                             "(tried once)\n  {}: held by another client\n",
+                             master.url()));
+    const command_run repeated{run_shell("echo ran", {"--wait", "unlimited", "-v"}), environment};
+    repeated.wait_for_error_line(master, "acquire: held by another");
+    master.command({"DEL", "lock:job"});
+    CHECK(repeated.wait() == process_end{.exit_code = 0});
+    CHECK(repeated.output() == "ran\n");
+}
+
 TEST_CASE("run: doesn't run the command without a quorum, and reports the answer of each master")
 {
     five_masters masters;

@@ -247,6 +247,30 @@ TEST_CASE("terminal: a background command that reads from the terminal is stoppe
     CHECK(shell.wait() == process_end{.exit_code = 3});
 }
 
+TEST_CASE(
+    "terminal: a background command that changes the terminal is stopped with a message, and fg lets it")
+{
+    five_masters masters;
+    interactive_shell shell{masters};
+    shell.line(
+        "\"$REDLOCK\" run -v --ttl 60s --max-hold 1h job -- sh -c 'stty -echo; stty echo; echo chan''ged' &");
+    shell.screen.wait_for("which uses the terminal in the background");
+    // The shell reports the stop with its next prompt.
+    std::string shown;
+    REQUIRE(comes_true(
+        masters.any(),
+        [&]
+        {
+            shell.screen.type("\n");
+            shown += shell.screen.rest();
+            return shown.find("Stopped") != std::string::npos;
+        }));
+    shell.screen.type("fg\n");
+    shell.screen.wait_for("changed");
+    shell.line("exit 3");
+    CHECK(shell.wait() == process_end{.exit_code = 3});
+}
+
 TEST_CASE("terminal: the settings are restored after a killed command has left raw mode")
 {
     five_masters masters;
