@@ -89,7 +89,8 @@ TEST_CASE("run: --try fails at once if fewer than a quorum of the masters can be
 
 // UndefinedBehaviorSanitizer opens a pipe to inspect an object, so it fails without descriptors.
 #ifndef REDLOCK_SANITIZED
-TEST_CASE("run, status: a refusal by the system ends at once with 71, unlike masters that don't answer")
+TEST_CASE(
+    "run, status, doctor: a refusal by the system ends at once with 71, unlike masters that don't answer")
 {
     five_masters masters;
     // Enough descriptors for redlock's own files, and for none or some of five connections.
@@ -108,6 +109,11 @@ TEST_CASE("run, status: a refusal by the system ends at once with 71, unlike mas
         run_shell(fmt::format("ulimit -n 9; exec {} status inner", REDLOCK_COMMAND)), masters.environment()};
     CHECK(shown.wait() == process_end{.exit_code = 71});
     CHECK(shown.output().find("no answer: Too many open files") != std::string::npos);
+    const command_run examined{
+        run_shell(fmt::format("ulimit -n 7; exec {} doctor", REDLOCK_COMMAND)), masters.environment()};
+    CHECK(examined.wait() == process_end{.exit_code = 71});
+    CHECK(
+        examined.output().find("Too many open files. It has no vote. Raise the limits") != std::string::npos);
 }
 #endif
 

@@ -2,6 +2,8 @@
 // Computes verdicts from findings.
 #include "cli/doctor/diagnosis.hpp"
 
+#include "cli/common/message.hpp"
+
 #include <redlock/vote.hpp>
 
 #include <algorithm>
@@ -23,6 +25,14 @@ verdict verdict_of(const std::vector<finding>& findings)
         result = std::max(result, by_this);
     }
     return result;
+}
+
+/// Returns true if the operating system refused to connect to the master, which says nothing about the master.
+bool is_refused(const master_facts& one) noexcept
+{
+    const auto by_system = [](const probe_outcome& each) { return is_refused_by_system(each.reason); };
+    return is_refused_by_system(one.examined.reason) ||
+           (one.probed && std::any_of(one.probed->steps.begin(), one.probed->steps.end(), by_system));
 }
 
 } // namespace
@@ -59,9 +69,9 @@ std::string_view to_string(verdict value) noexcept
     return "unknown";
 }
 
-exit_code exit_code_of(verdict of_all) noexcept
+exit_code exit_code_of(const diagnosis& all) noexcept
 {
-    switch (of_all)
+    switch (all.result)
     {
     case verdict::good:
         return exit_code::success;
@@ -70,7 +80,10 @@ exit_code exit_code_of(verdict of_all) noexcept
     case verdict::unusable:
         break;
     }
-    return exit_code::no_quorum;
+    const bool refused = std::any_of(
+        all.masters.begin(), all.masters.end(),
+        [](const master_diagnosis& each) { return is_refused(each.facts); });
+    return refused ? exit_code::system_error : exit_code::no_quorum;
 }
 
 } // namespace redlock::cli

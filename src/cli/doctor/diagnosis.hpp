@@ -47,6 +47,7 @@ diagnosis diagnose(const std::vector<master_facts>& masters);
 /// "good", "usable", "unusable".
 std::string_view to_string(verdict value) noexcept;
 
-exit_code exit_code_of(verdict of_all) noexcept;
+/// Returns that of the verdict, or `system_error` if the system refused connections and fewer than a quorum can vote.
+exit_code exit_code_of(const diagnosis& all) noexcept;
 
 } // namespace redlock::cli

@@ -124,7 +124,7 @@ void doctor(const doctor_arguments& asked)
     io.run();
     const diagnosis all = diagnose(masters);
     fmt::print("{}", asked.json ? boost::json::serialize(json_of(all)) + '\n' : text_of(all));
-    leave_with_output(exit_code_of(all.result));
+    leave_with_output(exit_code_of(all));
 }
 
 } // namespace redlock::cli

@@ -59,7 +59,9 @@ finding unreachable(const master_examination& one)
 {
     return {
         severity::failure, "unreachable", seen(one), no_vote,
-        "Check that it runs, its address, the network and firewalls"};
+        is_refused_by_system(one.reason)
+            ? "Raise the limits of this process (ulimit -a), then run doctor again"
+            : "Check that it runs, its address, the network and firewalls"};
 }
 
 finding over_tls(const master_examination& one)

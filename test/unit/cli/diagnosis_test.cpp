@@ -10,6 +10,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
@@ -103,7 +104,7 @@ TEST_CASE("diagnosis: the verdict on all masters follows from their findings", "
         CHECK(all.usable == each.usable);
         CHECK(all.quorum == each.quorum);
         CHECK(all.may_fail() == each.may_fail);
-        CHECK(cli::number_of(cli::exit_code_of(all.result)) == each.exit_code);
+        CHECK(cli::number_of(cli::exit_code_of(all)) == each.exit_code);
         REQUIRE(all.masters.size() == std::string_view{each.masters}.size());
         for (std::size_t index = 0; index < all.masters.size(); ++index)
         {
@@ -111,6 +112,36 @@ TEST_CASE("diagnosis: the verdict on all masters follows from their findings", "
             const char* one = letter == 'u' ? "unusable" : letter == 'w' || letter == 'b' ? "usable" : "good";
             CHECK(to_string(all.masters[index].result) == one);
         }
+    }
+}
+
+TEST_CASE("diagnosis: the exit code is 71 if the system's refusals prevent a quorum", "[doctor]")
+{
+    const error_code refused{EMFILE, boost::system::system_category()};
+    const auto code_with = [&refused](std::size_t refusals, bool by_probe)
+    {
+        std::vector<master_facts> all;
+        for (std::size_t number = 1; number <= 3; ++number)
+        {
+            all.push_back(facts_of('g', number));
+            if (number <= refusals && by_probe)
+            {
+                fail(*all.back().probed, probe_step::acquire, refused);
+            }
+            else if (number <= refusals)
+            {
+                all.back().examined.reason = refused;
+            }
+        }
+        return cli::number_of(cli::exit_code_of(cli::diagnose(all)));
+    };
+    for (const bool by_probe : {false, true})
+    {
+        CAPTURE(by_probe);
+        CHECK(code_with(0, by_probe) == 0);
+        CHECK(code_with(1, by_probe) == 1);
+        CHECK(code_with(2, by_probe) == 71);
+        CHECK(code_with(3, by_probe) == 71);
     }
 }
 

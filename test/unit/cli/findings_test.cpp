@@ -9,6 +9,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -75,6 +76,8 @@ void add_failures(collection& to)
     to.add("no detail", one);
     one.examined.reason = boost::asio::error::connection_refused;
     to.add("an error of the system", one);
+    one.examined.reason = error_code{EMFILE, boost::system::system_category()};
+    to.add("a refusal by the system", one);
     one.examined.reason = master_errc::command_failed;
     one.examined.detail = "DENIED Redis is running in protected mode";
     to.add("protected mode", one);

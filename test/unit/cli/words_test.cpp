@@ -257,7 +257,7 @@ TEST_CASE("signals: each signal ends redlock, is forwarded, or controls jobs", "
 
 TEST_CASE("exit codes: an error that isn't the library's is one of the system", "[run]")
 {
-    CHECK(cli::exit_code_of({}) == cli::exit_code::success);
+    CHECK(cli::exit_code_of(error_code{}) == cli::exit_code::success);
     CHECK(cli::exit_code_of(boost::asio::error::connection_refused) == cli::exit_code::system_error);
     CHECK(cli::exit_code_of(master_errc::not_connected) == cli::exit_code::system_error);
 }
