@@ -235,14 +235,58 @@ TEST_CASE("a client name is refused unless it is short, printable and without sp
     }
 }
 
-TEST_CASE("limits of 0 are refused")
+TEST_CASE("limits of 0 are refused, and those of 1 accepted")
+{
+    const std::vector<std::pair<const char*, std::function<void(config&, std::size_t)>>> limits{
+        {"max_outstanding_keys",
+         [](config& options, std::size_t value) { options.max_outstanding_keys = value; }},
+        {"max_operations", [](config& options, std::size_t value) { options.max_operations = value; }},
+        {"max_waiting_acquires",
+         [](config& options, std::size_t value) { options.max_waiting_acquires = value; }},
+        {"observer.max_waiting",
+         [](config& options, std::size_t value) { options.observer.max_waiting = value; }}};
+    for (const auto& [name, set] : limits)
+    {
+        CAPTURE(name);
+        config options = one_master();
+        set(options, 0);
+        const std::string article = std::string{name}.starts_with('o') ? "an " : "a ";
+        check_refused(options, article + name + " of 0 can't be used", "1 or more");
+        set(options, 1);
+        CHECK(complaint(options).second.empty());
+    }
+}
+
+TEST_CASE("a write queue that doesn't hold a dozen commands is refused")
 {
     config options = one_master();
-    options.max_outstanding_keys = 0;
-    check_refused(options, "a max_outstanding_keys of 0 can't be used", "1 or more");
-    options = one_master();
-    options.observer.max_waiting = 0;
-    check_refused(options, "an observer.max_waiting of 0 can't be used", "1 or more");
+    options.max_write_queue_bytes = 65'535;
+    check_refused(options, "a max_write_queue_bytes of 65535 can't be used", "65536 or more");
+    options.max_write_queue_bytes = 65'536;
+    CHECK(complaint(options).second.empty());
+}
+
+TEST_CASE(
+    "each option for TLS is refused without a master over TLS, and accepted with one at any place", "[tls]")
+{
+    const std::vector<tls_options> all{
+        {.ca_file = "/ca"},
+        {.certificate_file = "/c", .private_key_file = "/k"},
+        {.verification = tls_verification::dangerously_off},
+        {.ciphers = "DEFAULT"}};
+    for (const tls_options& each : all)
+    {
+        check_refused(
+            {.masters = {"redis://10.0.0.1"}, .tls = each}, "config::tls is set", "no master uses TLS");
+        CHECK(complaint({.masters = {"rediss://a", "redis://b"}, .tls = each}).second.empty());
+        CHECK(complaint({.masters = {"redis://a", "rediss://b"}, .tls = each}).second.empty());
+    }
+    check_refused(
+        {.masters = {"rediss://a"}, .tls = {.certificate_file = "/c"}}, "a tls.certificate_file alone",
+        "give tls.private_key_file as well");
+    check_refused(
+        {.masters = {"rediss://a"}, .tls = {.private_key_file = "/k"}}, "a tls.private_key_file alone",
+        "give tls.certificate_file as well");
 }
 
 } // namespace redlock::test
