@@ -153,6 +153,36 @@ TEST_CASE("a shutdown of many leases takes no longer than a few round trips", "[
     CHECK(sim.run_until_no_keys());
 }
 
+TEST_CASE("a shutdown of many leases can be cancelled at once, and continues", "[shutdown]")
+{
+    constexpr std::size_t leases = 600; // More than are released concurrently.
+    simulation sim{1};
+    config options = sim.options();
+    options.max_operations = leases;
+    lock_manager locks = sim.make_connected_manager(options);
+    std::vector<outcome_ptr> held;
+    for (std::size_t number = 0; number < leases; ++number)
+    {
+        held.push_back(sim.acquire(locks, "stock" + std::to_string(number), {.ttl = 600s}));
+    }
+    for (const outcome_ptr& each : held)
+    {
+        REQUIRE(sim.finish(each));
+        REQUIRE(!each->error);
+    }
+    sim.run_until_idle();
+    sim.master(0).hang();
+    const outcome_ptr ended = sim.shut_down(locks);
+    sim.run_for(1ms);
+    REQUIRE_FALSE(ended->done);
+    ended->cancel.emit(boost::asio::cancellation_type::terminal);
+    sim.run_for(1us);
+    REQUIRE(ended->done);
+    CHECK(ended->error == boost::asio::error::operation_aborted);
+    sim.master(0).resume();
+    CHECK(sim.run_until_no_keys());
+}
+
 TEST_CASE("a shutdown releases all leases and waits for connected masters, not for those that hang")
 {
     simulation sim{3};

@@ -63,6 +63,7 @@ runtime::detached_task shut_down(lock_service& service, shutdown_call call)
         service.release_in_background(*held);
         while (service.active_count() > max_releases)
         {
+            complete_if_stopped(service, self, call);
             co_await self.wake_event;
         }
     }
