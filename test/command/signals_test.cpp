@@ -126,6 +126,22 @@ TEST_CASE("signals: without a terminal, the whole group of the command gets a fo
     CHECK(masters.keys() == 0);
 }
 
+TEST_CASE("signals: are forwarded to a command that has left its process group")
+{
+    five_masters masters;
+    named_pipe from;
+    const command_run run{
+        {"run", "--max-hold", "1h", "job", "--", "perl", "-e",
+         fmt::format(
+             "setpgrp(0, getpgrp(getppid)); open(F, '>', '{}'); print F \"$$\\n\"; close(F); sleep 1000",
+             from.path())},
+        masters.environment()};
+    const pid_t child = std::stoi(from.line());
+    REQUIRE(::getpgid(child) == ::getpgid(run.pid()));
+    run.signal(SIGTERM);
+    CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGTERM});
+}
+
 TEST_CASE("signals: a rare signal ends the command and then redlock, and leaves no key")
 {
     five_masters masters;

@@ -3,6 +3,7 @@
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <csignal>
@@ -283,6 +284,22 @@ TEST_CASE("terminal: the settings are restored after a killed command has left r
     CHECK_FALSE(screen.is_cooked());
     CHECK(run.wait() == process_end{.exit_code = 77});
     CHECK(screen.is_cooked());
+}
+
+TEST_CASE(
+    "terminal: the settings that a killed command has left are restored, unless stdout may lead to a pager")
+{
+    five_masters masters;
+    const bool piped = GENERATE(false, true);
+    CAPTURE(piped);
+    pseudo_terminal screen;
+    const program_at_terminal run{
+        script(
+            std::string{"\"$REDLOCK\" run --max-hold 1h job -- sh -c 'stty raw -echo; kill -KILL $$'"} +
+            (piped ? " | cat; exit 5" : "; exit $?")),
+        masters.environment(), screen};
+    CHECK(run.wait() == process_end{.exit_code = piped ? 5 : 128 + SIGKILL});
+    CHECK(screen.is_cooked() != piped);
 }
 
 TEST_CASE("terminal: a signal sent to redlock also ends what the command has started")
