@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSL-1.0
+// Whether a master may vote in guarded mode.
+#include "core/standing.hpp"
+
+namespace redlock::core
+{
+
+namespace
+{
+
+judgement of_unmarked(bool is_on_record) noexcept
+{
+    return is_on_record ? judgement{standing::forgetful, incarnation_end::emptied}
+                        : judgement{standing::unprovisioned};
+}
+
+judgement of_older_incarnation(const marker& found) noexcept
+{
+    const bool keeps_reason = found.state == marker_state::quarantine;
+    return {standing::forgetful, keeps_reason ? found.why : incarnation_end::stale};
+}
+
+} // namespace
+
+judgement standing_of(const sight& seen, const guarded_group& ours, bool is_on_record)
+{
+    if (!seen.is_master)
+    {
+        return {standing::replica};
+    }
+    if (!seen.marker)
+    {
+        return of_unmarked(is_on_record);
+    }
+    const std::optional<marker> found = parse_marker(*seen.marker);
+    if (!found)
+    {
+        return {standing::unreadable};
+    }
+    if (found->state == marker_state::retired)
+    {
+        return {standing::retired};
+    }
+    if (found->group != ours.name || found->masters != ours.masters)
+    {
+        return {standing::other_group};
+    }
+    if (found->replication_id != seen.replication_id)
+    {
+        return of_older_incarnation(*found);
+    }
+    if (found->state == marker_state::quarantine)
+    {
+        return {is_on_record ? standing::quarantine : standing::not_a_member};
+    }
+    return seen.has_floor ? judgement{standing::armed} : of_unmarked(is_on_record);
+}
+
+} // namespace redlock::core

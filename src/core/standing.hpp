@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSL-1.0
+// Whether a master may vote in guarded mode, by what a look at it has shown. Values only.
+#pragma once
+
+#include "core/marker.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace redlock::core
+{
+
+/// What a look at a master has shown.
+struct sight
+{
+    std::optional<std::string> marker; // The value of the marker's key. Empty if the key doesn't exist.
+    bool has_floor = false;            // Whether its counters exist.
+    std::string replication_id;
+    bool is_master = true; // Its role. False for a replica.
+};
+
+/// The group of a client.
+struct guarded_group
+{
+    std::string name;
+    std::uint32_t masters;
+};
+
+/// What a master is to a client.
+enum class standing : std::uint8_t
+{
+    armed,         // It is asked.
+    quarantine,    // A client, this one or another, waits to arm it.
+    forgetful,     // It may have forgotten keys. A client has to put it into quarantine.
+    unprovisioned, // It has no marker, and no other master says that it is a member.
+    not_a_member,  // It is in quarantine, but under a name that is not on the group's record.
+    other_group,   // It belongs to another group, or to one with another number of masters.
+    retired,       // It has left its group.
+    unreadable,    // Its marker is of another format.
+    replica        // It is a replica, and can't grant.
+};
+
+/// The standing of a master.
+struct judgement
+{
+    standing what;
+    incarnation_end why = incarnation_end::stale; // If it is forgetful: the reason that its quarantine has.
+
+    friend bool operator==(const judgement&, const judgement&) = default;
+};
+
+/// Returns the standing of a master. `is_on_record`: the name of the master is on the record of its group, as enough other
+/// masters show it.
+///
+/// A quarantine that was interrupted by a restart keeps its reason, unless that was `stale`: a master that was emptied, was
+/// new, or had a wrong clock stays so until it is armed. An armed master without counters counts as emptied, because they
+/// were deleted or evicted.
+judgement standing_of(const sight& seen, const guarded_group& ours, bool is_on_record);
+
+/// Returns the smallest number of masters that meets every quorum: N − quorum + 1.
+constexpr std::uint32_t blocking_set(std::uint32_t masters) noexcept
+{
+    return masters - masters / 2;
+}
+
+} // namespace redlock::core
