@@ -561,11 +561,11 @@ TEST_CASE("every command about a queue has the grace of the client's node timeou
     std::map<std::string, std::size_t> seen;
     for (const auto& each : sim.masters())
     {
-        for (const received& command : each->log())
+        for (const received& sent : each->log())
         {
-            if (const std::string grace = grace_in(command); !grace.empty())
+            if (const std::string grace = grace_in(sent); !grace.empty())
             {
-                const std::string mode = mode_of(command);
+                const std::string mode = mode_of(sent);
                 CAPTURE(mode);
                 ++seen[mode];
                 CHECK(grace == "400");

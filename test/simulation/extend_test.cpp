@@ -454,12 +454,12 @@ TEST_CASE("an extension that is sent again in full asks for its own ttl", "[exte
     for (const auto& each : sim.masters())
     {
         std::size_t in_full = 0;
-        for (const received& command : each->log())
+        for (const received& sent : each->log())
         {
-            if (command.what == "extend")
+            if (sent.what == "extend")
             {
-                in_full += command.words.front() == "EVAL" ? 1 : 0;
-                CHECK(command.words.back() == "20000");
+                in_full += sent.words.front() == "EVAL" ? 1 : 0;
+                CHECK(sent.words.back() == "20000");
             }
         }
         CHECK(in_full == 1);
