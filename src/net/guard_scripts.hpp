@@ -34,9 +34,6 @@ local function read_counter(slot)
   local floor = not read.err and tonumber(read[2])
   return floor and math.max(tonumber(read[1]) or 0, floor)
 end
-local function write_counter(slot, value)
-  redis.call("hset", KEYS[3], slot, value)
-end
 )lua";
 
 /// Creates the key if the master may vote and nobody has it, and raises the counter of its slot before.
@@ -64,11 +61,11 @@ local hint = tonumber(ARGV[5])
 if hint > now + 3600000000 and hint > counter + 1048576 then hint = 0 end
 counter = math.max(counter + 1, hint)
 if counter >= 9007199254740992 then return -1 end
-write_counter(ARGV[4], counter)
+redis.call("hset", KEYS[3], ARGV[4], counter)
 redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
 return counter)lua");
 inline constexpr script guarded_acquire_script{
-    {guarded_acquire_text.data(), guarded_acquire_text.size()}, "75a00fd89bd1890e5874767507c9b35ce5c8a617"};
+    {guarded_acquire_text.data(), guarded_acquire_text.size()}, "dfac4431a1abf62dbd21c998a66d591a15f31eab"};
 
 /// Raises the counter of a slot to a token, if the master may vote and the key is ours. May run late, or twice.
 ///
@@ -83,9 +80,9 @@ if redis.pcall("get", KEYS[1]) ~= ARGV[1] then return 0 end
 local counter = read_counter(ARGV[3])
 if not counter then return -1 end
 local token = tonumber(ARGV[4])
-if counter < token then write_counter(ARGV[3], token) end
+if counter < token then redis.call("hset", KEYS[3], ARGV[3], token) end
 return 1)lua");
 inline constexpr script raise_script{
-    {raise_text.data(), raise_text.size()}, "b0d9d1926704ca775c17e9308dbb4b11251d3b0b"};
+    {raise_text.data(), raise_text.size()}, "ca60c85e28f6370004c0bcf5cafbbad27f8ca2e5"};
 
 } // namespace redlock::net
