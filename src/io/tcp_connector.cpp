@@ -117,13 +117,10 @@ void tcp_connector::try_next()
 void tcp_connector::on_attempt(error_code result)
 {
     disarm();
-    if (overdue_)
+    // At the end of its share of the time, the socket was closed, even if it was connected just before.
+    if ((result || overdue_) && !closed_)
     {
-        result = asio::error::timed_out; // The socket is closed, even if it was connected just before.
-    }
-    if (result && !closed_)
-    {
-        last_error_ = result;
+        last_error_ = overdue_ ? error_code{asio::error::timed_out} : result;
         try_next();
         return;
     }
