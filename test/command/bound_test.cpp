@@ -30,12 +30,8 @@ TEST_CASE(
 TEST_CASE("run: a signal ends the wait for an unanswered release, with a warning")
 {
     five_masters masters;
-    std::string script;
-    for (std::size_t index = 0; index < 3; ++index)
-    {
-        script += fmt::format("kill -STOP {}; ", masters.servers[index].pid());
-    }
-    const command_run run{run_shell(script + "exit 8", {"-v", "--ttl", "60s"}), masters.environment()};
+    const command_run run{
+        run_shell(masters.stop_of_quorum() + "; exit 8", {"-v", "--ttl", "60s"}), masters.environment()};
     run.wait_for_error_line(masters.servers.back(), "the command has ended with 8");
     run.signal(SIGTERM);
     CHECK(run.wait() == process_end{.exit_code = 8});
@@ -43,12 +39,7 @@ TEST_CASE("run: a signal ends the wait for an unanswered release, with a warning
         run.errors().find(
             "redlock: warning: no quorum confirmed the release of 'job'; its --ttl of 1 m frees it\n") !=
         std::string::npos);
-    for (std::size_t index = 0; index < 3; ++index)
-    {
-        // The script has stopped it already; stop() records that.
-        masters.servers[index].stop();
-        masters.servers[index].resume();
-    }
+    masters.resume_quorum();
 }
 
 TEST_CASE("run: hung masters don't delay the end beyond --wait and one round")

@@ -403,6 +403,20 @@ bool five_masters::all_free(const std::string& resource)
     return comes_true(any(), [&] { return keys(resource) == 0; });
 }
 
+std::string five_masters::stop_of_quorum() const
+{
+    return fmt::format("kill -STOP {} {} {}", servers[0].pid(), servers[1].pid(), servers[2].pid());
+}
+
+void five_masters::resume_quorum()
+{
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        servers[index].stop(); // It is stopped already; this records it.
+        servers[index].resume();
+    }
+}
+
 strings run_shell(const std::string& script, const strings& options)
 {
     strings words{"run"};

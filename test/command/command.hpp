@@ -140,6 +140,10 @@ struct five_masters
     std::size_t keys(const std::string& resource = "job");
     /// Waits until no master has a key of the resource. Returns false if one still has.
     bool all_free(const std::string& resource = "job");
+    /// Returns a shell command that stops a quorum of them.
+    std::string stop_of_quorum() const;
+    /// Resumes those that `stop_of_quorum` has stopped.
+    void resume_quorum();
 };
 
 /// Returns the words of redlock run --max-hold unlimited OPTIONS... job -- sh -c SCRIPT.

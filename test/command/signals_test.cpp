@@ -291,17 +291,11 @@ TEST_CASE("signals: a terminal that is resized ends neither the wait for the loc
         CHECK_FALSE(release(theirs).error);
         CHECK(waits.wait() == process_end{.exit_code = 8});
     }
-    const std::string stop = fmt::format(
-        "kill -STOP {} {} {}; exit 8", masters.servers[0].pid(), masters.servers[1].pid(),
-        masters.servers[2].pid());
-    const command_run run{run_shell(stop, {"-v", "--ttl", "60s"}), masters.environment()};
+    const command_run run{
+        run_shell(masters.stop_of_quorum() + "; exit 8", {"-v", "--ttl", "60s"}), masters.environment()};
     run.wait_for_error_line(masters.servers.back(), "the command has ended with 8");
     run.signal(SIGWINCH);
-    for (std::size_t index = 0; index < 3; ++index)
-    {
-        masters.servers[index].stop();
-        masters.servers[index].resume();
-    }
+    masters.resume_quorum();
     CHECK(run.wait() == process_end{.exit_code = 8});
     CHECK(run.errors().find("not waiting for the masters any longer") == std::string::npos);
 }

@@ -45,6 +45,20 @@ class interactive_shell
         screen.wait_for("Q> ");
         screen.type(text + "\n");
     }
+    /// Waits until the shell reports a stopped job, which it does with a prompt, and continues it in the foreground.
+    void continue_stopped(five_masters& masters)
+    {
+        std::string shown;
+        REQUIRE(comes_true(
+            masters.any(),
+            [&]
+            {
+                screen.type("\n");
+                shown += screen.rest();
+                return shown.find("Stopped") != std::string::npos;
+            }));
+        screen.type("fg\n");
+    }
     process_end wait() const { return shell_.wait(); }
 
   private:
@@ -230,17 +244,7 @@ TEST_CASE("terminal: a background command that reads from the terminal is stoppe
     interactive_shell shell{masters};
     shell.line("\"$REDLOCK\" run -v --ttl 60s --max-hold 1h job -- sh -c 'read a; echo got $a' &");
     shell.screen.wait_for("which reads from the terminal in the background");
-    // The shell reports the stop with its next prompt.
-    std::string shown;
-    REQUIRE(comes_true(
-        masters.any(),
-        [&]
-        {
-            shell.screen.type("\n");
-            shown += shell.screen.rest();
-            return shown.find("Stopped") != std::string::npos;
-        }));
-    shell.screen.type("fg\n");
+    shell.continue_stopped(masters);
     shell.screen.wait_for("] continued");
     shell.screen.type("hello\n");
     shell.screen.wait_for("got hello");
@@ -256,17 +260,7 @@ TEST_CASE(
     shell.line(
         "\"$REDLOCK\" run -v --ttl 60s --max-hold 1h job -- sh -c 'stty -echo; stty echo; echo chan''ged' &");
     shell.screen.wait_for("which uses the terminal in the background");
-    // The shell reports the stop with its next prompt.
-    std::string shown;
-    REQUIRE(comes_true(
-        masters.any(),
-        [&]
-        {
-            shell.screen.type("\n");
-            shown += shell.screen.rest();
-            return shown.find("Stopped") != std::string::npos;
-        }));
-    shell.screen.type("fg\n");
+    shell.continue_stopped(masters);
     shell.screen.wait_for("changed");
     shell.line("exit 3");
     CHECK(shell.wait() == process_end{.exit_code = 3});

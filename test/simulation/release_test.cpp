@@ -15,6 +15,35 @@ namespace redlock::test
 namespace
 {
 
+/// A manager with this many leases.
+struct crowded_manager
+{
+    crowded_manager(simulation& sim, std::size_t leases)
+        : locks{sim.make_connected_manager(options_for(sim, leases))}
+    {
+        for (std::size_t number = 0; number < leases; ++number)
+        {
+            held.push_back(sim.acquire(locks, "stock" + std::to_string(number), {.ttl = 600s}));
+        }
+        for (const outcome_ptr& each : held)
+        {
+            REQUIRE(sim.finish(each));
+            REQUIRE(!each->error);
+        }
+        sim.run_until_idle();
+    }
+
+    static config options_for(simulation& sim, std::size_t leases)
+    {
+        config options = sim.options();
+        options.max_operations = leases;
+        return options;
+    }
+
+    lock_manager locks;
+    std::vector<outcome_ptr> held;
+};
+
 outcome_ptr acquired(simulation& sim, lock_manager& locks, const std::string& resource)
 {
     const outcome_ptr got = sim.acquire(locks, resource, {.ttl = 60s, .wait = 0ms});
@@ -129,24 +158,10 @@ TEST_CASE("a release or an extension of an empty lease fails with an error")
 TEST_CASE("a shutdown of many leases takes no longer than a few round trips", "[shutdown]")
 {
     constexpr clock::duration round_trip = 200us;
-    constexpr std::size_t leases = 300;
     simulation sim{3};
-    config options = sim.options();
-    options.max_operations = leases;
-    lock_manager locks = sim.make_connected_manager(options);
-    std::vector<outcome_ptr> held;
-    for (std::size_t number = 0; number < leases; ++number)
-    {
-        held.push_back(sim.acquire(locks, "stock" + std::to_string(number), {.ttl = 600s}));
-    }
-    for (const outcome_ptr& each : held)
-    {
-        REQUIRE(sim.finish(each));
-        REQUIRE(!each->error);
-    }
-    sim.run_until_idle();
+    crowded_manager all{sim, 300};
     const clock::time_point began = sim.now();
-    const outcome_ptr ended = sim.shut_down(locks);
+    const outcome_ptr ended = sim.shut_down(all.locks);
     REQUIRE(sim.finish(ended));
     CHECK(!ended->error);
     CHECK(ended->at - began <= 10 * round_trip);
@@ -155,24 +170,10 @@ TEST_CASE("a shutdown of many leases takes no longer than a few round trips", "[
 
 TEST_CASE("a shutdown of many leases can be cancelled at once, and continues", "[shutdown]")
 {
-    constexpr std::size_t leases = 600; // More than are released concurrently.
     simulation sim{1};
-    config options = sim.options();
-    options.max_operations = leases;
-    lock_manager locks = sim.make_connected_manager(options);
-    std::vector<outcome_ptr> held;
-    for (std::size_t number = 0; number < leases; ++number)
-    {
-        held.push_back(sim.acquire(locks, "stock" + std::to_string(number), {.ttl = 600s}));
-    }
-    for (const outcome_ptr& each : held)
-    {
-        REQUIRE(sim.finish(each));
-        REQUIRE(!each->error);
-    }
-    sim.run_until_idle();
+    crowded_manager all{sim, 600}; // More than are released concurrently.
     sim.master(0).hang();
-    const outcome_ptr ended = sim.shut_down(locks);
+    const outcome_ptr ended = sim.shut_down(all.locks);
     sim.run_for(1ms);
     REQUIRE_FALSE(ended->done);
     ended->cancel.emit(boost::asio::cancellation_type::terminal);
