@@ -102,7 +102,10 @@ void share_a_server(const cluster_fault& it)
     const std::size_t from = it.draws.below(masters);
     const std::size_t to = (from + 1 + it.draws.below(masters - 1)) % masters;
     const auto hides_identity = [&it](std::size_t index)
-    { return it.cluster.masters()[index]->habits.contains("INFO"); };
+    {
+        const auto& refuses = it.cluster.masters()[index]->habits;
+        return refuses.contains("INFO") || refuses.contains("SELECT"); // Either ends the handshake before the reply of INFO.
+    };
     if (hides_identity(from) || hides_identity(to))
     {
         return; // The first can't give back the other's identity afterwards, and the second can't be detected.

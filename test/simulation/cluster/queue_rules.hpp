@@ -38,7 +38,7 @@ struct executed_command
 /// Checks the queues from the commands that masters execute and the messages that they publish. The rules:
 ///   fifo                   a client is served ahead of another one that has entered the queue earlier, with an earlier arrival
 ///   one wake per release   a command wakes more than one client, or the end of a lost round any; in a calm network, the
-///                          releases of one lease wake a client twice, or two clients at one master
+///                          releases of one lease wake two clients at one master, or one twice
 ///   strict                 in strict order, a lease overtakes a client that waits
 ///
 /// The queue of a master is known from the questions that it has refused, and the releases that name a member. The rule
