@@ -482,6 +482,24 @@ TEST_CASE("queue: a clock that was set back changes no position and no deadline"
     check_refused(at.ask("a:1"), 0, 3);
 }
 
+TEST_CASE("queue: a clock may be set back again")
+{
+    queue_master at;
+    at.lock();
+    at.ask("a:1");
+    // The clock has been set back by half an hour before, and then by ten minutes.
+    const std::int64_t now = at.time();
+    const std::int64_t ahead = now + 600'000'000;
+    at.get().command({"HSET", alive_key, "@", fmt::format("{} 1800000000", ahead)});
+    at.get().command({"ZADD", order_key, fmt::format("{}", ahead + 1'800'000'000), "a:1"});
+    check_refused(at.ask("b:1"), 1, 2);
+    const std::string reading = at.get().command({"HGET", alive_key, "@"}).text;
+    const std::int64_t skew = std::stoll(reading.substr(reading.find(' ')));
+    CHECK(skew > 2'300'000'000);
+    CHECK(skew <= 2'400'000'000);
+    check_refused(at.ask("a:1"), 0, 2);
+}
+
 TEST_CASE("queue: a resource at which there is a key of another type counts as locked")
 {
     queue_master at;
