@@ -323,9 +323,9 @@ TEST_CASE("terminal: reports the resource that is waited for, and its owner")
     const program_at_terminal run{
         script("\"$REDLOCK\" run --wait 1h --max-hold 1h job -- echo has it; exit $?"), masters.environment(),
         screen};
-    screen.wait_for(fmt::format("redlock: waiting for 'job', at most 1 h: held by {}", theirs.owner_id()));
+    screen.wait_for("redlock: waiting for 'job', at most 1 h");
+    screen.wait_for(fmt::format(", first in the queue: held by {}", theirs.owner_id()));
     screen.wait_for("of 5 masters, for another ");
-    screen.wait_for("; first in the queue");
     CHECK_FALSE(release(theirs).error);
     screen.wait_for("has it");
     CHECK(run.wait() == process_end{.exit_code = 0});
@@ -351,11 +351,11 @@ TEST_CASE("terminal: a new position in the queue is reported")
     const program_at_terminal run{
         script("\"$REDLOCK\" run --wait unlimited --max-hold 1h job -- true; exit $?"), masters.environment(),
         screen};
-    screen.wait_for("; 1 client ahead in the queue");
+    screen.wait_for(", 1 client ahead in the queue: ");
     // It leaves the queue.
     first.signal(SIGTERM);
     CHECK(first.wait() == process_end{.signal = SIGTERM});
-    screen.wait_for("; first in the queue");
+    screen.wait_for(", first in the queue: ");
     screen.type(control_c);
     CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGINT});
     CHECK(comes_true(masters.any(), [&] { return !waits(); }));

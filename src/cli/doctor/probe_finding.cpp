@@ -86,13 +86,13 @@ finding of_keys(const master_facts& one, severity level)
             prefix)};
 }
 
-finding of_key_gone(const master_facts& one)
+finding of_key_gone()
 {
     return {
         .level = severity::failure,
         .kind = "loses_keys",
         .what = "a key that was set on it a moment before was gone",
-        .meaning = meaning_of(*one.probed),
+        .meaning = "Locks on it can vanish while they are held",
         .advice = "Check its maxmemory-policy, its clock, and which other clients delete keys on it"};
 }
 
@@ -188,7 +188,7 @@ std::vector<finding> findings_of_probe(const master_facts& one, const std::vecto
     }
     if (why.key_gone)
     {
-        found.push_back(of_key_gone(one));
+        found.push_back(of_key_gone());
     }
     if (why.no_answer)
     {

@@ -264,9 +264,9 @@ void attempt::announce()
             {
                 const std::optional<queue_position>& position = record_.position();
                 say(fmt::format(
-                    "waiting for {}{}: {}{}", in_quotes(asked_.common.resource),
+                    "waiting for {}{}{}: {}", in_quotes(asked_.common.resource),
                     asked_.wait.unlimited() ? "" : ", at most " + in_words(asked_.wait.value()),
-                    holder_of(found), position ? "; " + position_in_words(*position) : ""));
+                    position ? ", " + position_in_words(*position) : "", holder_of(found)));
             }
         });
 }

@@ -147,7 +147,9 @@ std::string holder_of(const inspection& found)
     const std::string_view owner = found.holder();
     if (owner.empty())
     {
-        return "no owner has it on a quorum of the masters";
+        return fmt::format(
+            "no owner has it on a quorum of the masters{}",
+            found.taken() == 0 ? std::string{} : ":" + holders_of(found));
     }
     std::chrono::milliseconds longest{0};
     bool ends = true;

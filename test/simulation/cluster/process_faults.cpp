@@ -104,7 +104,8 @@ void share_a_server(const cluster_fault& it)
     const auto hides_identity = [&it](std::size_t index)
     {
         const auto& refuses = it.cluster.masters()[index]->habits;
-        return refuses.contains("INFO") || refuses.contains("SELECT"); // Either ends the handshake before the reply of INFO.
+        return refuses.contains("INFO") ||
+               refuses.contains("SELECT"); // Either ends the handshake before the reply of INFO.
     };
     if (hides_identity(from) || hides_identity(to))
     {

@@ -101,7 +101,9 @@ TEST_CASE("explain: the owner on a quorum is named, with the longest time of its
         "held by me on 2 of 3 masters, for another 2.0 s unless it is extended");
     CHECK(
         cli::holder_of(inspected({has("me", 1s), has("you", 2s), {}})) ==
-        "no owner has it on a quorum of the masters");
+        "no owner has it on a quorum of the masters:\n  a: held by me, for another 1.0 s"
+        "\n  b: held by you, for another 2.0 s\n  c: free");
+    CHECK(cli::holder_of(inspected({{}, {}, {}})) == "no owner has it on a quorum of the masters");
     CHECK(
         cli::holder_of(
             inspected({has("me"), has("me"), fails(master_errc::busy), fails(master_errc::busy)})) ==

@@ -257,7 +257,7 @@ void add_other_failures(collection& to)
         {{probe_step::inspect, busy, "BUSY first"},
          {probe_step::extend, busy, "BUSY second"},
          {probe_step::release, loading, "LOADING third"}});
-    for (const probe_step each : {probe_step::extend, probe_step::release})
+    for (const probe_step each : {probe_step::inspect, probe_step::extend, probe_step::release})
     {
         master_facts one = good_facts();
         one.probed->at(each).key_gone = true;
