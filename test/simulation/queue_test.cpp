@@ -352,6 +352,22 @@ TEST_CASE("a question to the queue master is no round")
     CHECK(got->report.rounds == 2);
 }
 
+TEST_CASE("an acquire of one round has it at once, also where other clients wait")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 1, sim.options()};
+    lock_manager locks = sim.make_connected_manager();
+    // It has seen that others wait.
+    const outcome_ptr earlier = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 100ms});
+    REQUIRE(sim.finish(earlier, 1s));
+    REQUIRE(earlier->report.queue);
+    REQUIRE(earlier->report.queue->waiting == 2);
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit, .max_rounds = 1U});
+    REQUIRE(sim.finish(got, 100ms));
+    CHECK(got->error == errc::held_by_other);
+    CHECK(got->report.rounds == 1);
+}
+
 TEST_CASE("a resource whose key is in the place of a queue is refused")
 {
     simulation sim{3};
