@@ -3,6 +3,8 @@
 #include "simulation.hpp"
 #include "waiting_clients.hpp"
 
+#include "core/queue_timing.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -127,6 +129,25 @@ TEST_CASE("a waiting client without messages polls")
     const outcome_ptr released = sim.release(with.held);
     REQUIRE(sim.finish(with.waits[0], 300ms));
     CHECK(!with.waits[0]->error);
+}
+
+TEST_CASE("a waiting client without messages polls faster again once it is nearer")
+{
+    simulation sim{3};
+    for (const auto& each : sim.masters())
+    {
+        each->knows_hello = false;
+    }
+    waiting_clients with{sim, 2, sim.options()};
+    sim.run_for(20s); // Its questions have become rare.
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(with.waits[0], 300ms));
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    const std::size_t before = queue_master.count("ask");
+    REQUIRE(sim.run_until([&] { return queue_master.count("ask") > before; }, 1s));
+    const std::size_t first = queue_master.count("ask");
+    sim.run_for(2 * core::max_first_poll);
+    CHECK(queue_master.count("ask") - first > 8);
 }
 
 TEST_CASE("a waiting client reports its position in the queue", "[report][observer]")
