@@ -150,6 +150,24 @@ TEST_CASE("a waiting client without messages polls faster again once it is neare
     CHECK(queue_master.count("ask") - first > 8);
 }
 
+TEST_CASE("a master that refused questions is asked again after a reconnect")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    queue_master.habits["ask"] = "-NOPERM this user has no permissions to run this command\r\n";
+    waiting_clients with{sim, 1, sim.options()};
+    sim.run_for(3s);
+    const std::size_t refused = queue_master.count("ask");
+    REQUIRE(refused > 0);
+    sim.run_for(3s);
+    REQUIRE(queue_master.count("ask") == refused);
+    queue_master.habits.clear();
+    queue_master.break_connections();
+    sim.run_for(3s);
+    CHECK(queue_master.count("ask") > refused);
+    CHECK(queue_master.queue_key_count() > 0);
+}
+
 TEST_CASE("a waiting client reports its position in the queue", "[report][observer]")
 {
     simulation sim{5};
