@@ -90,6 +90,27 @@ TEST_CASE(
     CHECK(told.all.size() == 2);
 }
 
+TEST_CASE("the clocks of different servers aren't compared", "[scenario-4]")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim.master(1).tells_run_id = false;
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(3s);
+    for (const auto& each : sim.masters())
+    {
+        each->clock_of_its_own().jump(sim.now(), 1h);
+    }
+    sim.master(0).restart("another server");
+    sim.master(1).break_connections(); // It may be another one.
+    sim.master(2).break_connections();
+    sim.run_for(10s);
+    CHECK(sim.master(0).clients() == 1);
+    CHECK(told.count(0, risk::clock) == 0);
+    CHECK(told.count(1, risk::clock) == 0);
+    CHECK(told.count(2, risk::clock) == 1);
+}
+
 TEST_CASE("a forbidden command disables only its protection, and is reported")
 {
     simulation sim{3};
