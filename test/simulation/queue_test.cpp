@@ -255,6 +255,30 @@ TEST_CASE("a client that stops waiting leaves the queue")
     CHECK(queue_keys(sim) == 0);
 }
 
+TEST_CASE("a client that moves to another queue master leaves the queue of the former one")
+{
+    simulation sim{3};
+    sim_master& first = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    const auto queued_at = [&](bool at_first)
+    {
+        return std::all_of(
+            sim.masters().begin(), sim.masters().end(),
+            [&](const auto& each)
+            { return (each.get() == &first) == at_first || each->queue_key_count() == 0; });
+    };
+    REQUIRE(queued_at(true));
+    first.door = entrance::refuses;
+    first.break_connections();
+    const auto elsewhere = [&] { return queue_keys(sim) > first.queue_key_count(); };
+    REQUIRE(sim.run_until(elsewhere, 5s));
+    const std::size_t asked = first.count("ask");
+    first.door = entrance::open;
+    REQUIRE(sim.run_until([&] { return first.count("ask") > asked; }, 5s));
+    sim.run_for(2 * trip);
+    CHECK(queued_at(true));
+}
+
 TEST_CASE("waiting clients that are killed cost the others nothing")
 {
     simulation sim{5};
