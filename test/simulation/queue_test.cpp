@@ -349,6 +349,26 @@ TEST_CASE("a release that is due after a reconnect wakes nobody unless it delete
     CHECK(queue_master.count("ask") == questions);
 }
 
+TEST_CASE("a release that is due after a reconnect wakes the next client if it deletes the key")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 1, sim.options()};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    // The connection of the holder, which came first.
+    const auto all = queue_master.links();
+    const auto holders = std::min_element(
+        all.begin(), all.end(),
+        [](const auto& one, const auto& other) { return one->at_master().id < other->at_master().id; });
+    (*holders)->break_off();
+    sim.run_for(trip);
+    const outcome_ptr released = sim.release(with.held);
+    // Sooner than its heartbeat.
+    REQUIRE(sim.finish(with.waits[0], 100ms));
+    CHECK(!with.waits[0]->error);
+    CHECK(with.waits[0]->report.count(vote::granted) >= 3);
+    REQUIRE(sim.finish(released));
+}
+
 TEST_CASE("a lost queue keeps nobody from the resource")
 {
     simulation sim{5};
