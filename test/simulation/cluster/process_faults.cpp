@@ -101,11 +101,12 @@ void share_a_server(const cluster_fault& it)
     }
     const std::size_t from = it.draws.below(masters);
     const std::size_t to = (from + 1 + it.draws.below(masters - 1)) % masters;
-    const auto hides_identity = [&it](std::size_t index)
+    // Either refusal ends the handshake before it has the reply to INFO.
+    const bool selects = it.cluster.drawn().database != 0;
+    const auto hides_identity = [&it, selects](std::size_t index)
     {
         const auto& refuses = it.cluster.masters()[index]->habits;
-        return refuses.contains("INFO") ||
-               refuses.contains("SELECT"); // Either ends the handshake before the reply of INFO.
+        return refuses.contains("INFO") || (selects && refuses.contains("SELECT"));
     };
     if (hides_identity(from) || hides_identity(to))
     {

@@ -25,6 +25,10 @@ constexpr clock::duration longest_grace = 1s + 300ms;
 /// A client without messages polls, but not at this rate before it knows that it is the first one.
 constexpr clock::duration polled_just_now = 20ms;
 
+/// A client that has moved to another queue master is in both queues until the former one has its leave, which is sent with
+/// the question. The slowest disk takes 20 ms for each write.
+constexpr clock::duration leave_arrives = 50ms;
+
 /// The client that a message is for.
 std::string receiver_of(const publication& sent)
 {
@@ -85,6 +89,13 @@ std::optional<violation> queue_rules::look_at_question(const executed_command& s
     const auto known_master =
         asked_.try_emplace(seen.words[queue_words::key], asked_master{seen.master}).first;
     known_master->second.moved = known_master->second.moved || known_master->second.index != seen.master;
+
+    home& its =
+        homes_.try_emplace({seen.words[queue_words::key], name}, home{seen.master, seen.at}).first->second;
+    if (its.master != seen.master)
+    {
+        its = {seen.master, seen.at};
+    }
 
     round_seen& of = rounds_.try_emplace(owner_id, round_seen{seen.at}).first->second;
     if (const auto broken = look_at_messages(seen, here, of))
@@ -207,17 +218,21 @@ queue_rules::look_at_messages(const executed_command& seen, queue& at, round_see
         {
             continue;
         }
-        // A client that has moved from one queue master to another waits in both queues, and may be woken in both.
+        const auto its = homes_.find({seen.words[queue_words::key], name});
+        const bool has_just_moved = its != homes_.end() && seen.at - its->second.since < leave_arrives;
         const auto before = std::find_if(
-            of.woken.begin(), of.woken.end(), [&](const auto& one) { return one.first == seen.master; });
+            of.woken.begin(), of.woken.end(),
+            [&](const auto& one)
+            { return one.first == seen.master || (one.second == name && !has_just_moved); });
         // A release that was held in the network may run after another one, by which the client has replaced it.
         if (calm_ && before != of.woken.end())
         {
             return violation{
                 "one wake per release",
                 fmt::format(
-                    "the release of {} at master {} wakes {}, and has woken {}",
-                    seen.words[queue_words::release_owner_id], seen.master, name, before->second)};
+                    "the release of {} at master {} wakes {}, and has woken {} at master {}",
+                    seen.words[queue_words::release_owner_id], seen.master, name, before->second,
+                    before->first)};
         }
         of.woken.emplace_back(seen.master, name);
     }

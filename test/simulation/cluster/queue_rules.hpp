@@ -38,7 +38,8 @@ struct executed_command
 /// Checks the queues from the commands that masters execute and the messages that they publish. The rules:
 ///   fifo                   a client is served ahead of another one that has entered the queue earlier, with an earlier arrival
 ///   one wake per release   a command wakes more than one client, or the end of a lost round any; in a calm network, the
-///                          releases of one lease wake two clients at one master, or one twice
+///                          releases of one lease wake two clients at one master, or one client twice, unless it has
+///                          just moved to another queue master
 ///   strict                 in strict order, a lease overtakes a client that waits
 ///
 /// The queue of a master is known from the questions that it has refused, and the releases that name a member. The rule
@@ -142,6 +143,12 @@ class queue_rules
         std::size_t index;
         bool moved = false; // Another one was asked before.
     };
+    /// The queue master of a client.
+    struct home
+    {
+        std::size_t master;
+        clock::time_point since;
+    };
 
     std::optional<violation> look_at_question(const executed_command& seen);
     std::optional<violation> look_at_release(const executed_command& seen);
@@ -162,6 +169,7 @@ class queue_rules
     std::map<std::pair<std::string, std::size_t>, queue> queues_; // By key and master.
     std::unordered_map<std::string, round_seen> rounds_;          // By owner id.
     std::map<std::string, asked_master> asked_;                   // By key.
+    std::map<std::pair<std::string, std::string>, home> homes_;   // By key and client.
     std::map<std::pair<int, std::size_t>, clock::time_point>
         handshakes_; // The last one, by process and master.
     std::map<std::pair<int, std::string>, clock::time_point>
