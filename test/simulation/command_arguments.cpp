@@ -34,7 +34,9 @@ const std::map<std::string, word_count> known_commands{
     {"CLIENT KILL", {3, any}}, {"EVAL", {3, any}},   {"EVALSHA", {3, any}},   {"HELLO", {1, any}},
     {"INFO", {1, any}},        {"SCRIPT", {2, any}}, {"SCRIPT LOAD", {3, 3}}, {"SCRIPT FLUSH", {2, any}},
     {"SELECT", {2, 2}},        {"SET", {3, any}},    {"TIME", {1, 1}},        {"SUBSCRIBE", {2, any}},
-    {"PUBLISH", {3, 3}}};
+    {"PUBLISH", {3, 3}},       {"GET", {2, 2}},      {"EXISTS", {2, any}},    {"DEL", {2, any}},
+    {"HGET", {3, 3}},          {"HSET", {4, any}},   {"HDEL", {3, any}},      {"FLUSHALL", {1, any}},
+    {"SWAPDB", {3, 3}}};
 
 /// As much of a word as an error repeats: up to a zero byte, as C has it.
 std::string_view shown(std::string_view word, std::size_t most = max_shown_size)

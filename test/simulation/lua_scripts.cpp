@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -89,6 +91,14 @@ std::string field(lua_State* lua, const char* name)
     return text;
 }
 
+/// Cuts a number as the processor of a server does: what doesn't fit becomes the least number.
+std::int64_t whole(lua_Number number)
+{
+    constexpr lua_Number end = 9223372036854775808.0; // 2^63
+    return number >= -end && number < end ? static_cast<std::int64_t>(number)
+                                          : std::numeric_limits<std::int64_t>::min();
+}
+
 /// Converts the value on the top of the stack to a reply.
 reply_value pop_reply(lua_State* lua)
 {
@@ -99,7 +109,7 @@ reply_value pop_reply(lua_State* lua)
         value = reply_value::bulk(text_at(lua, -1));
         break;
     case LUA_TNUMBER:
-        value = reply_value::integer(static_cast<std::int64_t>(lua_tonumber(lua, -1)));
+        value = reply_value::integer(whole(lua_tonumber(lua, -1)));
         break;
     case LUA_TBOOLEAN:
         value = lua_toboolean(lua, -1) != 0 ? reply_value::integer(1) : reply_value{};

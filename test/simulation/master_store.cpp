@@ -70,15 +70,15 @@ bool master_store::lapsed(const entry& one) const noexcept
 
 const master_store::entry* master_store::find(const std::string& key)
 {
-    const auto found = keys_.find(key);
-    if (found == keys_.end())
+    const auto found = keys().find(key);
+    if (found == keys().end())
     {
         return nullptr;
     }
     if (lapsed(found->second))
     {
         note(key);
-        keys_.erase(found);
+        keys().erase(found);
         return nullptr;
     }
     return &found->second;
@@ -99,28 +99,28 @@ void master_store::put(
     {
         fresh.expires_at = clock::time_point{whole_now() + *ttl};
     }
-    keys_.insert_or_assign(key, std::move(fresh));
+    keys().insert_or_assign(key, std::move(fresh));
 }
 
 master_store::entry& master_store::change(const std::string& key, type of)
 {
     note(key);
-    return keys_.try_emplace(key, entry{.of = of}).first->second;
+    return keys().try_emplace(key, entry{.of = of}).first->second;
 }
 
 void master_store::remove_if_empty(const std::string& key)
 {
-    const auto found = keys_.find(key);
-    if (found != keys_.end() && found->second.of != type::text && found->second.size() == 1)
+    const auto found = keys().find(key);
+    if (found != keys().end() && found->second.of != type::text && found->second.size() == 1)
     {
-        keys_.erase(found);
+        keys().erase(found);
     }
 }
 
 void master_store::expire_in(const std::string& key, std::chrono::milliseconds ttl)
 {
     note(key);
-    keys_.at(key).expires_at = clock::time_point{whole_now() + ttl};
+    keys().at(key).expires_at = clock::time_point{whole_now() + ttl};
 }
 
 bool master_store::remove(const std::string& key)
@@ -130,14 +130,14 @@ bool master_store::remove(const std::string& key)
         return false;
     }
     note(key);
-    keys_.erase(key);
+    keys().erase(key);
     return true;
 }
 
 std::vector<std::pair<std::string, std::string>> master_store::contents()
 {
     std::vector<std::pair<std::string, std::string>> all;
-    for (const auto& [key, one] : keys_)
+    for (const auto& [key, one] : keys())
     {
         if (!lapsed(one))
         {
@@ -149,24 +149,33 @@ std::vector<std::pair<std::string, std::string>> master_store::contents()
 
 void master_store::flush()
 {
-    for (const auto& [key, one] : keys_)
+    for (std::size_t at = 0; at < databases; ++at)
     {
-        note(key);
+        for (const auto& [key, one] : databases_[at])
+        {
+            note(at, key);
+        }
+        databases_[at].clear();
     }
-    keys_.clear();
     ++losses_;
+}
+
+void master_store::swap(std::size_t one, std::size_t other)
+{
+    add({.at = world_.now(), .in = one, .key = {}, .before = {}, .swapped_with = other});
+    databases_[one].swap(databases_[other]);
 }
 
 bool master_store::evict(std::size_t which)
 {
-    if (keys_.empty())
+    if (keys().empty())
     {
         return false;
     }
     const std::string key =
-        std::next(keys_.begin(), static_cast<std::ptrdiff_t>(which % keys_.size()))->first;
+        std::next(keys().begin(), static_cast<std::ptrdiff_t>(which % keys().size()))->first;
     note(key);
-    keys_.erase(key);
+    keys().erase(key);
     ++losses_;
     return true;
 }
@@ -179,25 +188,48 @@ void master_store::go_back_to(clock::time_point truth)
         change_note last = std::move(changes_.back());
         changes_.pop_back();
         changes_size_ -= last.size();
-        if (last.before)
-        {
-            keys_.insert_or_assign(last.key, std::move(*last.before));
-        }
-        else
-        {
-            keys_.erase(last.key);
-        }
+        undo(std::move(last));
+    }
+}
+
+void master_store::undo(change_note last)
+{
+    database& in = databases_[last.in];
+    if (last.swapped_with)
+    {
+        in.swap(databases_[*last.swapped_with]);
+    }
+    else if (last.before)
+    {
+        in.insert_or_assign(last.key, std::move(*last.before));
+    }
+    else
+    {
+        in.erase(last.key);
     }
 }
 
 /// Called before the key changes.
-void master_store::note(const std::string& key)
+void master_store::note(std::size_t in, const std::string& key)
 {
-    const bool noted = !changes_.empty() && changes_.back().at == world_.now() && changes_.back().key == key;
-    if (noted)
+    if (!changes_.empty())
     {
-        return;
+        const change_note& last = changes_.back();
+        if (last.at == world_.now() && last.in == in && last.key == key && !last.swapped_with)
+        {
+            return;
+        }
     }
+    const auto found = databases_[in].find(key);
+    add(
+        {.at = world_.now(),
+         .in = in,
+         .key = key,
+         .before = found != databases_[in].end() ? std::optional{found->second} : std::nullopt});
+}
+
+void master_store::add(change_note one)
+{
     if (changes_size_ >= max_changes)
     {
         changes_.erase(
@@ -206,10 +238,8 @@ void master_store::note(const std::string& key)
             changes_.begin(), changes_.end(), std::size_t{0},
             [](std::size_t sum, const change_note& each) { return sum + each.size(); });
     }
-    const auto found = keys_.find(key);
-    changes_.push_back(
-        {world_.now(), key, found != keys_.end() ? std::optional{found->second} : std::nullopt});
-    changes_size_ += changes_.back().size();
+    changes_size_ += one.size();
+    changes_.push_back(std::move(one));
 }
 
 } // namespace redlock::test

@@ -7,6 +7,7 @@
 
 #include <redlock/clock.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -52,10 +53,13 @@ class sorted_set
     std::set<std::pair<double, std::string>> order_;
 };
 
-/// Keys expire as with Redis: in whole milliseconds, after the last one has passed.
+/// The databases of a server, of which one is selected. Keys expire as with Redis: in whole milliseconds, after the last
+/// one has passed.
 class master_store
 {
   public:
+    static constexpr std::size_t databases = 16;
+
     enum class type : std::uint8_t
     {
         text, // A lock's.
@@ -83,6 +87,9 @@ class master_store
     /// The same, as a server counts it.
     std::chrono::milliseconds whole_now() const noexcept;
 
+    // ---- Keys of the selected database.
+    /// Precondition: `database` is less than `databases`.
+    void select(std::size_t database) noexcept { selected_ = database; }
     /// Null for a key that doesn't exist or has expired.
     const entry* find(const std::string& key);
     /// The remaining time of a key that exists and expires.
@@ -99,28 +106,42 @@ class master_store
     /// All existing keys with their values.
     std::vector<std::pair<std::string, std::string>> contents();
 
-    void flush();
     /// Evicts one key. Returns false if there is none.
     bool evict(std::size_t which);
+
+    // ---- All databases.
+    /// Exchanges the keys of two databases.
+    void swap(std::size_t one, std::size_t other);
+    void flush();
     /// Restores the keys as they were then: later writes are lost.
     void go_back_to(clock::time_point truth);
-    /// How often keys were lost by one of these three.
+    /// How often keys were lost by an eviction, a flush or a restoration.
     std::size_t losses() const noexcept { return losses_; }
 
   private:
+    using database = std::map<std::string, entry>;
+
     struct change_note
     {
         clock::time_point at; // True.
+        std::size_t in;       // The database.
         std::string key;
         std::optional<entry> before;
+        std::optional<std::size_t> swapped_with{}; // In the place of key and entry.
         std::size_t size() const noexcept { return before ? before->size() : 1; }
     };
 
     bool lapsed(const entry& one) const noexcept;
-    void note(const std::string& key);
+    database& keys() noexcept { return databases_[selected_]; }
+    const database& keys() const noexcept { return databases_[selected_]; }
+    void note(const std::string& key) { note(selected_, key); }
+    void note(std::size_t in, const std::string& key);
+    void add(change_note one);
+    void undo(change_note last);
 
     virtual_world& world_;
-    std::map<std::string, entry> keys_;
+    std::array<database, databases> databases_;
+    std::size_t selected_ = 0;
     std::vector<change_note> changes_; // The most recent ones.
     std::size_t changes_size_ = 0;
     std::size_t losses_ = 0;

@@ -2,12 +2,16 @@
 // One master of a simulation: its connections, and the behaviour that a test scripts.
 #include "sim_master.hpp"
 
+#include "support/sha1.hpp"
+
+#include "net/arming_scripts.hpp"
 #include "net/command.hpp"
 #include "net/queue_scripts.hpp"
 
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -32,7 +36,11 @@ std::string what_of(const command& words)
         using known = std::pair<const net::script*, const char*>;
         for (const auto& [script, purpose] :
              {known{&net::release_script, "release"}, known{&net::release_to_queue_script, "release"},
-              known{&net::extend_script, "extend"}, known{&net::ask_script, "ask"}})
+              known{&net::extend_script, "extend"}, known{&net::ask_script, "ask"},
+              known{&net::guarded_acquire_script, "acquire"}, known{&net::raise_script, "raise"},
+              known{&net::quarantine_script, "quarantine"}, known{&net::arm_script, "arm"},
+              known{&net::largest_counter_script, "largest counter"},
+              known{&net::raise_floor_script, "raise floor"}})
         {
             if (words[1] == script->sha1 || words[1] == script->text)
             {
@@ -48,10 +56,23 @@ namespace
 
 bool writes(std::string_view what)
 {
-    return what == "SET" || what == "ask" || what == "extend" || what == "release";
+    static constexpr std::array<std::string_view, 9> all{
+        "SET", "ask", "extend", "release", "acquire", "raise", "quarantine", "arm", "raise floor"};
+    return std::find(all.begin(), all.end(), what) != all.end();
 }
 
 } // namespace
+
+sim_master::sim_master(virtual_world& world, std::string its_run_id)
+    : run_id{std::move(its_run_id)}, world_{world}, keys_{world}
+{
+    draw_replication_id();
+}
+
+void sim_master::draw_replication_id()
+{
+    replication_id = sha1_hex(run_id + " " + std::to_string(promotions_++));
+}
 
 virtual_link& sim_master::link(std::int64_t id)
 {
@@ -114,6 +135,7 @@ void sim_master::start_anew(const std::string& new_run_id)
         who->close_by_master(asio::error::connection_reset);
     }
     run_id = new_run_id;
+    draw_replication_id();
     last_id_ = 0;
     hung_ = false;
     unsent_.clear();
@@ -146,6 +168,18 @@ void sim_master::promote_stale_replica(const std::string& new_run_id, clock::dur
 {
     start_anew(new_run_id);
     lose_writes_of(behind);
+}
+
+void sim_master::lose_writes_of(clock::duration last)
+{
+    keys_.go_back_to(world_.now() - last);
+    draw_replication_id();
+}
+
+void sim_master::show_database(std::size_t which)
+{
+    shown_ = which;
+    keys_.select(which);
 }
 
 void sim_master::break_connections()
@@ -266,7 +300,9 @@ void sim_master::execute(virtual_link& from, const command& words)
         log_.push_back({world_.now(), state.id, what, words, runs});
     }
     published_.clear();
+    keys_.select(state.database);
     std::string bytes = runs ? run(state, what, words) : std::string{};
+    keys_.select(shown_);
     if (instead && !instead->bytes.empty())
     {
         bytes = instead->bytes;

@@ -71,15 +71,13 @@ struct script_arguments;
 class sim_master
 {
   public:
-    sim_master(virtual_world& world, std::string its_run_id)
-        : run_id{std::move(its_run_id)}, world_{world}, keys_{world}
-    {
-    }
+    sim_master(virtual_world& world, std::string its_run_id);
     sim_master(const sim_master&) = delete;
     sim_master& operator=(const sim_master&) = delete;
 
     // ---- Properties. Set them before the first connection.
     std::string run_id;
+    std::string replication_id; // `master_replid`. Another one after each start and each promotion.
     bool knows_hello = true;
     bool tells_run_id = true;
     std::string username = "default"; // The only user.
@@ -128,8 +126,11 @@ class sim_master
     /// Replaces the master by a replica that lags by `behind`: all connections are closed, the last writes are lost.
     void promote_stale_replica(const std::string& new_run_id, clock::duration behind);
     /// Demotes and promotes the master without closing connections: the writes of `last` are lost.
-    void lose_writes_of(clock::duration last) { keys_.go_back_to(world_.now() - last); }
+    void lose_writes_of(clock::duration last);
+    /// Restores keys of the past. The server doesn't notice, as if its machine was put back to a copy of the memory.
+    void put_back(clock::duration by) { keys_.go_back_to(world_.now() - by); }
     void flush_all() { keys_.flush(); }
+    void swap_databases(std::size_t one, std::size_t other) { keys_.swap(one, other); }
     /// Evicts one of the keys. Returns false if there is none.
     bool evict(std::size_t which) { return keys_.evict(which); }
     void flush_scripts() { scripts_.clear(); }
@@ -137,6 +138,8 @@ class sim_master
     void break_connections();
 
     // ---- State.
+    /// Selects the database of the functions below, and of an eviction. 0 unless it is called.
+    void show_database(std::size_t which);
     /// The time by the master's clock.
     clock::time_point now() const noexcept { return keys_.now(); }
     /// All keys with their values, without the queues.
@@ -194,11 +197,15 @@ class sim_master
     std::string run(client_state& from, const std::string& what, const command& words);
     std::string hello(client_state& who, const command& words) const;
     std::string log_in(client_state& who, const command& words) const;
-    static std::string select(const command& words);
+    std::string swap_databases(const client_state& from, const command& words);
+    std::string flush_all(const client_state& from, const command& words);
     std::string load_script(const client_state& from, const command& words);
     std::string forget_scripts(const client_state& from, const command& words);
     std::string kill(const client_state& from, const command& words);
+    std::string info_text(const command& words) const;
     std::string info(const client_state& who, const command& words) const;
+    reply_value select_in_script(const command& words);
+    void draw_replication_id();
     std::string script(const client_state& from, const command& words);
     reply_value run_for_script(const command& words);
     bool has_other_type(const std::string& key);
@@ -208,6 +215,8 @@ class sim_master
 
     virtual_world& world_;
     master_store keys_;
+    std::size_t shown_ = 0; // The database of the state functions.
+    std::size_t promotions_ = 0;
     bool hung_ = false;
     std::vector<std::pair<std::shared_ptr<virtual_link>, std::string>>
         unsent_; // Replies that wait for the disk.

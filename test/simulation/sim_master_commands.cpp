@@ -5,6 +5,7 @@
 #include "sim_master.hpp"
 #include "store_commands.hpp"
 
+#include "net/arming_scripts.hpp"
 #include "net/command.hpp"
 #include "net/queue_scripts.hpp"
 #include "support/fake_replies.hpp"
@@ -35,12 +36,40 @@ std::string digest_of(const std::string& script)
         {net::extend_script.text, sha1_hex(net::extend_script.text)},
         {net::release_script.text, sha1_hex(net::release_script.text)},
         {net::ask_script.text, sha1_hex(net::ask_script.text)},
-        {net::release_to_queue_script.text, sha1_hex(net::release_to_queue_script.text)}};
+        {net::release_to_queue_script.text, sha1_hex(net::release_to_queue_script.text)},
+        {net::guarded_acquire_script.text, sha1_hex(net::guarded_acquire_script.text)},
+        {net::raise_script.text, sha1_hex(net::raise_script.text)},
+        {net::quarantine_script.text, sha1_hex(net::quarantine_script.text)},
+        {net::largest_counter_script.text, sha1_hex(net::largest_counter_script.text)},
+        {net::raise_floor_script.text, sha1_hex(net::raise_floor_script.text)},
+        {net::arm_script.text, sha1_hex(net::arm_script.text)}};
     const auto found = known.find(script);
     return found != known.end() ? found->second : sha1_hex(script);
 }
 
 constexpr std::string_view queue_prefix = "redlock-queue:";
+constexpr const char* no_database = "-ERR DB index is out of range\r\n";
+
+bool is_database(std::int64_t number)
+{
+    return number >= 0 && number < static_cast<std::int64_t>(master_store::databases);
+}
+
+/// Returns the reply to SELECT. Sets `database` if that is no error.
+std::string read_database(const std::string& word, std::size_t& database)
+{
+    const std::optional<std::int64_t> number = integer_in(word);
+    if (!number)
+    {
+        return no_integer;
+    }
+    if (!is_database(*number))
+    {
+        return no_database;
+    }
+    database = static_cast<std::size_t>(*number);
+    return ok_reply;
+}
 
 } // namespace
 
@@ -69,16 +98,19 @@ std::string sim_master::run(client_state& from, const std::string& what, const c
         {"INFO", &sim_master::info},
         {"SCRIPT FLUSH", &sim_master::forget_scripts},
         {"SCRIPT LOAD", &sim_master::load_script},
-        {"SELECT", [](auto&, auto&, auto& given) { return select(given); }},
+        {"SELECT", [](auto&, auto& who, auto& given) { return read_database(given[1], who.database); }},
+        {"SWAPDB", [](auto& it, auto& who, auto& given) { return it.swap_databases(who, given); }},
+        {"FLUSHALL", [](auto& it, auto& who, auto& given) { return it.flush_all(who, given); }},
         {"PUBLISH", [](auto& it, auto&, auto& given) { return number(it.publish(given[1], given[2])); }},
-        {"SET",
-         [](auto& it, auto& who, auto& given) { return run_on(it.keys_, given)->bytes(who.protocol); }},
         {"SUBSCRIBE", &sim_master::subscribe},
-        {"TIME",
-         [](auto& it, auto& who, auto& given) { return run_on(it.keys_, given)->bytes(who.protocol); }},
         {"may kill?", &sim_master::kill}};
     const auto found = handlers.find(what);
-    return found != handlers.end() ? found->second(*this, from, words) : script(from, words);
+    if (found != handlers.end())
+    {
+        return found->second(*this, from, words);
+    }
+    const bool is_script = name_of(words).starts_with("EVAL");
+    return is_script ? script(from, words) : run_on(keys_, words)->bytes(from.protocol);
 }
 
 std::string sim_master::hello(client_state& who, const command& words) const
@@ -129,16 +161,44 @@ bool sim_master::lets_in(client_state& who, std::string_view user, std::string_v
     return right;
 }
 
-/// All databases share one set of keys.
-std::string sim_master::select(const command& words)
+/// The script continues in another database. Its client doesn't.
+reply_value sim_master::select_in_script(const command& words)
 {
-    const std::optional<std::int64_t> database = integer_in(words[1]);
-    if (!database)
+    std::size_t database = 0;
+    const std::string reply = read_database(words[1], database);
+    if (reply != ok_reply)
     {
-        return no_integer;
+        return reply_value::error(reply.substr(1, reply.size() - 3));
     }
-    constexpr std::int64_t databases = 16;
-    return *database >= 0 && *database < databases ? ok_reply : "-ERR DB index is out of range\r\n";
+    keys_.select(database);
+    return reply_value::status("OK");
+}
+
+std::string sim_master::swap_databases(const client_state&, const command& words)
+{
+    const std::optional<std::int64_t> one = integer_in(words[1]);
+    const std::optional<std::int64_t> other = integer_in(words[2]);
+    if (!one || !other)
+    {
+        return one ? "-ERR invalid second DB index\r\n" : "-ERR invalid first DB index\r\n";
+    }
+    if (!is_database(*one) || !is_database(*other))
+    {
+        return no_database;
+    }
+    keys_.swap(static_cast<std::size_t>(*one), static_cast<std::size_t>(*other));
+    return ok_reply;
+}
+
+std::string sim_master::flush_all(const client_state&, const command& words)
+{
+    const std::string how = words.size() == 2 ? in_capitals(words[1]) : "SYNC";
+    if (words.size() > 2 || (how != "SYNC" && how != "ASYNC"))
+    {
+        return syntax_error_reply;
+    }
+    keys_.flush();
+    return ok_reply;
 }
 
 std::string sim_master::load_script(const client_state&, const command& words)
@@ -178,14 +238,16 @@ std::string sim_master::kill(const client_state& from, const command& words)
     return number(1);
 }
 
-std::string sim_master::info(const client_state& who, const command& words) const
+std::string sim_master::info_text(const command& words) const
 {
     const std::map<std::string, std::string> sections{
         {"SERVER", fmt::format(
                        "# Server\r\nredis_version:{}\r\nredis_mode:{}\r\n{}", version, mode,
                        tells_run_id ? "run_id:" + run_id + "\r\n" : "")},
         {"MEMORY", fmt::format("# Memory\r\nmaxmemory_policy:{}\r\n", maxmemory_policy)},
-        {"REPLICATION", fmt::format("# Replication\r\nrole:{}\r\n", role == "replica" ? "slave" : role)}};
+        {"REPLICATION", fmt::format(
+                            "# Replication\r\nrole:{}\r\nmaster_replid:{}\r\n",
+                            role == "replica" ? "slave" : role, replication_id)}};
     std::string about;
     for (const char* const section : {"SERVER", "MEMORY", "REPLICATION"})
     {
@@ -198,6 +260,12 @@ std::string sim_master::info(const client_state& who, const command& words) cons
             about += (about.empty() ? "" : "\r\n") + sections.at(section);
         }
     }
+    return about;
+}
+
+std::string sim_master::info(const client_state& who, const command& words) const
+{
+    const std::string about = info_text(words);
     return who.protocol == 3 ? fmt::format("={}\r\ntxt:{}\r\n", about.size() + 4, about) : bulk(about);
 }
 
@@ -236,6 +304,14 @@ reply_value sim_master::run_for_script(const command& words)
                 ? "ERR The user executing the script can't run this command or subcommand"
             : outside.starts_with("-ERR unknown command") ? "ERR Unknown Redis command called from script"
                                                           : outside.substr(1, outside.size() - 3));
+    }
+    if (name == "INFO")
+    {
+        return reply_value::bulk(info_text(words));
+    }
+    if (name == "SELECT" && words.size() == 2)
+    {
+        return select_in_script(words);
     }
     if (name == "PUBLISH" && words.size() == 3)
     {

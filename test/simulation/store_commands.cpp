@@ -217,6 +217,19 @@ reply hmget(master_store& keys, const command& words)
     return all;
 }
 
+reply hvals(master_store& keys, const command& words)
+{
+    reply all{reply::kind::array};
+    if (const entry* const found = keys.find(words[1]))
+    {
+        for (const auto& [field, value] : found->fields)
+        {
+            all.items.push_back(reply::bulk(value));
+        }
+    }
+    return all;
+}
+
 reply hdel(master_store& keys, const command& words)
 {
     std::int64_t count = 0;
@@ -262,6 +275,7 @@ const std::map<std::string, store_command, std::less<>>& store_commands()
         {"HSET", {hset, 4, any, type::hash, true}},
         {"HGET", {hget, 3, 3, type::hash, false}},
         {"HMGET", {hmget, 3, any, type::hash, false}},
+        {"HVALS", {hvals, 2, 2, type::hash, false}},
         {"HDEL", {hdel, 3, any, type::hash, true}}};
     return all;
 }

@@ -7,6 +7,7 @@
 
 #include <redlock/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -56,6 +57,7 @@ struct client_state
     int origin = 0;      // The process of the client.
     std::int64_t id = 0; // 0 until it is accepted, and again when it is closed.
     int protocol = 2;
+    std::size_t database = 0;
     bool authenticated = false;
     bool ended = false; // The client closed its end; what it sent before is still executed.
     bool got_nonsense = false;

@@ -51,6 +51,7 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
         masters_.push_back(std::make_unique<sim_master>(*world_, fresh_run_id()));
         sim_master& one = *masters_.back();
         one.network = calm();
+        one.show_database(static_cast<std::size_t>(plan_.database));
         one.password = plan_.locked_up ? observer_client::password : "";
         one.knows_hello = !plan_.old_masters;
         if (index < plan_.habits.size())
