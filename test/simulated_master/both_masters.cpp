@@ -28,7 +28,7 @@ constexpr std::chrono::seconds answer_limit{10}; // For one answer of a real ser
     throw std::system_error{errno, std::generic_category(), what};
 }
 
-std::string info_field(server& of, std::string_view section, const std::string& name)
+std::string info_field(control_client& of, std::string_view section, const std::string& name)
 {
     const std::string text = of.command({"INFO", section}).text;
     const std::size_t begin = text.find("\n" + name + ":") + name.size() + 2;
@@ -44,10 +44,10 @@ struct nobody final : client_end
     void on_end(error_code) override {}
 };
 
-server_options options_with(const std::string& password)
+server_options options_with(const std::string& password, const std::string& program)
 {
     server_options options = server_options::plain();
-    options.program = "redis-server";
+    options.program = program;
     options.password = password;
     return options;
 }
@@ -180,18 +180,30 @@ std::string both_connection::difference()
     return silent_;
 }
 
-both_masters::both_masters(std::string password)
-    : real_{options_with(password)},
-      simulated_{world_, info_field(real_, "server", "run_id")},
+both_masters::both_masters(std::string password, std::string program)
+    : real_{options_with(password, program)},
+      simulated_{world_, ""},
       control_{control_client::to_port(real_.port())}
 {
     simulated_.password = password;
-    simulated_.version = info_field(real_, "server", "redis_version");
     if (!password.empty())
     {
         control_.command({"AUTH", password});
     }
-    // Ids grow by one with each connection: from here on they are the same.
+    simulated_.version = info_field(control_, "server", "redis_version");
+    take_over_ids();
+    align_client_ids();
+}
+
+void both_masters::take_over_ids()
+{
+    simulated_.run_id = info_field(control_, "server", "run_id");
+    simulated_.replication_id = info_field(control_, "replication", "master_replid");
+}
+
+/// Ids grow by one with each connection: from here on they are the same.
+void both_masters::align_client_ids()
+{
     nobody client;
     for (last_id_ = 0; last_id_ < control_.command({"CLIENT", "ID"}).integer; ++last_id_)
     {
@@ -260,6 +272,52 @@ void both_masters::clear()
     control_.command({"SCRIPT", "FLUSH"});
     simulated_.flush_scripts();
     simulated_.flush_all();
+}
+
+void both_masters::restart(bool keeps_keys)
+{
+    if (!keeps_keys)
+    {
+        control_.command({"FLUSHALL"});
+    }
+    control_.command({"SAVE"});
+    real_.restart();
+    control_ = control_client::to_port(real_.port());
+    simulated_.role = "master";
+    simulated_.restart("", keeps_keys);
+    take_over_ids();
+    align_client_ids();
+}
+
+void both_masters::demote()
+{
+    control_.command({"CONFIG", "SET", "replica-read-only", "no"});
+    control_.command({"REPLICAOF", "127.0.0.1", "1"});
+    simulated_.role = "replica";
+    take_over_ids();
+}
+
+void both_masters::promote()
+{
+    demote();
+    control_.command({"REPLICAOF", "NO", "ONE"});
+    simulated_.role = "master";
+    take_over_ids();
+}
+
+std::string both_masters::value(const std::string& key)
+{
+    return control_.command({"GET", key}).text;
+}
+
+std::int64_t both_masters::align_clocks()
+{
+    const reply now = control_.command({"TIME"});
+    const std::int64_t time =
+        std::stoll(now.elements.at(0).text) * 1'000'000 + std::stoll(now.elements.at(1).text);
+    const clock::time_point wanted{std::chrono::microseconds{time}};
+    simulated_.clock_of_its_own().jump(world_.now(), wanted - simulated_.now());
+    return time;
 }
 
 } // namespace redlock::test

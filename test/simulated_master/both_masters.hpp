@@ -53,6 +53,8 @@ class both_connection final : private client_end
     std::string difference();
     /// How many replies were compared.
     std::size_t compared() const noexcept { return compared_; }
+    /// The last reply of the real one. Precondition: there is one.
+    const std::string& last() const { return real_.replies().back(); }
 
   private:
     void on_connected(error_code error) override;
@@ -76,8 +78,8 @@ class both_connection final : private client_end
 class both_masters
 {
   public:
-    /// The real one is redis-server, on the simulated one's terms: same run id, same version.
-    explicit both_masters(std::string password = {});
+    /// The simulated one gets run id, replication id and version of the real one.
+    explicit both_masters(std::string password = {}, std::string program = "redis-server");
 
     /// A connection, which gets the same id on both sides: no other client connects.
     std::unique_ptr<both_connection> connect();
@@ -94,8 +96,22 @@ class both_masters
     /// Forgets all keys and scripts.
     void clear();
 
+    // ---- The ends of an incarnation. A restart closes the connections.
+    void restart(bool keeps_keys);
+    /// Makes it a writable replica of a master that doesn't exist.
+    void demote();
+    /// Makes it a master, after it has been a replica.
+    void promote();
+    const std::string& replication_id() const noexcept { return simulated_.replication_id; }
+    /// The value of a key in database 0 of the real one; empty for none.
+    std::string value(const std::string& key);
+    /// Sets the clock of the simulated one to that of the real one. Returns the time in microseconds.
+    std::int64_t align_clocks();
+
   private:
     void run_simulation();
+    void take_over_ids();
+    void align_client_ids();
 
     virtual_world world_{1};
     server real_;

@@ -27,9 +27,9 @@ std::string without_numbers(const std::string& reply)
 /// Of a bulk or verbatim string: what kind it is, and the lines that the simulation knows.
 std::string with_known_lines(const std::string& reply)
 {
-    static constexpr std::array<std::string_view, 8> known{
-        "# Server",    "# Memory", "# Replication",     "redis_version:",
-        "redis_mode:", "run_id:",  "maxmemory_policy:", "role:"};
+    static constexpr std::array<std::string_view, 9> known{
+        "# Server", "# Memory",          "# Replication", "redis_version:", "redis_mode:",
+        "run_id:",  "maxmemory_policy:", "role:",         "master_replid:"};
     std::string kept = reply.substr(0, 1);
     for (std::size_t at = 0; at < reply.size();)
     {
@@ -72,10 +72,19 @@ std::string comparable(const command& words, const std::string& reply)
     {
         return "-NOAUTH"; // Advice follows, which Redis 8 words in another way.
     }
+    if (reply.starts_with("-NOSCRIPT"))
+    {
+        return "-NOSCRIPT"; // Without the advice, as Valkey says it.
+    }
     constexpr std::string_view no_arguments = ", with args beginning with: \r\n";
     if (reply.starts_with("-ERR unknown command") && reply.ends_with(no_arguments))
     {
         return reply.substr(0, reply.size() - no_arguments.size()) + "\r\n"; // As Redis 8.6 says it.
+    }
+    constexpr std::string_view lua = "-ERR Lua redis lib command arguments must be";
+    if (reply.starts_with(lua))
+    {
+        return "-ERR Command arguments must be" + reply.substr(lua.size()); // As Valkey says it.
     }
     if (reply.starts_with('-'))
     {
