@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSL-1.0
+// The commands with which a master is put into quarantine and armed, and their replies.
+#include "net/arming_commands.hpp"
+
+#include "net/arming_scripts.hpp"
+#include "net/decimal.hpp"
+#include "resp/serialise.hpp"
+
+#include <initializer_list>
+#include <vector>
+
+namespace redlock::net
+{
+
+namespace
+{
+
+constexpr std::int64_t max_counter = (std::int64_t{1} << 53) - 1;
+
+void append_script(
+    std::string& out, const script& what, script_form form, const guard_keys& keys,
+    std::initializer_list<std::string_view> arguments)
+{
+    const bool in_full = form == script_form::text;
+    std::vector<std::string_view> words{in_full ? "EVAL" : "EVALSHA",
+                                        in_full ? what.text : what.sha1,
+                                        "3",
+                                        keys.members,
+                                        keys.guard,
+                                        keys.fence};
+    words.insert(words.end(), arguments);
+    resp::append_command(out, words);
+}
+
+error_code refusal_reason(std::int64_t answer) noexcept
+{
+    switch (answer)
+    {
+    case guard_differs:
+    case incarnation_differs:
+    case databases_unknown:
+        return master_errc::command_failed;
+    default:
+        return master_errc::protocol_error;
+    }
+}
+
+/// Translates a reply that isn't the expected one: an error, or a negative answer.
+arming_reply read_refusal(const resp::reply& reply) noexcept
+{
+    arming_reply result;
+    if (reply.is_error())
+    {
+        result.error = core::classify(reply.text());
+        result.reason = reason_of(result.error);
+        result.detail = reply.text();
+        return result;
+    }
+    const bool is_answer = reply.root().kind == resp::kind::integer;
+    result.reason = refusal_reason(is_answer ? reply.integer() : 0);
+    if (is_answer && result.reason != master_errc::protocol_error)
+    {
+        result.refusal = static_cast<int>(reply.integer());
+    }
+    return result;
+}
+
+} // namespace
+
+void append_quarantine(
+    std::string& out, const guard_keys& keys, std::string_view seen, const core::marker& begun, int database,
+    script_form form)
+{
+    const std::string marker = core::to_text(begun);
+    append_script(out, quarantine_script, form, keys, {seen, marker, decimal{database}.view()});
+}
+
+void append_largest_counter(
+    std::string& out, const guard_keys& keys, std::string_view marker, script_form form)
+{
+    append_script(out, largest_counter_script, form, keys, {marker});
+}
+
+void append_arm(
+    std::string& out, const guard_keys& keys, const core::marker& waited_for, std::uint64_t floor,
+    const core::member_record& members, script_form form)
+{
+    const std::string marker = core::to_text(waited_for);
+    const std::string armed = core::to_text(core::armed(waited_for));
+    const std::string record = core::to_text(members);
+    append_script(out, arm_script, form, keys, {marker, armed, decimal{floor}.view(), record});
+}
+
+arming_reply read_quarantine(const resp::reply& reply) noexcept
+{
+    if (reply.root().kind != resp::kind::bulk_string)
+    {
+        return read_refusal(reply);
+    }
+    arming_reply result;
+    result.marker = reply.text();
+    return result;
+}
+
+arming_reply read_counter(const resp::reply& reply) noexcept
+{
+    if (reply.root().kind != resp::kind::integer || reply.integer() < 0 || reply.integer() > max_counter)
+    {
+        arming_reply result = read_refusal(reply);
+        if (result.refusal == databases_unknown) // Not an answer of these scripts.
+        {
+            result.refusal = 0;
+            result.reason = master_errc::protocol_error;
+        }
+        return result;
+    }
+    arming_reply result;
+    result.counter = static_cast<std::uint64_t>(reply.integer());
+    return result;
+}
+
+} // namespace redlock::net
