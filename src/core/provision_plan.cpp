@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a guarded group is provisioned, by what a look at all of its masters has shown.
+#include "core/provision_plan.hpp"
+
+#include "core/validity.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace redlock::core
+{
+
+namespace
+{
+
+constexpr double least_drift_factor = 0.01;
+
+provision_seat finding(provision_finding what, std::string detail = {})
+{
+    provision_seat one;
+    one.found = what;
+    one.detail = std::move(detail);
+    return one;
+}
+
+/// Returns the text of a marker in quotes, without the nonce and the replication id, which mean nothing to a person.
+std::string quoted(const std::string& text)
+{
+    constexpr std::size_t end_of_marker = guard_id_length + replication_id_length + 2;
+    const std::size_t shown = parse_marker(text) ? text.size() - end_of_marker : text.size();
+    return '"' + text.substr(0, shown) + '"';
+}
+
+std::string its_marker(const provision_sight& seen)
+{
+    return "its marker is " + quoted(seen.marker.value_or(""));
+}
+
+/// Returns a finding that depends neither on the marker nor on other masters; empty if there is none.
+std::optional<provision_seat> find_misfit(const provision_sight& seen)
+{
+    if (!seen.is_known)
+    {
+        return finding(provision_finding::unknown);
+    }
+    if (!seen.is_master)
+    {
+        return finding(provision_finding::replica);
+    }
+    if (seen.maxmemory_policy != "noeviction")
+    {
+        const bool is_shown = !seen.maxmemory_policy.empty();
+        return finding(
+            provision_finding::evicts,
+            "maxmemory-policy is " + (is_shown ? seen.maxmemory_policy : std::string{"unknown"}));
+    }
+    if (seen.has_foreign_key)
+    {
+        return finding(provision_finding::unreadable, "one of its keys has another type");
+    }
+    if (seen.other_database)
+    {
+        return finding(
+            provision_finding::other_database, "the marker of database " +
+                                                   std::to_string(*seen.other_database) + " is " +
+                                                   quoted(seen.other_marker));
+    }
+    return std::nullopt;
+}
+
+/// The run that the markers of the masters belong to.
+struct found_run
+{
+    std::string group;                   // Empty if there is no marker.
+    bool is_one = true;                  // All markers are of this group.
+    std::optional<member_record> record; // Of this group.
+};
+
+found_run run_of(std::span<const provision_sight> seen)
+{
+    found_run found;
+    for (const provision_sight& each : seen)
+    {
+        const std::optional<marker> its = each.marker ? parse_marker(*each.marker) : std::nullopt;
+        if (its)
+        {
+            found.is_one = found.is_one && (found.group.empty() || found.group == its->group);
+            found.group = found.group.empty() ? its->group : found.group;
+        }
+    }
+    for (const provision_sight& each : seen)
+    {
+        std::optional<member_record> its = each.members ? parse_members(*each.members) : std::nullopt;
+        if (its && its->group == found.group && !found.record)
+        {
+            found.record = std::move(its);
+        }
+    }
+    return found;
+}
+
+/// Returns whether a record of the run has the same names, in any order.
+bool is_same_list(const std::optional<member_record>& record, std::vector<std::string> names)
+{
+    if (!record)
+    {
+        return true; // The run ended before it wrote one.
+    }
+    std::vector<std::string> recorded = record->names;
+    std::sort(recorded.begin(), recorded.end());
+    std::sort(names.begin(), names.end());
+    return recorded == names;
+}
+
+/// Judges a marker of a run. `fits`: the group, its size and the like are those that are wanted.
+provision_seat judge_marker(const provision_sight& seen, const marker& its, bool fits)
+{
+    const bool is_new = its.state == marker_state::quarantine && its.why == incarnation_end::created;
+    const bool is_present = its.replication_id == seen.replication_id;
+    if (!fits || its.state == marker_state::retired)
+    {
+        return finding(
+            is_new ? provision_finding::other_run : provision_finding::other_group, its_marker(seen));
+    }
+    if (!is_new && !(its.state == marker_state::armed && is_present && seen.has_floor))
+    {
+        return finding(provision_finding::in_service, its_marker(seen));
+    }
+    provision_seat one = finding(is_new ? provision_finding::unfinished : provision_finding::armed);
+    if (is_present)
+    {
+        one.keeps = its;
+    }
+    return one;
+}
+
+provision_seat judge(
+    const provision_sight& seen, const found_run& run, bool is_same, const provision_order& wanted,
+    std::uint32_t seat)
+{
+    if (std::optional<provision_seat> misfit = find_misfit(seen))
+    {
+        return *std::move(misfit);
+    }
+    if (!seen.marker)
+    {
+        return finding(provision_finding::unmarked);
+    }
+    const std::optional<marker> its = parse_marker(*seen.marker);
+    if (!its)
+    {
+        return finding(provision_finding::unreadable, its_marker(seen));
+    }
+    const bool fits = is_same && run.group == its->group && its->masters == wanted.names.size() &&
+                      its->seat == seat && its->max_ttl == wanted.max_ttl && its->policy == wanted.policy;
+    return judge_marker(seen, *its, fits);
+}
+
+/// A master without a marker has lost it if another one of its group is armed.
+void find_emptied(std::vector<provision_seat>& masters)
+{
+    const bool any_armed = std::any_of(
+        masters.begin(), masters.end(),
+        [](const provision_seat& each)
+        { return each.found == provision_finding::armed || each.found == provision_finding::in_service; });
+    for (provision_seat& each : masters)
+    {
+        if (any_armed && each.found == provision_finding::unmarked)
+        {
+            each.found = provision_finding::in_service;
+            each.detail = "it has no marker, but other masters of the group are in use";
+        }
+    }
+}
+
+bool all_are(const std::vector<provision_seat>& masters, provision_finding what)
+{
+    return std::all_of(
+        masters.begin(), masters.end(), [what](const provision_seat& each) { return each.found == what; });
+}
+
+} // namespace
+
+provision_plan plan_provisioning(std::span<const provision_sight> seen, const provision_order& wanted)
+{
+    const found_run run = run_of(seen);
+    const bool is_same = run.is_one && is_same_list(run.record, wanted.names);
+    provision_plan plan;
+    plan.group = run.is_one ? run.group : std::string{};
+    for (std::size_t index = 0; index < seen.size(); ++index)
+    {
+        const std::optional<std::uint32_t> recorded =
+            run.record ? seat_of(*run.record, wanted.names[index]) : std::nullopt;
+        const std::uint32_t seat = recorded.value_or(static_cast<std::uint32_t>(index + 1));
+        plan.masters.push_back(judge(seen[index], run, is_same, wanted, seat));
+        plan.masters.back().seat = seat;
+    }
+    find_emptied(plan.masters);
+    const bool is_possible = std::all_of(
+        plan.masters.begin(), plan.masters.end(),
+        [](const provision_seat& each) { return is_provisionable(each.found); });
+    if (is_possible)
+    {
+        const bool is_complete = all_are(plan.masters, provision_finding::armed);
+        const provision_step next = run.group.empty() ? provision_step::begin : provision_step::proceed;
+        plan.next = is_complete ? provision_step::complete : next;
+    }
+    plan.may_skip_wait =
+        std::none_of(
+            plan.masters.begin(), plan.masters.end(),
+            [](const provision_seat& each) { return each.found == provision_finding::armed; }) &&
+        std::none_of(
+            seen.begin(), seen.end(), [](const provision_sight& each) { return each.has_other_keys; });
+    return plan;
+}
+
+member_record
+record_of(const provision_plan& plan, const std::string& group, std::span<const std::string> names)
+{
+    member_record record{group, std::vector<std::string>(names.size())};
+    for (std::size_t index = 0; index < names.size(); ++index)
+    {
+        record.names.at(plan.masters[index].seat - 1) = names[index];
+    }
+    return record;
+}
+
+provision_seat check_again(const provision_sight& seen, const marker& expected)
+{
+    if (std::optional<provision_seat> misfit = find_misfit(seen))
+    {
+        return *std::move(misfit);
+    }
+    if (!seen.marker)
+    {
+        return finding(provision_finding::changed, "it has no marker");
+    }
+    if (seen.replication_id != expected.replication_id)
+    {
+        return finding(provision_finding::changed, "it was restarted, or a replica was attached to it");
+    }
+    if (seen.has_floor && *seen.marker == to_text(armed(expected)))
+    {
+        return finding(provision_finding::armed);
+    }
+    const bool waits = expected.state == marker_state::quarantine && *seen.marker == to_text(expected);
+    return waits ? finding(provision_finding::unfinished)
+                 : finding(provision_finding::changed, its_marker(seen));
+}
+
+std::uint64_t floor_of(std::span<const provision_sight> seen) noexcept
+{
+    std::uint64_t floor = 1;
+    for (const provision_sight& each : seen)
+    {
+        floor = std::max(floor, each.largest.value_or(0));
+    }
+    return floor;
+}
+
+clock::duration provision_wait(std::chrono::milliseconds max_ttl, double drift_factor) noexcept
+{
+    return max_ttl + drift(max_ttl, std::max(drift_factor, least_drift_factor));
+}
+
+std::string_view to_string(provision_finding value) noexcept
+{
+    constexpr std::array<std::string_view, 12> names{
+        "unknown",   "unmarked",    "unfinished",     "armed",      "changed", "in_service",
+        "other_run", "other_group", "other_database", "unreadable", "evicts",  "replica"};
+    const auto index = static_cast<std::size_t>(value);
+    return index < names.size() ? names[index] : "unknown";
+}
+
+} // namespace redlock::core
