@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Not in it, since the simulation has none of it: MULTI, options of SET and CLIENT KILL that the library never sends, users and their permissions, CONFIG, PING.
+// Not in it, since the simulation has none of it: MULTI, databases, options of SET and CLIENT KILL that the library never sends, users and their permissions, CONFIG, PING.
 #include "vocabulary.hpp"
 
 #include "net/queue_scripts.hpp"
@@ -173,8 +173,8 @@ command cache_command(chance& from)
 command question(chance& from)
 {
     static constexpr std::array<std::string_view, 4> sections{"server", "MEMORY", "replication", "nothing"};
-    static constexpr std::array<std::string_view, 7> databases{"0", "1", "15", "-1", "16", "x", ""};
-    switch (from.below(9))
+    static constexpr std::array<std::string_view, 5> databases{"0", "-1", "16", "x", ""};
+    switch (from.below(6))
     {
     case 0:
         return {"TIME"};
@@ -186,12 +186,6 @@ command question(chance& from)
         return {"INFO", from.one_of(sections)};
     case 4:
         return {"SELECT", from.one_of(databases)};
-    case 5:
-        return {"SWAPDB", from.one_of(databases), from.one_of(databases)};
-    case 6:
-        return {from.one_of(std::array<std::string_view, 3>{"GET", "EXISTS", "DEL"}), from.one_of(keys)};
-    case 7:
-        return {from.one_of(std::array<std::string_view, 2>{"HGET", "HDEL"}), from.one_of(keys), "field"};
     default:
         return inspection(from.one_of(keys));
     }
