@@ -309,9 +309,13 @@ void cluster_run::check_handover()
     {
         masters_[births_.below(odd > 0 ? odd : masters_.size())]->hang();
     }
+    // The holder may have a quorum without the queue master. The waiting client, which is granted the resource there in vain,
+    // overrules it and waits at another master, or has the key there while the release looks for a client to wake.
+    const std::string key = key_of(resource_name(resource::handed_over));
+    const bool overtook = queue_master_of(key).value(key) != taken->has.owner_id();
     taken->has = {};
     // A message, or the heartbeat or poll that replaces it.
-    const bool woken = !plan_.old_masters && !hangs && odd == 0;
+    const bool woken = !plan_.old_masters && !hangs && odd == 0 && !overtook;
     const clock::duration longest = (woken ? 0ms : 300ms) + (woken ? 2 : 5) * node_timeout_of(long_ttl);
     const bool granted = run_for(longest, [&] { return waits->ended; });
     oracle_.check(
