@@ -426,10 +426,12 @@ void oracle::check_validity(
 void oracle::check_back_off(const process& by, const report& told, clock::duration took)
 {
     // A message ends the pause of a client in the queue. It takes a passage, as the next round does. The client's clock may
-    // be slow.
+    // be slow, and it shows whole nanoseconds, rounded down.
     constexpr std::chrono::microseconds passages{100};
-    const clock::duration least =
-        clock::duration{passages} - clock::duration{passages} * cluster_.drawn().max_drift() / 1'000'000;
+    constexpr std::chrono::microseconds rounding{1};
+    const clock::duration least = clock::duration{passages} -
+                                  clock::duration{passages} * cluster_.drawn().max_drift() / 1'000'000 -
+                                  rounding;
     const clock::duration pauses = told.rounds > 1 ? (told.rounds - 1) * least : clock::duration{0};
     check(took >= pauses, "back-off", "{}: {} rounds in {} us", by.name(), told.rounds, in_us(took));
 }
