@@ -44,7 +44,10 @@ void log(const redlock::event& what)
         [](const redlock::lease_released& lease)
         { std::cerr << lease.resource << ": released, " << lease.result.message() << '\n'; },
         [](const redlock::events_dropped& gap)
-        { std::cerr << gap.count << " events were dropped, because this log is too slow\n"; }};
+        { std::cerr << gap.count << " events were dropped, because this log is too slow\n"; },
+        [](const redlock::master_quarantined& quarantine)
+        { std::cerr << quarantine.name << " is in quarantine: " << to_string(quarantine.why) << '\n'; },
+        [](const redlock::master_armed& armed) { std::cerr << armed.name << " votes again\n"; }};
     std::visit(line, what);
 }
 
@@ -64,6 +67,8 @@ struct counters
     std::size_t released = 0;
     std::size_t unconfirmed = 0;
     std::size_t dropped = 0;
+    std::size_t quarantined = 0; // Only in guarded mode, like the next one.
+    std::size_t armed = 0;
 };
 
 void count(counters& metrics, const redlock::event& what)
@@ -89,7 +94,9 @@ void count(counters& metrics, const redlock::event& what)
         [&](const redlock::lease_lost&) { ++metrics.lost; },
         [&](const redlock::lease_released& lease)
         { ++(lease.result ? metrics.unconfirmed : metrics.released); },
-        [&](const redlock::events_dropped& gap) { metrics.dropped += gap.count; }};
+        [&](const redlock::events_dropped& gap) { metrics.dropped += gap.count; },
+        [&](const redlock::master_quarantined&) { ++metrics.quarantined; },
+        [&](const redlock::master_armed&) { ++metrics.armed; }};
     std::visit(counter, what);
 }
 

@@ -39,6 +39,15 @@ enum class order : std::uint8_t
     strict
 };
 
+/// The options of guarded mode.
+struct guarded_options
+{
+    [[no_unique_address]] detail::by_name by_name = detail::by_name{};
+
+    /// The name of the group, 16 hexadecimal digits. Empty: the group that the first quorum of masters shows.
+    std::string group{};
+};
+
 /// The options of a `lock_manager`, given by name: `{.masters = urls, .node_timeout = 20ms}`.
 ///
 /// Durations are whole milliseconds from 1 ms to 1 h. The constructor of the manager checks all options, and throws
@@ -98,6 +107,10 @@ struct config
     /// The maximum number of acquires that wait, 1 or more. At the limit an acquire whose round was lost fails with
     /// `errc::too_many_operations` instead of waiting.
     std::size_t max_waiting_acquires = 65'536;
+
+    /// Guarded mode, for masters that were provisioned: a master that may have forgotten keys doesn't vote, and each lease
+    /// has a fencing token. Empty: plain mode.
+    std::optional<guarded_options> guarded{};
 
     /// Receives the events of the manager.
     redlock::observer observer{};

@@ -71,7 +71,13 @@ enum class master_errc
     too_many_clients,          ///< The master has reached its limit of clients.
     cluster_node,              ///< The server is a node of a Redis Cluster, not an independent master.
     same_server,               ///< The server is already connected as another master of this manager.
-    command_failed             ///< The master replied with an error that has no code here.
+    not_provisioned,           ///< Guarded mode: the master belongs to no group.
+    quarantined,               ///< Guarded mode: the master may have forgotten keys, and isn't armed yet.
+    incarnation_changed, ///< Guarded mode: the master was restarted, emptied or promoted since it was armed.
+    clock_ahead,         ///< Guarded mode: the master's clock is ahead of what it can be.
+    other_group,         ///< Guarded mode: the master belongs to another group, or has left its group.
+    not_a_member,        ///< Guarded mode: the master's name isn't on the record of the group.
+    command_failed       ///< The master replied with an error that has no code here.
 };
 
 /// A class of errors that are handled in the same way: `if (error == redlock::condition::retryable)`.

@@ -15,6 +15,8 @@
 #include <boost/asio/post.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -140,6 +142,12 @@ class REDLOCK_API lease
     /// Returns the owner id, the random value of the key on the masters (32 hexadecimal digits), or an empty string
     /// for an empty lease. The view is valid for the lifetime of this lease.
     std::string_view owner_id() const noexcept;
+    /// Returns the fencing token, with which a resource can refuse the late writes of an earlier holder; empty in plain mode
+    /// and for an empty lease.
+    ///
+    /// From 1 to 2^53 − 1. No two leases of a resource have the same one, and an acquire that begins after another lease was
+    /// handed out gets a larger one (docs/safety.md names the conditions). Unchanged by extensions.
+    std::optional<std::uint64_t> fencing_token() const noexcept;
     /// Returns the end of the validity, before which no other client can acquire the resource.
     ///
     /// A kept lease may be declared lost earlier; the value is unchanged then, and is the time by which the work must

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/clock.hpp>
+#include <redlock/incarnation.hpp>
 #include <redlock/report.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -51,7 +52,10 @@ enum class risk : std::uint8_t
     release_refused,
     /// Waiting clients are woken late or queue elsewhere, because it speaks RESP2, or refuses the queue's channel, keys
     /// or scripts.
-    limited_queue
+    limited_queue,
+    /// Guarded mode: this manager can't put the master into quarantine, or arm it, because the server refuses a command, or
+    /// may evict keys. Until another client arms it, it doesn't vote.
+    arming_refused
 };
 
 /// Returns the risk as words for messages, such as "no identity". Thread-safe.
@@ -65,6 +69,24 @@ struct master_warning
     std::string name;   ///< Its address, without credentials.
     redlock::risk what; ///< The kind of problem.
     std::string detail; ///< What was observed, escaped, such as "maxmemory-policy is volatile-lru".
+};
+
+/// Guarded mode: a master doesn't vote for a while, because it may have forgotten keys. Sent when this manager first sees the
+/// quarantine, whoever has begun it.
+struct master_quarantined
+{
+    std::size_t index;      ///< Its index in `config::masters`.
+    std::string name;       ///< Its address, without credentials.
+    incarnation_end why;    ///< Why it may have forgotten keys.
+    clock::time_point ends; ///< When this manager tries to arm it. Another one may do so earlier or later.
+};
+
+/// Guarded mode: a master votes again after a quarantine.
+struct master_armed
+{
+    std::size_t index;       ///< Its index in `config::masters`.
+    std::string name;        ///< Its address, without credentials.
+    std::string incarnation; ///< 16 hexadecimal digits, different for each incarnation.
 };
 
 /// A round of an acquire, an extension or a release (`report.operation`) was decided. Sent once per round, for success
@@ -123,7 +145,7 @@ struct events_dropped
 
 using event = std::variant<
     master_up, master_down, master_warning, round_decided, acquire_queued, lease_extended, lease_lost,
-    lease_released, events_dropped>;
+    lease_released, events_dropped, master_quarantined, master_armed>;
 
 /// The receiver of a manager's events. If `on_event` is empty, no events are created.
 struct observer

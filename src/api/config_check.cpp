@@ -2,7 +2,9 @@
 // Checks the options of a manager.
 #include "api/config_check.hpp"
 
+#include "core/marker.hpp"
 #include "net/queue_commands.hpp"
+#include "net/reserved_keys.hpp"
 
 #include <redlock/error.hpp>
 #include <redlock/report.hpp>
@@ -147,6 +149,12 @@ void check_texts(const config& options)
             "a key_prefix that begins with redlock-queue:",
             "the keys of the wait queues begin so, and no other key may");
     }
+    if (net::contains_guard_name(options.key_prefix))
+    {
+        refuse(
+            "a key_prefix with :redlock-guard, :redlock-fence or :redlock-members",
+            "the keys of guarded mode are named so, and no other key may be");
+    }
     const std::string& name = options.client_name;
     const bool printable =
         std::all_of(name.begin(), name.end(), [](char one) { return one > ' ' && one < '\x7f'; });
@@ -155,6 +163,20 @@ void check_texts(const config& options)
         refuse(
             fmt::format("a client_name of '{}' ({} bytes)", short_text{name}.view(), name.size()),
             fmt::format("it may have 0 to {} bytes, printable and without spaces", max_client_name_size));
+    }
+}
+
+void check_group(const config& options)
+{
+    const std::string group = options.guarded ? options.guarded->group : std::string{};
+    const bool is_hexadecimal = group.find_first_not_of("0123456789abcdef") == std::string::npos;
+    if (!group.empty() && (group.size() != core::guard_id_length || !is_hexadecimal))
+    {
+        refuse(
+            fmt::format("a guarded.group of '{}'", short_text{group}.view()),
+            fmt::format(
+                "it must have {} digits of 0-9 and a-f, as redlock provision prints it, or be empty",
+                core::guard_id_length));
     }
 }
 
@@ -205,6 +227,7 @@ void check(const config& options)
     check_masters(options.masters);
     check_times(options);
     check_texts(options);
+    check_group(options);
     check_tls(options);
     check_limits(options);
     if (options.observer.max_waiting < 1)

@@ -180,6 +180,26 @@ constexpr std::array master_errors{
         master_errc, same_server, misuse,
         "it is the same server as another master of this manager: give each server once"),
     REDLOCK_ERROR(
+        master_errc, not_provisioned, unavailable,
+        "it belongs to no group of guarded mode: provision the masters, or check its address"),
+    REDLOCK_ERROR(
+        master_errc, quarantined, unavailable,
+        "it may have forgotten keys, and doesn't vote yet: a client arms it when all locks of before have "
+        "ended"),
+    REDLOCK_ERROR(
+        master_errc, incarnation_changed, unavailable,
+        "it was restarted, emptied or promoted: a client puts it into quarantine, and arms it afterwards"),
+    REDLOCK_ERROR(
+        master_errc, clock_ahead, unavailable,
+        "its clock is ahead of what it can be: check the clock of its machine, and the network"),
+    REDLOCK_ERROR(
+        master_errc, other_group, misuse,
+        "it belongs to another group of guarded mode, or has left its group: check its address, or the "
+        "group"),
+    REDLOCK_ERROR(
+        master_errc, not_a_member, misuse,
+        "its name isn't on the record of the group: use the addresses with which the group was provisioned"),
+    REDLOCK_ERROR(
         master_errc, command_failed, unavailable,
         "it replied with an error that has no code here: see its message in the detail"),
 };

@@ -44,6 +44,11 @@ std::string_view lease::owner_id() const noexcept
     return held_ ? held_->owner_id() : std::string_view{};
 }
 
+std::optional<std::uint64_t> lease::fencing_token() const noexcept
+{
+    return held_ && held_->fencing_token != 0 ? std::optional{held_->fencing_token} : std::nullopt;
+}
+
 clock::time_point lease::valid_until() const noexcept
 {
     return held_ ? held_->valid_until() : clock::time_point{};

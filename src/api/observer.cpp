@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The words for the risks that observers are notified of.
+// The words for the risks and quarantines that observers are notified of.
 #include <redlock/observer.hpp>
 
 namespace redlock
@@ -23,6 +23,24 @@ std::string_view to_string(risk value) noexcept
         return "release refused";
     case risk::limited_queue:
         return "limited queue";
+    case risk::arming_refused:
+        return "arming refused";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(incarnation_end value) noexcept
+{
+    switch (value)
+    {
+    case incarnation_end::created:
+        return "created";
+    case incarnation_end::stale:
+        return "stale";
+    case incarnation_end::emptied:
+        return "emptied";
+    case incarnation_end::clock:
+        return "clock";
     }
     return "unknown";
 }

@@ -29,6 +29,8 @@ class clock_watch
     /// Adds a reading. If the clocks deviate by more than is allowed, returns by how much theirs advanced more than
     /// ours (negative: less). A deviation is reported once: later readings are compared with this one.
     std::optional<clock::duration> add(const clock_reading& now);
+    /// Returns the last reading; empty if there is none.
+    const std::optional<clock_reading>& last() const noexcept { return last_; }
     /// Forgets all readings, because the connection may lead to another server.
     void forget() noexcept;
 

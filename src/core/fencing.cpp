@@ -14,10 +14,11 @@ void token_choice::add_grant(std::size_t master, std::uint64_t counter) noexcept
 {
     assert(master < masters_ && counters_[master] == 0 && counter > 0);
     counters_[master] = counter;
+    largest_ = std::max(largest_, counter);
     const std::size_t granted = masters_ - count(0);
     if (granted == quorum_of(masters_) && !token())
     {
-        target_ = *std::max_element(counters_.begin(), counters_.end());
+        target_ = largest_;
     }
 }
 
@@ -27,6 +28,26 @@ void token_choice::add_raised(std::size_t master) noexcept
     {
         counters_[master] = target_;
     }
+}
+
+void token_choice::add_failed_raise(std::size_t master) noexcept
+{
+    if (is_below_target(master))
+    {
+        counters_[master] = failed;
+    }
+}
+
+bool token_choice::is_possible(std::size_t pending) const noexcept
+{
+    if (target_ == 0)
+    {
+        return true;
+    }
+    const auto end = counters_.begin() + static_cast<std::ptrdiff_t>(masters_);
+    const auto useful = std::count_if(
+        counters_.begin(), end, [this](std::uint64_t each) { return each != 0 && each <= target_; });
+    return static_cast<std::size_t>(useful) + pending >= quorum_of(masters_);
 }
 
 std::optional<std::uint64_t> token_choice::token() const noexcept
@@ -62,6 +83,13 @@ std::uint64_t counter_hint(std::span<std::chrono::microseconds> clocks, std::uin
         median = static_cast<std::uint64_t>(std::max<std::chrono::microseconds::rep>(middle->count(), 0));
     }
     return std::max(median, largest_seen + 1);
+}
+
+std::uint64_t floor_by_clock(const clock_reading& last, clock::time_point now) noexcept
+{
+    const std::chrono::microseconds shown =
+        last.theirs + std::chrono::ceil<std::chrono::microseconds>(now - last.sent) + std::chrono::hours{2};
+    return static_cast<std::uint64_t>(std::max<std::chrono::microseconds::rep>(shown.count(), 1));
 }
 
 std::chrono::microseconds latest_at(

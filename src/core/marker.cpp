@@ -65,6 +65,11 @@ std::string to_text(const marker& of)
     return text;
 }
 
+std::string marker_beginning(std::string_view group)
+{
+    return std::string{format}.append(" ").append(group).append(" ");
+}
+
 marker armed(marker in_quarantine)
 {
     in_quarantine.state = marker_state::armed;

@@ -2,6 +2,8 @@
 // The marker of a master in guarded mode: the text in its data that entitles it to vote. Text and values only.
 #pragma once
 
+#include <redlock/incarnation.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -19,14 +21,7 @@ enum class marker_state : std::uint8_t
     retired     // It has left the group, and is never armed.
 };
 
-/// Why the incarnation before this one ended.
-enum class incarnation_end : std::uint8_t
-{
-    created, // There was none: the group was made. "new" in the text.
-    stale,   // The server was restarted or failed over, and has an older marker.
-    emptied, // The data is gone, with the marker.
-    clock    // A client saw the server's clock jump ahead.
-};
+using redlock::incarnation_end; // `created` is "new" in the text.
 
 /// How a group continues after all of its masters were restarted.
 enum class arming_policy : std::uint8_t
@@ -66,6 +61,9 @@ inline constexpr std::size_t replication_id_length = 40;
 std::optional<marker> parse_marker(std::string_view text);
 /// Returns the text of a marker.
 std::string to_text(const marker& of);
+
+/// Returns what the markers of a group begin with.
+std::string marker_beginning(std::string_view group);
 
 /// Returns the marker that ends the quarantine with this one.
 marker armed(marker in_quarantine);

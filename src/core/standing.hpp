@@ -26,6 +26,8 @@ struct guarded_group
 {
     std::string name;
     std::uint32_t masters;
+
+    friend bool operator==(const guarded_group&, const guarded_group&) = default;
 };
 
 /// What a master is to a client.

@@ -26,7 +26,7 @@ void lease_state::assign(
     assert(nothing_outstanding());
     handle_ = std::move(handle);
     key_.assign(prefix).append(resource);
-    prefix_length_ = prefix.size();
+    prefix_length_ = static_cast<std::uint16_t>(prefix.size());
 
     std::array<std::byte, owner_id_length / 2> random{};
     outside.random(random);
@@ -109,6 +109,7 @@ void lease_state::recycle() noexcept
     const std::shared_ptr<manager_handle> handle = std::exchange(handle_, nullptr);
     phase_.store(lease_phase::pending, std::memory_order_relaxed);
     release_requested_.store(false, std::memory_order_relaxed);
+    fencing_token = 0;
     valid_until_.store(0, std::memory_order_relaxed);
     handle->recycle(*this);
 }

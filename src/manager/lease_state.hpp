@@ -68,6 +68,7 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     // First, because every access needs them: they share a cache line.
     std::atomic<lease_phase> phase_{lease_phase::pending};
     std::atomic<bool> release_requested_{false};
+    std::uint16_t prefix_length_ = 0; // At most 1024. Here, because it fits into a gap.
     std::atomic<clock::rep> valid_until_{0};
     clock::time_point confirmed_{};
 
@@ -113,6 +114,7 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     /// The time at which the latest confirmed attempt was sent.
     clock::time_point confirmed() const noexcept { return confirmed_; }
 
+    std::uint64_t fencing_token = 0;                    // Written before `hold`. 0: none.
     std::chrono::milliseconds ttl{0};                   // As requested last; once held, as confirmed last.
     runtime::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
     runtime::unlinking_list<place_in_line> watching{};  // Waits for the loss.
@@ -124,7 +126,6 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     void recycle() noexcept override;
 
     std::shared_ptr<manager_handle> handle_;
-    std::size_t prefix_length_ = 0;
     error_code lost_because_;
 };
 

@@ -70,12 +70,9 @@ lock_service::lock_service(
       strand_{executor},
       connection_numbers_(options_.masters.size()),
       queues_{options_.max_waiting_acquires},
+      reserved_{options_.key_prefix},
       run_ids_{options_.masters.size()}
 {
-    if (net::queue_key_prefix.starts_with(options_.key_prefix))
-    {
-        reserved_names_ = net::queue_key_prefix.substr(options_.key_prefix.size());
-    }
     auto names = std::make_shared<detail::master_names>();
     for (const master& each : options_.masters)
     {
@@ -91,6 +88,12 @@ lock_service::lock_service(
         notifier_ = std::make_shared<notifier>(options_.observer);
     }
     last_down_.resize(options_.masters.size());
+    if (options_.guarded)
+    {
+        connection_options_.guarded = true;
+        connection_options_.probe_interval = std::min(options_.probe_interval, guard::longest_interval);
+        guard_ = std::make_unique<guard>(*this, options_.guarded->group);
+    }
 }
 
 lock_service::~lock_service()
@@ -273,9 +276,11 @@ clock::time_point lock_service::first_round_at(std::chrono::milliseconds patienc
     {
         return std::min(warm_at_latest_, core::later(*warm_since_, patience));
     }
-    const auto possible = static_cast<std::size_t>(std::count_if(
-        connections_.begin(), connections_.end(),
-        [](const auto& each) { return each->ready() || !each->tried(); }));
+    std::size_t possible = 0;
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        possible += is_ready(master) || !was_tried(master) ? 1U : 0U;
+    }
     return possible >= quorum_of(connections_.size()) ? warm_at_latest_ : clock::time_point::min();
 }
 
@@ -321,13 +326,43 @@ void lock_service::on_up(std::size_t master, std::string_view run_id)
     {
         notify(master_up{master, names_->at(master), std::string{redactor_.show(run_id).view()}});
     }
-    const auto ready = static_cast<std::size_t>(std::count_if(
-        connections_.begin(), connections_.end(), [](const auto& each) { return each->ready(); }));
+    if (guard_)
+    {
+        guard_->on_up(master);
+    }
+    note_ready();
+}
+
+/// Returns whether a master can be asked for its vote. In guarded mode, after the first look at it.
+bool lock_service::is_ready(std::size_t master) const noexcept
+{
+    return connections_[master]->ready() && (!guard_ || guard_->has_looked(master));
+}
+
+/// Returns whether it is known if a master can be asked.
+bool lock_service::was_tried(std::size_t master) const noexcept
+{
+    return connections_[master]->ready() ? is_ready(master) : connections_[master]->tried();
+}
+
+void lock_service::note_ready() noexcept
+{
+    std::size_t ready = 0;
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        ready += is_ready(master) ? 1U : 0U;
+    }
     if (!warm_since_ && ready >= quorum_of(connections_.size()))
     {
         warm_since_ = strand_.now();
     }
     wake_first_operations();
+}
+
+void lock_service::on_looked()
+{
+    queues_.reconsider_all();
+    note_ready();
 }
 
 void lock_service::on_down(std::size_t master, const net::failure& why)
@@ -339,6 +374,10 @@ void lock_service::on_down(std::size_t master, const net::failure& why)
         notify(master_down{master, names_->at(master), why.reason, std::string{shown.view()}});
     }
     last_down_[master] = why.reason;
+    if (guard_)
+    {
+        guard_->on_down(master);
+    }
     queues_.reconsider_all();
     notify_shutdown();
     wake_first_operations();
@@ -353,11 +392,22 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
     }
 }
 
+void lock_service::on_clock_off(std::size_t master, clock::duration off)
+{
+    if (guard_ && off > clock::duration::zero())
+    {
+        guard_->on_clock_ahead(master);
+    }
+}
+
 /// Wakes the operations that wait for the first connections, if their wait may be over.
 void lock_service::wake_first_operations() noexcept
 {
-    const bool tried =
-        std::all_of(connections_.begin(), connections_.end(), [](const auto& each) { return each->tried(); });
+    bool tried = true;
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        tried = tried && was_tried(master);
+    }
     if (std::exchange(connecting_, !tried) || strand_.now() < warm_at_latest_)
     {
         wake_all();

@@ -11,6 +11,7 @@
 #include "core/queue_master.hpp"
 #include "core/validity.hpp"
 #include "manager/deliver.hpp"
+#include "manager/guard.hpp"
 #include "manager/keeper.hpp"
 #include "manager/lease_state.hpp"
 #include "manager/manager_handle.hpp"
@@ -19,6 +20,8 @@
 #include "manager/round.hpp"
 #include "manager/wait_queues.hpp"
 #include "net/connection.hpp"
+#include "net/guard_commands.hpp"
+#include "net/reserved_keys.hpp"
 #include "net/run_ids.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/tasks.hpp"
@@ -110,7 +113,7 @@ class farewells final : public net::vote_sink
 
   private:
     void on_vote(std::size_t master, const net::answer& result, clock::time_point at) noexcept override;
-    bool append_in_full(std::string&) const override { return false; }
+    bool append_in_full(std::size_t, std::string&) const override { return false; }
     void recycle() noexcept override {}
 
     lock_service& service_;
@@ -225,11 +228,34 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     net::queue_member member_at(std::size_t master, std::uint64_t number) const noexcept;
     /// Returns the number of the connection to a master. A reconnect changes it.
     std::uint64_t connection_number(std::size_t master) const noexcept { return connection_numbers_[master]; }
-    /// Returns whether the key of a resource would be in the place of a queue.
-    bool is_reserved(std::string_view resource) const noexcept
+    /// Returns whether the key of a resource would be in the place of a key of the library.
+    bool is_reserved(std::string_view resource) const noexcept { return reserved_.contains(resource); }
+
+    /// The masters of the group in guarded mode; null in plain mode.
+    guard* guarded() const noexcept { return guard_.get(); }
+    net::connection& connection_to(std::size_t master) const noexcept { return *connections_[master]; }
+    /// Describes what is wrong with a ttl for the group; empty if it isn't too long, and in plain mode.
+    std::string group_complaint(std::chrono::milliseconds ttl) const
     {
-        return !reserved_names_.empty() && resource.starts_with(reserved_names_);
+        return guard_ ? guard_->ttl_complaint(ttl) : std::string{};
     }
+    /// Notifies the observer of a problem of a master.
+    void warn(std::size_t master, risk what, std::string detail) { on_risk(master, what, std::move(detail)); }
+    /// A look at a master has ended.
+    void on_looked();
+    /// Appends the command by which a master votes in guarded mode: the question to the queue master, or a SET. If it doesn't
+    /// vote, returns false, and `refused` is its vote.
+    bool append_guarded(
+        std::string& out, const round& of, std::size_t master, net::script_form form,
+        net::answer& refused) const;
+    /// Sends a raise of the counter of a master. It votes `unsent` if it isn't armed any more.
+    void send_raise(round& of, std::size_t master, std::uint64_t token, net::vote_sink& votes);
+    bool append_raise(
+        std::string& out, const round& of, std::size_t master, std::uint64_t token,
+        net::script_form form) const;
+    void append_extend(
+        std::string& out, const lease_state& lease, std::chrono::milliseconds ttl,
+        net::script_form form) const;
     /// Returns whether other clients were recently seen to wait for the resource.
     bool is_contended(std::string_view resource) const noexcept;
     /// Records whether a master has other clients wait for the resource.
@@ -340,6 +366,10 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     template <class Append>
     void give_back_with(lease_state& lease, std::size_t queue_master, Append append);
     std::chrono::milliseconds grace_for(std::chrono::milliseconds ttl) const noexcept;
+    void send_guarded(round& votes, std::size_t master);
+    bool is_ready(std::size_t master) const noexcept;
+    bool was_tried(std::size_t master) const noexcept;
+    void note_ready() noexcept;
     void wake_first_operations() noexcept;
     void wake_all() noexcept;
     void notify_shutdown() noexcept;
@@ -348,6 +378,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void on_up(std::size_t master, std::string_view run_id) override;
     void on_down(std::size_t master, const net::failure& why) override;
     void on_risk(std::size_t master, risk what, std::string detail) override;
+    void on_clock_off(std::size_t master, clock::duration off) override;
     bool on_wake_up(std::size_t master, const net::wake_up& message) override;
     void on_nothing_outstanding() override;
     void on_stopped(std::size_t master) override;
@@ -379,8 +410,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<std::unique_ptr<net::connection>> connections_;
     std::vector<std::uint64_t> connection_numbers_; // By master.
     wait_queues queues_;
-    // The beginning of resources whose keys would be in the place of a queue.
-    std::string_view reserved_names_;
+    net::reserved_keys reserved_;
+    std::unique_ptr<guard> guard_; // Null in plain mode.
     net::run_ids run_ids_;
     std::vector<error_code> last_down_; // By master: each outage is reported once.
 };

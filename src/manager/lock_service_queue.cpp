@@ -15,8 +15,8 @@ lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const no
     std::uint64_t highest = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const bool passed_over =
-            !connections_[master]->queues() || (doubts && queues_.is_passed_over(master, key, now));
+        const bool passed_over = !connections_[master]->queues() || (guard_ && !guard_->is_armed(master)) ||
+                                 (doubts && queues_.is_passed_over(master, key, now));
         const std::uint64_t weight = passed_over ? 0 : queues_.weight(master, key);
         if (weight > highest)
         {
@@ -75,6 +75,11 @@ awaited_round lock_service::ask(
     lease.ttl = asked.ttl;
     awaited_round votes = begin_round(operation::acquire, lease, asked.ttl, &listener);
     votes->await_queue_master(queue_master, asked);
+    if (guard_)
+    {
+        send_guarded(*votes, queue_master);
+        return votes;
+    }
     command_.clear();
     net::append_ask(command_, lease, asked, net::script_form::digest);
     connections_[queue_master]->send_ask(lease, command_, *votes, votes->started());
@@ -88,7 +93,15 @@ void lock_service::send_other_sets(round& begun)
     const clock::time_point now = strand_.now();
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        if (begun.ballot().of(master) == vote::pending && master != begun.queue_master())
+        if (begun.ballot().of(master) != vote::pending || master == begun.queue_master())
+        {
+            continue;
+        }
+        if (guard_)
+        {
+            send_guarded(begun, master);
+        }
+        else
         {
             connections_[master]->send_set(begun.lease(), command_, begun, now);
         }

@@ -41,14 +41,97 @@ lock_service::send_sets(lease_state& lease, std::chrono::milliseconds ttl, runti
 {
     lease.ttl = ttl;
     awaited_round votes = begin_round(operation::acquire, lease, ttl, &listener);
-    command_.clear();
-    net::append_set(command_, lease, ttl);
-    for (const auto& each : connections_)
+    if (guard_)
     {
-        each->send_set(lease, command_, *votes, votes->started());
+        for (std::size_t master = 0; master < connections_.size(); ++master)
+        {
+            send_guarded(*votes, master);
+        }
+    }
+    else
+    {
+        command_.clear();
+        net::append_set(command_, lease, ttl);
+        for (const auto& each : connections_)
+        {
+            each->send_set(lease, command_, *votes, votes->started());
+        }
     }
     votes->await_votes();
     return votes;
+}
+
+bool lock_service::append_guarded(
+    std::string& out, const round& of, std::size_t master, net::script_form form, net::answer& refused) const
+{
+    const std::optional<net::voting_terms> terms =
+        guard_->terms(master, of.ttl(), of.hint(), strand_.now(), refused);
+    if (terms && master == of.queue_master())
+    {
+        net::append_guarded_ask(out, of.lease(), guard_->keys(), *of.question(), *terms, form);
+    }
+    else if (terms)
+    {
+        net::append_guarded_set(out, of.lease(), guard_->keys(), of.ttl(), *terms, form);
+    }
+    return terms.has_value();
+}
+
+/// Asks a master for its vote in guarded mode.
+void lock_service::send_guarded(round& votes, std::size_t master)
+{
+    command_.clear();
+    net::answer refused;
+    if (!append_guarded(command_, votes, master, net::script_form::digest, refused))
+    {
+        votes.on_vote(master, refused, strand_.now());
+    }
+    else if (master == votes.queue_master())
+    {
+        connections_[master]->send_ask(votes.lease(), command_, votes, strand_.now());
+    }
+    else
+    {
+        connections_[master]->send_guarded_set(votes.lease(), command_, votes, strand_.now());
+    }
+}
+
+bool lock_service::append_raise(
+    std::string& out, const round& of, std::size_t master, std::uint64_t token, net::script_form form) const
+{
+    const bool is_armed = guard_->is_armed(master);
+    if (is_armed)
+    {
+        net::append_raise(out, of.lease(), guard_->keys(), guard_->marker_of(master), token, form);
+    }
+    return is_armed;
+}
+
+void lock_service::send_raise(round& of, std::size_t master, std::uint64_t token, net::vote_sink& votes)
+{
+    command_.clear();
+    if (append_raise(command_, of, master, token, net::script_form::digest))
+    {
+        connections_[master]->send_raise(of.lease(), command_, votes, strand_.now());
+    }
+    else
+    {
+        votes.on_vote(
+            master, net::make_failed_vote(vote::unsent, master_errc::incarnation_changed), strand_.now());
+    }
+}
+
+void lock_service::append_extend(
+    std::string& out, const lease_state& lease, std::chrono::milliseconds ttl, net::script_form form) const
+{
+    if (guard_)
+    {
+        net::append_guarded_extend(out, lease, guard_->keys(), ttl, guard_->identity()->group.name, form);
+    }
+    else
+    {
+        net::append_extend(out, lease, ttl, form);
+    }
 }
 
 awaited_round lock_service::send_extensions(
@@ -56,7 +139,7 @@ awaited_round lock_service::send_extensions(
 {
     awaited_round votes = begin_round(operation::extend, lease, ttl, listener);
     command_.clear();
-    net::append_extend(command_, lease, ttl, net::script_form::digest);
+    append_extend(command_, lease, ttl, net::script_form::digest);
     for (const auto& each : connections_)
     {
         each->send_extend(lease, command_, *votes, votes->started());

@@ -3,6 +3,7 @@
 #include "manager/round.hpp"
 
 #include "manager/access.hpp"
+#include "manager/guard.hpp"
 #include "manager/lock_service.hpp"
 
 #include <algorithm>
@@ -29,11 +30,24 @@ void round::begin(
     failed_.clear();
     listener_ = listener;
     started_ = service_.strand().now();
+    guarded_ = service_.guarded() != nullptr && what == redlock::operation::acquire;
+    if (guarded_)
+    {
+        if (!tokens_)
+        {
+            tokens_ = std::make_unique<token_round>(service_, *this, ballot_.masters());
+        }
+        tokens_->begin(service_.guarded()->hint(started_));
+    }
 }
 
 void round::ignore() noexcept
 {
     listener_ = nullptr;
+    if (guarded_)
+    {
+        tokens_->ignore();
+    }
     // Without a listener the node timeout has no effect, except on an extension, on a pending notification, and on a
     // command that is held back.
     if (what_ != redlock::operation::extend && !unreported_ && !held_back_)
@@ -103,7 +117,7 @@ bool round::has_result() const noexcept
         return confirmed() || settled();
     }
     return outcome() == core::verdict::won ||
-           (outcome() == core::verdict::lost && ballot_.why_lost() != core::refusal::unknown);
+           (outcome() == core::verdict::lost && why_lost() != core::refusal::unknown);
 }
 
 error_code round::result() const noexcept
@@ -129,7 +143,7 @@ error_code round::result() const noexcept
     {
         return overtakes() ? errc::held_by_other : errc::validity_exhausted;
     }
-    return ballot_.why_lost() == core::refusal::held ? errc::held_by_other : errc::no_quorum;
+    return why_lost() == core::refusal::held ? errc::held_by_other : errc::no_quorum;
 }
 
 void round::report_to_observer(std::uint32_t number)
@@ -200,7 +214,12 @@ void round::describe(report& out) const
             one.reason = failed_.empty() ? error_code{} : failed_[master].reason;
             one.detail = failed_.empty() ? short_text{} : failed_[master].detail;
         }
+        if (guarded_)
+        {
+            tokens_->amend(master, one);
+        }
     }
+    out.fencing_token = guarded_ && outcome() == core::verdict::won ? tokens_->token() : std::nullopt;
     out.operation = what_;
     out.node_timeout = node_timeout_;
     detail::access::assign(out, service_.names(), votes);
@@ -216,6 +235,10 @@ void round::on_vote(std::size_t master, const net::answer& result, clock::time_p
     if (ballot_.count(vote::pending) == 0)
     {
         deadline_.disarm();
+    }
+    if (guarded_)
+    {
+        on_guarded_vote(master, result);
     }
     if (what_ == redlock::operation::extend)
     {
@@ -244,6 +267,36 @@ void round::on_vote(std::size_t master, const net::answer& result, clock::time_p
         // One of the next votes wakes the coroutine: prefetch its state.
         runtime::prefetch(listener_, 2 * runtime::cache_line);
     }
+}
+
+core::verdict round::guarded_outcome() const noexcept
+{
+    const core::verdict by_votes = ballot_.outcome();
+    return by_votes == core::verdict::won ? tokens_->outcome(ballot_.count(vote::pending)) : by_votes;
+}
+
+/// Counts a vote towards the token. As soon as a quorum has granted, the counters are made equal.
+void round::on_guarded_vote(std::size_t master, const net::answer& result)
+{
+    if (result.vote == vote::granted)
+    {
+        service_.guarded()->note_counter(result.counter);
+        tokens_->add_grant(master, result.counter);
+        if (listener_ != nullptr && ballot_.outcome() == core::verdict::won && !tokens_->token())
+        {
+            tokens_->raise();
+        }
+    }
+    else if (net::is_guard_refusal(result))
+    {
+        service_.guarded()->look_again(master);
+    }
+}
+
+void round::on_raised() noexcept
+{
+    report_if_known();
+    notify();
 }
 
 void round::on_queue_vote(std::size_t master, const net::answer& result) noexcept
@@ -295,13 +348,18 @@ void round::record(std::size_t master, clock::duration elapsed, const net::answe
     }
 }
 
-bool round::append_in_full(std::string& out) const
+bool round::append_in_full(std::size_t master, std::string& out) const
 {
     if (what_ == redlock::operation::acquire)
     {
         if (listener_ == nullptr)
         {
             return false;
+        }
+        if (guarded_)
+        {
+            net::answer refused;
+            return service_.append_guarded(out, *this, master, net::script_form::text, refused);
         }
         net::append_ask(out, *lease_, *asked_, net::script_form::text);
         return true;
@@ -311,7 +369,7 @@ bool round::append_in_full(std::string& out) const
         what_ == redlock::operation::extend && !timed_out_ && lease_->phase() == lease_phase::held;
     if (wanted)
     {
-        net::append_extend(out, *lease_, ttl_, net::script_form::text);
+        service_.append_extend(out, *lease_, ttl_, net::script_form::text);
     }
     return wanted;
 }
@@ -352,6 +410,10 @@ void round::notify() noexcept
 void round::recycle() noexcept
 {
     deadline_.disarm();
+    if (guarded_)
+    {
+        tokens_->ignore();
+    }
     drop_report();
     lease_ = {};
     service_.recycle(*this);

@@ -7,6 +7,7 @@
 
 #include "core/ballot.hpp"
 #include "manager/lease_state.hpp"
+#include "manager/token_round.hpp"
 #include "net/queue_commands.hpp"
 #include "net/vote_sink.hpp"
 #include "runtime/cache.hpp"
@@ -15,6 +16,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -74,7 +76,23 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     /// node timeout.
     void hold_back(std::size_t master, std::size_t first) noexcept;
 
-    core::verdict outcome() const noexcept { return ballot_.outcome(); }
+    /// In guarded mode, a round that acquires is won only with a fencing token.
+    core::verdict outcome() const noexcept { return guarded_ ? guarded_outcome() : ballot_.outcome(); }
+    /// Returns the reason why the round was lost. Meaningful only for a lost round.
+    core::refusal why_lost() const noexcept
+    {
+        // A quorum granted, but has not acknowledged the token.
+        return ballot_.outcome() == core::verdict::won ? core::refusal::no_quorum : ballot_.why_lost();
+    }
+    /// Of a round that was won: the fencing token; 0 in plain mode.
+    std::uint64_t fencing_token() const noexcept
+    {
+        return guarded_ ? tokens_->token().value_or(0) : std::uint64_t{0};
+    }
+    /// In guarded mode, returns the counter that is proposed to the masters that haven't been asked yet.
+    std::uint64_t hint() const noexcept { return tokens_->hint(); }
+    /// A raise was answered, or has timed out.
+    void on_raised() noexcept;
     const core::ballot& ballot() const noexcept { return ballot_; }
     /// True after the node timeout. Votes of an extension are still counted then.
     bool timed_out() const noexcept { return timed_out_; }
@@ -101,6 +119,8 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     bool quorum_permanently_unreachable() const noexcept;
 
     clock::time_point started() const noexcept { return started_; }
+    /// The question to the queue master. Null if it wasn't asked.
+    const net::question* question() const noexcept { return queue_master_ ? asked_ : nullptr; }
     std::chrono::milliseconds ttl() const noexcept { return ttl_; }
     std::chrono::milliseconds node_timeout() const noexcept { return node_timeout_; }
     lease_state& lease() const noexcept { return *lease_; }
@@ -109,7 +129,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     void describe(report& out) const;
 
     void on_vote(std::size_t master, const net::answer& result, clock::time_point at) noexcept override;
-    bool append_in_full(std::string& out) const override;
+    bool append_in_full(std::size_t master, std::string& out) const override;
 
   private:
     struct held_back
@@ -137,6 +157,8 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     };
 
     void record(std::size_t master, clock::duration elapsed, const net::answer& result);
+    core::verdict guarded_outcome() const noexcept;
+    void on_guarded_vote(std::size_t master, const net::answer& result);
     void report_if_known();
     void send_held_back() noexcept;
     void on_node_timeout();
@@ -152,6 +174,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     bool asks_alone_ = false; // No SET was sent to the other masters yet.
     bool respects_queue_ = false;
     bool unreported_ = false; // The observer is still to be notified.
+    bool guarded_ = false;    // It acquires in guarded mode.
     runtime::async_event* listener_ = nullptr;
     clock::time_point started_{};
     boost::intrusive_ptr<lease_state> lease_;
@@ -169,6 +192,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     std::uint32_t number_ = 1;
     std::optional<held_back> held_back_{}; // The release that is sent later.
     unreported_extension in_flight_{*this};
+    std::unique_ptr<token_round> tokens_; // Null in plain mode.
 };
 
 using round_ptr = boost::intrusive_ptr<round>;

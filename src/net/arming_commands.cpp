@@ -15,19 +15,12 @@ namespace redlock::net
 namespace
 {
 
-constexpr std::int64_t max_counter = (std::int64_t{1} << 53) - 1;
-
 void append_script(
     std::string& out, const script& what, script_form form, const guard_keys& keys,
     std::initializer_list<std::string_view> arguments)
 {
-    const bool in_full = form == script_form::text;
-    std::vector<std::string_view> words{in_full ? "EVAL" : "EVALSHA",
-                                        in_full ? what.text : what.sha1,
-                                        "3",
-                                        keys.members,
-                                        keys.guard,
-                                        keys.fence};
+    std::vector<std::string_view> words{verb_of(form), body_of(what, form), "3",
+                                        keys.members,  keys.guard,          keys.fence};
     words.insert(words.end(), arguments);
     resp::append_command(out, words);
 }
@@ -38,6 +31,7 @@ error_code refusal_reason(std::int64_t answer) noexcept
     {
     case guard_differs:
     case incarnation_differs:
+        return master_errc::incarnation_changed;
     case databases_unknown:
         return master_errc::command_failed;
     default:

@@ -18,16 +18,6 @@ namespace redlock::net
 namespace
 {
 
-std::string_view eval(script_form form) noexcept
-{
-    return form == script_form::digest ? "EVALSHA" : "EVAL";
-}
-
-std::string_view body(const script& which, script_form form) noexcept
-{
-    return form == script_form::digest ? which.sha1 : which.text;
-}
-
 answer read_error(const resp::reply& reply) noexcept
 {
     const core::server_error error = core::classify(reply.text());
@@ -64,16 +54,10 @@ std::optional<std::chrono::milliseconds> time_to_live(std::int64_t answered) noe
     return answered < 0 ? std::nullopt : std::optional{std::min(std::chrono::milliseconds{answered}, most)};
 }
 
-/// Translates a reply other than the expected integer.
-answer no_number(const resp::reply& reply) noexcept
-{
-    return reply.is_error() ? read_error(reply) : unexpected();
-}
-
 /// Translates such a reply of a script that first compares the key with the owner id: a key of another type is denied.
 answer not_compared(const resp::reply& reply) noexcept
 {
-    answer result = no_number(reply);
+    answer result = read_unexpected(reply);
     if (result.error == core::server_error::wrong_type)
     {
         result = answered(vote::denied);
@@ -94,17 +78,23 @@ void append_extend(std::string& out, const claim& of, std::chrono::milliseconds 
 {
     const decimal milliseconds{ttl};
     resp::append_command(
-        out, {eval(form), body(extend_script, form), "1", of.key(), of.owner_id(), milliseconds.view()});
+        out,
+        {verb_of(form), body_of(extend_script, form), "1", of.key(), of.owner_id(), milliseconds.view()});
 }
 
 void append_release(std::string& out, const claim& of, script_form form)
 {
-    resp::append_command(out, {eval(form), body(release_script, form), "1", of.key(), of.owner_id()});
+    resp::append_command(out, {verb_of(form), body_of(release_script, form), "1", of.key(), of.owner_id()});
 }
 
 void append_inspect(std::string& out, std::string_view key)
 {
-    resp::append_command(out, {eval(script_form::text), inspect_script, "1", key});
+    resp::append_command(out, {verb_of(script_form::text), inspect_script, "1", key});
+}
+
+answer read_unexpected(const resp::reply& reply) noexcept
+{
+    return reply.is_error() ? read_error(reply) : unexpected();
 }
 
 answer read_set(const resp::reply& reply) noexcept
@@ -155,7 +145,7 @@ answer read_ask(const resp::reply& reply, core::queue_position& position) noexce
                           [](const resp::node& each) { return each.kind == resp::kind::integer; });
     if (!fits || nodes[1].integer < -1 || nodes[3].integer <= nodes[1].integer)
     {
-        return no_number(reply);
+        return read_unexpected(reply);
     }
     answer result = answered(vote::denied);
     result.others_wait = true;
@@ -270,7 +260,8 @@ bool is_permanent(error_code reason) noexcept
     return reason == master_errc::authentication_failed || reason == master_errc::no_permission ||
            reason == master_errc::certificate_untrusted || reason == master_errc::certificate_expired ||
            reason == master_errc::certificate_wrong_name || reason == master_errc::cluster_node ||
-           reason == master_errc::same_server;
+           reason == master_errc::same_server || reason == master_errc::other_group ||
+           reason == master_errc::not_a_member;
 }
 
 } // namespace redlock::net

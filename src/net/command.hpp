@@ -59,6 +59,15 @@ enum class script_form : std::uint8_t
     text    // EVAL.
 };
 
+constexpr std::string_view verb_of(script_form form) noexcept
+{
+    return form == script_form::digest ? "EVALSHA" : "EVAL";
+}
+constexpr std::string_view body_of(const script& which, script_form form) noexcept
+{
+    return form == script_form::digest ? which.sha1 : which.text;
+}
+
 // Each of the following functions appends one serialised command to `out`.
 
 void append_set(std::string& out, const claim& of, std::chrono::milliseconds ttl);
@@ -81,6 +90,8 @@ struct answer
     std::string_view text; // The server's text, unmodified. Valid during the call that passes the answer.
     core::server_error error = core::server_error::none; // The kind of an error reply.
     bool others_wait = false;                            // Other clients wait in the queue of the resource.
+    bool set_nothing = false;  // In guarded mode: the script says that it has set no key.
+    std::uint64_t counter = 0; // In guarded mode, of a grant.
     const core::queue_position* position =
         nullptr; // Ours in that queue, if we were entered. As long as `text`.
 };
@@ -95,6 +106,8 @@ inline answer make_failed_vote(vote value, error_code reason, std::string_view t
     return without;
 }
 
+/// Translates a reply other than the expected ones: an error, or one that can't be to the command.
+answer read_unexpected(const resp::reply& reply) noexcept;
 /// Translates the reply to a SET NX: OK is granted, nil is denied.
 answer read_set(const resp::reply& reply) noexcept;
 /// Translates the reply to an extension: 1 is granted; 0 and a key of another type are denied ("not ours").

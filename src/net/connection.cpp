@@ -32,8 +32,12 @@ connection::connection(
       wake_event_{strand},
       outstanding_{index, options.max_outstanding_keys},
       commands_{
-          index, outstanding_, options.max_outstanding_keys * optional_for_each_key,
-          options.max_write_queue_bytes, options.reconnect}
+          index,
+          outstanding_,
+          options.max_outstanding_keys * optional_for_each_key,
+          options.max_write_queue_bytes,
+          options.reconnect,
+          options.guarded}
 {
 }
 
@@ -315,6 +319,7 @@ void connection::check_clock()
     if (off)
     {
         owner_.on_risk(index_, risk::clock, clock_complaint(*off));
+        owner_.on_clock_off(index_, *off);
     }
 }
 

@@ -62,6 +62,8 @@ class connection_owner
     virtual void on_down(std::size_t master, const failure& why) = 0;
     /// The master has a configuration or clock problem that weakens locking, or refuses a release permanently.
     virtual void on_risk(std::size_t master, risk what, std::string detail) = 0;
+    /// The master's clock has advanced this much more than ours, beyond the permitted drift. Negative: less.
+    virtual void on_clock_off(std::size_t master, clock::duration off) = 0;
     /// A message has arrived for a waiting client. Returns false if there has never been such a client.
     virtual bool on_wake_up(std::size_t master, const wake_up& message) = 0;
     /// The last outstanding key of a master has been cleared by a reply.
@@ -85,6 +87,7 @@ struct connection_options
     std::string client_name;
     double drift_factor;
     std::string channel; // On which the manager receives messages.
+    bool guarded = false;
 };
 
 /// The connection to one master, and everything that has to survive its reconnects: the outstanding keys, and the stale
@@ -141,12 +144,16 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     std::vector<master_issue> risks() const;
     /// Returns whether the first attempt to connect has ended, with or without success.
     bool tried() const noexcept { return ready() || last_failure_.reason != master_errc::not_connected; }
+    /// Returns the last reading of the server's clock; empty before the first one.
+    const std::optional<core::clock_reading>& last_clock() const noexcept { return clock_watch_.last(); }
     /// Returns the outstanding keys.
     const ledger& outstanding() const noexcept { return outstanding_; }
 
     // Each of these functions leads to one vote, within the call if the command can't be sent.
     void send_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    void send_guarded_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     void send_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    void send_raise(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     void send_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Sends a query of a broadcast. Leads to one reply, or to one vote with the reason why there is none.
     void send_query(std::string_view command, vote_sink& votes, clock::time_point now);
@@ -200,6 +207,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     void become_ready();
     void break_off(const failure& why);
     error_code full(const error_code& otherwise) const noexcept;
+    bool may_send(vote_sink& votes, clock::time_point now);
+    void sent_if(bool has_room, vote_sink& votes, clock::time_point now);
     bool may_claim(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     void start_io();
     void watch(clock::time_point now);

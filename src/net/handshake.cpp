@@ -3,6 +3,8 @@
 // server, scripts, killing the stale connections, and the subscription of the manager's channel.
 #include "net/connection.hpp"
 
+#include "net/guard_scripts.hpp"
+#include "net/info_field.hpp"
 #include "net/queue_scripts.hpp"
 #include "resp/serialise.hpp"
 
@@ -17,22 +19,6 @@ namespace
 
 constexpr std::string_view no_client = "9223372036854775807"; // Never assigned: ids count up from 1.
 constexpr int oldest_redis = 6;
-
-/// Returns the value of `name:` in a reply to INFO; empty if it is missing.
-std::string_view info_field(std::string_view info, std::string_view name)
-{
-    for (std::size_t at = 0; at < info.size();)
-    {
-        const std::size_t end = std::min(info.find("\r\n", at), info.size());
-        const std::string_view line = info.substr(at, end - at);
-        if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':')
-        {
-            return line.substr(name.size() + 1);
-        }
-        at = end + 2;
-    }
-    return {};
-}
 
 /// Returns "standalone", "cluster" or "sentinel" from a reply to INFO. Valkey uses a different name for the field.
 std::string_view mode_in(std::string_view info)
@@ -309,6 +295,16 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     resp::append_command(out, {"SCRIPT", "LOAD", release_script.text});
     resp::append_command(out, {"SCRIPT", "LOAD", ask_script.text});
     resp::append_command(out, {"SCRIPT", "LOAD", release_to_queue_script.text});
+    int conveniences = 5;
+    if (options_.guarded)
+    {
+        for (const script& each :
+             {guarded_acquire_script, guarded_ask_script, raise_script, guarded_extend_script})
+        {
+            resp::append_command(out, {"SCRIPT", "LOAD", each.text});
+            ++conveniences;
+        }
+    }
     resp::append_command(out, {"INFO", "server"});
     resp::append_command(out, {"INFO", "memory"});
     // No client has this id: the reply only shows whether the command is permitted.
@@ -316,7 +312,7 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
 
     const resp::reply* reply = nullptr;
     // The name and the scripts are optional: a script that isn't loaded is sent in full after a NOSCRIPT reply.
-    for (int convenience = 0; convenience < 5; ++convenience)
+    for (int convenience = 0; convenience < conveniences; ++convenience)
     {
         reply = co_await next_reply(convenience == 0 ? resp::kind::simple_string : resp::kind::bulk_string);
         if (reply == nullptr)

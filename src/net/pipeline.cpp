@@ -2,6 +2,8 @@
 // The commands in flight on one connection.
 #include "net/pipeline.hpp"
 
+#include "net/guard_commands.hpp"
+#include "net/guard_scripts.hpp"
 #include "net/queue_commands.hpp"
 #include "net/queue_scripts.hpp"
 #include "runtime/cache.hpp"
@@ -20,6 +22,8 @@ constexpr std::string_view probe_command = "*1\r\n$4\r\nTIME\r\n";
 constexpr std::size_t script_in_full_bytes =
     std::max(ask_script.text.size(), release_to_queue_script.text.size()) +
     300; // The longest script with its arguments, except for the key.
+// In guarded mode there are two more keys, not longer than the one of the resource and this, and a marker.
+constexpr std::size_t guarded_in_full_bytes = guarded_ask_script.text.size() + 700;
 /// The grace of a release that doesn't know its client's: that of the default node timeout.
 constexpr std::chrono::milliseconds usual_grace{100};
 constexpr std::size_t kept_capacity = std::size_t{1} << 20; // A larger buffer is freed after the write.
@@ -59,26 +63,37 @@ void pipeline::push_ask(claim& of, std::string_view command, vote_sink& votes, c
     push_claim(verb::ask, of, command, &votes, now);
 }
 
-bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+void pipeline::push_guarded_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+{
+    push_claim(verb::guarded_set, of, command, &votes, now);
+}
+
+/// Queues a command that doesn't concern an outstanding key.
+bool pipeline::push_optional(
+    verb what, claim* of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (slots_.size() >= max_optional_ || !has_room(command.size()))
     {
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{&of}, verb::extend, vote_sink_ptr{&votes}}, now);
+    push({claim_ptr{of}, what, vote_sink_ptr{&votes}}, now);
     return true;
+}
+
+bool pipeline::push_raise(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+{
+    return push_optional(verb::raise, &of, command, votes, now);
+}
+
+bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+{
+    return push_optional(verb::extend, &of, command, votes, now);
 }
 
 bool pipeline::push_query(std::string_view command, vote_sink& votes, clock::time_point now)
 {
-    if (slots_.size() >= max_optional_ || !has_room(command.size()))
-    {
-        return false;
-    }
-    waiting_.append(command);
-    push({{}, verb::query, vote_sink_ptr{&votes}}, now);
-    return true;
+    return push_optional(verb::query, nullptr, command, votes, now);
 }
 
 bool pipeline::push_release(
@@ -157,7 +172,8 @@ std::span<const char> pipeline::take_output()
 
 bool pipeline::send_in_full(slot& unknown, clock::time_point now)
 {
-    if (unknown.in_full || !has_room(unknown.of->key().size() + script_in_full_bytes))
+    const std::size_t key = unknown.of->key().size();
+    if (unknown.in_full || !has_room(guarded_ ? 3 * key + guarded_in_full_bytes : key + script_in_full_bytes))
     {
         return false;
     }
@@ -175,8 +191,8 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
     }
     // If the release has been sent, the full script would create the key after it.
     else if (
-        (unknown.what == verb::ask && unknown.of->at(master_).state != outstanding_state::sent) ||
-        !unknown.votes->append_in_full(waiting_))
+        (unknown.what != verb::extend && unknown.of->at(master_).state != outstanding_state::sent) ||
+        !unknown.votes->append_in_full(master_, waiting_))
     {
         return false;
     }
@@ -194,6 +210,24 @@ void pipeline::record_set(claim& of, const answer& result)
     else
     {
         of.at(master_).maybe_there = true;
+    }
+}
+
+/// Clears a key that a script says it has not set.
+void pipeline::record_nothing_set(claim& of)
+{
+    if (of.at(master_).state == outstanding_state::sent)
+    {
+        outstanding_.clear(of);
+    }
+}
+
+void pipeline::record_guarded_set(claim& of, const answer& result)
+{
+    record_set(of, result);
+    if (result.set_nothing)
+    {
+        record_nothing_set(of);
     }
 }
 
@@ -217,9 +251,9 @@ void pipeline::record_ask(claim& of, const answer& result)
         queue_refusal_ = result.text.substr(0, short_text::capacity);
         has_refusal_ = true;
     }
-    if (result.vote == vote::denied && item.state == outstanding_state::sent)
+    if (result.vote == vote::denied || result.set_nothing)
     {
-        outstanding_.clear(of);
+        record_nothing_set(of);
     }
 }
 
@@ -229,14 +263,18 @@ answer pipeline::read(verb what, const resp::reply& reply) noexcept
     {
     case verb::set:
         return read_set(reply);
+    case verb::guarded_set:
+        return read_guarded_set(reply);
     case verb::ask:
-        return read_ask(reply, position_);
+        return guarded_ ? read_guarded_ask(reply, position_) : read_ask(reply, position_);
+    case verb::raise:
+        return read_raise(reply);
     case verb::release:
     case verb::queue_release:
     case verb::due_release:
         return read_release(reply);
     default:
-        return read_extend(reply);
+        return guarded_ ? read_guarded_extend(reply) : read_extend(reply);
     }
 }
 
@@ -313,6 +351,9 @@ void pipeline::record(const slot& answered, const answer& result, const resp::re
     case verb::set:
         record_set(*answered.of, result);
         break;
+    case verb::guarded_set:
+        record_guarded_set(*answered.of, result);
+        break;
     case verb::ask:
         record_ask(*answered.of, result);
         break;
@@ -323,6 +364,7 @@ void pipeline::record(const slot& answered, const answer& result, const resp::re
     case verb::queue_release:
         record_release(*answered.of, result, reply);
         break;
+    case verb::raise:
     case verb::extend:
     case verb::query:
     case verb::probe:

@@ -44,11 +44,13 @@ class pipeline
   public:
     /// Commands that don't concern an outstanding key are refused while `max_optional` commands are in flight; the
     /// others are bounded by the ledger. All commands are refused if the output would exceed `max_bytes`. `repeats` is
-    /// the back-off of refused releases.
+    /// the back-off of refused releases. In guarded mode, questions and extensions are calls of `guarded_ask_script` and
+    /// `guarded_extend_script`.
     pipeline(
         std::size_t master, ledger& outstanding, std::size_t max_optional, std::size_t max_bytes,
-        const core::backoff_policy& repeats)
-        : master_{master},
+        const core::backoff_policy& repeats, bool is_guarded = false)
+        : guarded_{is_guarded},
+          master_{master},
           outstanding_{outstanding},
           max_optional_{max_optional},
           max_bytes_{max_bytes},
@@ -63,6 +65,10 @@ class pipeline
     }
     /// Queues a serialised SET. Precondition: there is room for it here and in the ledger.
     void push_set(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
+    /// Queues a serialised call of `guarded_acquire_script` by digest. Precondition: as for `push_set`.
+    void push_guarded_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    /// Queues a serialised call of `raise_script` by digest. Returns false if there is no room.
+    bool push_raise(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a serialised call of `ask_script` by digest. Precondition: as for `push_set`.
     void push_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     /// Queues a serialised call of `extend_script` by digest. Returns false if there is no room.
@@ -133,7 +139,9 @@ class pipeline
     enum class verb : std::uint8_t
     {
         set,
+        guarded_set,
         ask,
+        raise,
         extend,
         release,
         queue_release,
@@ -153,7 +161,10 @@ class pipeline
     };
 
     /// Returns whether a command may create a key.
-    static bool writes_key(verb what) noexcept { return what == verb::set || what == verb::ask; }
+    static bool writes_key(verb what) noexcept
+    {
+        return what == verb::set || what == verb::guarded_set || what == verb::ask;
+    }
     static bool releases(verb what) noexcept
     {
         return what == verb::release || what == verb::queue_release || what == verb::due_release;
@@ -162,17 +173,22 @@ class pipeline
 
     void clear_written() noexcept;
     void push(slot next, clock::time_point now);
+    bool
+    push_optional(verb what, claim* of, std::string_view command, vote_sink& votes, clock::time_point now);
     void push_claim(verb what, claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
     void fetch_ahead() const noexcept;
     bool send_in_full(slot& unknown, clock::time_point now);
     void record_set(claim& of, const answer& result);
+    void record_guarded_set(claim& of, const answer& result);
     void record_ask(claim& of, const answer& result);
+    void record_nothing_set(claim& of);
     void record_release(claim& of, const answer& result, const resp::reply& reply);
     bool is_repeated(const answer& result) const noexcept;
     void note_refusal(core::server_error error, std::string_view words);
     void record(const slot& answered, const answer& result, const resp::reply& reply);
     void fail(const slot& lost, bool written, error_code reason, clock::time_point now);
 
+    bool guarded_;
     std::size_t master_;
     ledger& outstanding_;
     std::size_t max_optional_;

@@ -2,44 +2,16 @@
 // The commands and the messages of the wait queue.
 #include "net/queue_commands.hpp"
 
-#include "net/decimal.hpp"
 #include "net/queue_scripts.hpp"
 #include "resp/serialise.hpp"
 
-#include <array>
 #include <charconv>
-#include <cstring>
 
 namespace redlock::net
 {
 
 namespace
 {
-
-/// The name of a member: `<manager id>:<number>`, with a leading "-" if it receives no messages.
-class member_name
-{
-  public:
-    explicit member_name(const queue_member& named) noexcept
-    {
-        const decimal number{named.number};
-        append(named.receives ? "" : "-");
-        append(named.manager_id);
-        append(":");
-        append(number.view());
-    }
-    std::string_view view() const noexcept { return {bytes_.data(), size_}; }
-
-  private:
-    void append(std::string_view part) noexcept
-    {
-        std::memcpy(bytes_.data() + size_, part.data(), part.size());
-        size_ += part.size();
-    }
-
-    std::array<char, 1 + claim::owner_id_length + 1 + 20> bytes_{};
-    std::size_t size_ = 0;
-};
 
 /// Returns whether a push has three elements: this type, this channel, and one more.
 bool is_on_channel(const resp::reply& push, std::string_view type, std::string_view channel) noexcept
@@ -57,33 +29,28 @@ std::string queue_channel(std::string_view manager_id)
 
 void append_ask(std::string& out, const claim& of, const question& asked, script_form form)
 {
-    const bool in_full = form == script_form::text;
     resp::append_command(
-        out, {in_full ? "EVAL" : "EVALSHA", in_full ? ask_script.text : ask_script.sha1, "1", of.key(),
-              member_name{asked.member}.view(), of.owner_id(), decimal{asked.ttl}.view(),
-              decimal{asked.waited}.view(), decimal{asked.liveness}.view(), decimal{asked.grace}.view()});
+        out, {verb_of(form), body_of(ask_script, form), "1", of.key(), member_name{asked.member}.view(),
+              of.owner_id(), decimal{asked.ttl}.view(), decimal{asked.waited}.view(),
+              decimal{asked.liveness}.view(), decimal{asked.grace}.view()});
 }
 
 void append_queue_release(
     std::string& out, const claim& of, std::chrono::milliseconds grace, script_form form)
 {
-    const bool in_full = form == script_form::text;
     resp::append_command(
-        out,
-        {in_full ? "EVAL" : "EVALSHA", in_full ? release_to_queue_script.text : release_to_queue_script.sha1,
-         "1", of.key(), of.owner_id(), decimal{grace}.view()});
+        out, {verb_of(form), body_of(release_to_queue_script, form), "1", of.key(), of.owner_id(),
+              decimal{grace}.view()});
 }
 
 void append_leave(
     std::string& out, const claim& of, std::chrono::milliseconds grace,
     const std::optional<queue_member>& member, script_form form)
 {
-    const bool in_full = form == script_form::text;
     const std::optional<member_name> name = member ? std::optional{member_name{*member}} : std::nullopt;
     resp::append_command(
-        out, {in_full ? "EVAL" : "EVALSHA",
-              in_full ? release_to_queue_script.text : release_to_queue_script.sha1, "1", of.key(),
-              of.owner_id(), decimal{grace}.view(), "left", name ? name->view() : std::string_view{}});
+        out, {verb_of(form), body_of(release_to_queue_script, form), "1", of.key(), of.owner_id(),
+              decimal{grace}.view(), "left", name ? name->view() : std::string_view{}});
 }
 
 void append_lost_release(

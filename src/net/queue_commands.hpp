@@ -3,9 +3,13 @@
 #pragma once
 
 #include "net/command.hpp"
+#include "net/decimal.hpp"
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +30,31 @@ struct queue_member
 
 /// Returns the channel of a manager.
 std::string queue_channel(std::string_view manager_id);
+
+/// The name of a client in a queue: `<manager id>:<number>`, with a leading "-" if it receives no messages.
+class member_name
+{
+  public:
+    explicit member_name(const queue_member& named) noexcept
+    {
+        const decimal number{named.number};
+        append(named.receives ? "" : "-");
+        append(named.manager_id);
+        append(":");
+        append(number.view());
+    }
+    std::string_view view() const noexcept { return {bytes_.data(), size_}; }
+
+  private:
+    void append(std::string_view part) noexcept
+    {
+        std::memcpy(bytes_.data() + size_, part.data(), part.size());
+        size_ += part.size();
+    }
+
+    std::array<char, 1 + claim::owner_id_length + 1 + 20> bytes_{};
+    std::size_t size_ = 0;
+};
 
 /// The arguments of `ask_script`, apart from the owner id.
 struct question

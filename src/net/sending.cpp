@@ -56,38 +56,58 @@ void connection::send_ask(claim& of, std::string_view command, vote_sink& votes,
     }
 }
 
-void connection::send_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+void connection::send_guarded_set(
+    claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+{
+    if (may_claim(of, command, votes, now))
+    {
+        commands_.push_guarded_set(of, command, votes, now);
+    }
+}
+
+/// Returns whether the connection is ready. If not, delivers the vote.
+bool connection::may_send(vote_sink& votes, clock::time_point now)
 {
     if (!ready())
     {
         votes.on_vote(
             index_, make_failed_vote(vote::unsent, last_failure_.reason, last_failure_.detail), now);
-        return;
     }
-    if (!commands_.push_extend(of, command, votes, now))
+    return ready();
+}
+
+/// Writes a command that was queued, or delivers the vote if there was no room for it.
+void connection::sent_if(bool has_room, vote_sink& votes, clock::time_point now)
+{
+    if (has_room)
     {
-        votes.on_vote(
-            index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
+        strand_.at_step_end(*this);
         return;
     }
-    strand_.at_step_end(*this);
+    votes.on_vote(index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
+}
+
+void connection::send_raise(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+{
+    if (may_send(votes, now))
+    {
+        sent_if(commands_.push_raise(of, command, votes, now), votes, now);
+    }
+}
+
+void connection::send_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+{
+    if (may_send(votes, now))
+    {
+        sent_if(commands_.push_extend(of, command, votes, now), votes, now);
+    }
 }
 
 void connection::send_query(std::string_view command, vote_sink& votes, clock::time_point now)
 {
-    if (!ready())
+    if (may_send(votes, now))
     {
-        votes.on_vote(
-            index_, make_failed_vote(vote::unsent, last_failure_.reason, last_failure_.detail), now);
-    }
-    else if (!commands_.push_query(command, votes, now))
-    {
-        votes.on_vote(
-            index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
-    }
-    else
-    {
-        strand_.at_step_end(*this);
+        sent_if(commands_.push_query(command, votes, now), votes, now);
     }
 }
 

@@ -24,9 +24,9 @@ class vote_sink
     virtual void on_vote(std::size_t master, const answer& result, clock::time_point at) noexcept = 0;
     /// Called instead of `on_vote` with the reply to a broadcast query. Returns false if it can't be a reply to it.
     virtual bool on_reply(std::size_t, const resp::reply&) noexcept { return false; }
-    /// Called if the master doesn't know the script of a command. Appends the command again, with the full script, or
+    /// Called if a master doesn't know the script of a command. Appends the command again, with the full script, or
     /// returns false if it is obsolete. Once the release may have been sent, the command must not follow it.
-    virtual bool append_in_full(std::string& out) const = 0;
+    virtual bool append_in_full(std::size_t master, std::string& out) const = 0;
 
     friend void intrusive_ptr_add_ref(vote_sink* self) noexcept { ++self->references_; }
     friend void intrusive_ptr_release(vote_sink* self) noexcept

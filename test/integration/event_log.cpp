@@ -47,6 +47,11 @@ std::string describe(const redlock::event& what)
         {
             return "dropped " + std::to_string(one.count);
         }
+        std::string operator()(const master_quarantined& one) const
+        {
+            return "quarantined " + one.name + ": " + std::string{to_string(one.why)};
+        }
+        std::string operator()(const master_armed& one) const { return "armed " + one.name; }
     };
     return std::visit(writer{}, what);
 }
@@ -56,9 +61,10 @@ redlock::observer event_log::observer()
     const auto add = [this](const redlock::event& what)
     {
         overhear(describe(what), "an event");
-        const bool of_masters = std::holds_alternative<master_up>(what) ||
-                                std::holds_alternative<master_down>(what) ||
-                                std::holds_alternative<master_warning>(what);
+        const bool of_masters =
+            std::holds_alternative<master_up>(what) || std::holds_alternative<master_down>(what) ||
+            std::holds_alternative<master_warning>(what) ||
+            std::holds_alternative<master_quarantined>(what) || std::holds_alternative<master_armed>(what);
         if (what_ == log_of::masters && !of_masters)
         {
             return;

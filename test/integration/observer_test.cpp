@@ -66,6 +66,14 @@ std::string line(const redlock::event& what)
         {
             return "dropped " + std::to_string(one.count);
         }
+        std::string operator()(const redlock::master_quarantined& one) const
+        {
+            return "quarantined " + std::to_string(one.index);
+        }
+        std::string operator()(const redlock::master_armed& one) const
+        {
+            return "armed " + std::to_string(one.index);
+        }
     };
     return std::visit(writer{}, what);
 }

@@ -37,6 +37,7 @@ std::string what_of(const command& words)
         for (const auto& [script, purpose] :
              {known{&net::release_script, "release"}, known{&net::release_to_queue_script, "release"},
               known{&net::extend_script, "extend"}, known{&net::ask_script, "ask"},
+              known{&net::guarded_extend_script, "extend"}, known{&net::guarded_ask_script, "ask"},
               known{&net::guarded_acquire_script, "acquire"}, known{&net::raise_script, "raise"},
               known{&net::quarantine_script, "quarantine"}, known{&net::arm_script, "arm"},
               known{&net::largest_counter_script, "largest counter"},

@@ -150,6 +150,9 @@ class sim_master
     void set(const std::string& key, const std::string& value, std::optional<clock::duration> ttl = {});
     /// Sets a key of another type, as other lock libraries do.
     void set_hash(const std::string& key);
+    /// Sets a field of a hash, which is created if there is none.
+    void set_field(const std::string& key, const std::string& field, const std::string& value);
+    std::optional<std::string> field(const std::string& key, const std::string& name);
     void remove(const std::string& key) { keys_.remove(key); }
     /// Removes the key if it is still of another type.
     void remove_hash(const std::string& key)

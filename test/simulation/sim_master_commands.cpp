@@ -38,6 +38,8 @@ std::string digest_of(const std::string& script)
         {net::ask_script.text, sha1_hex(net::ask_script.text)},
         {net::release_to_queue_script.text, sha1_hex(net::release_to_queue_script.text)},
         {net::guarded_acquire_script.text, sha1_hex(net::guarded_acquire_script.text)},
+        {net::guarded_ask_script.text, sha1_hex(net::guarded_ask_script.text)},
+        {net::guarded_extend_script.text, sha1_hex(net::guarded_extend_script.text)},
         {net::raise_script.text, sha1_hex(net::raise_script.text)},
         {net::quarantine_script.text, sha1_hex(net::quarantine_script.text)},
         {net::largest_counter_script.text, sha1_hex(net::largest_counter_script.text)},
@@ -365,6 +367,18 @@ void sim_master::set_hash(const std::string& key)
 {
     keys_.remove(key);
     keys_.change(key, master_store::type::hash).fields = {{"a field", "a value"}};
+}
+
+void sim_master::set_field(const std::string& key, const std::string& field, const std::string& value)
+{
+    keys_.change(key, master_store::type::hash).fields[field] = value;
+}
+
+std::optional<std::string> sim_master::field(const std::string& key, const std::string& name)
+{
+    const master_store::entry* const found = keys_.find(key);
+    const auto at = found != nullptr ? found->fields.find(name) : decltype(found->fields.end()){};
+    return found != nullptr && at != found->fields.end() ? std::optional{at->second} : std::nullopt;
 }
 
 std::vector<std::pair<std::string, std::string>> sim_master::contents()

@@ -89,7 +89,9 @@ std::string golden_values()
     for (const auto& [name, script] :
          {std::pair{"extend", &net::extend_script}, std::pair{"release", &net::release_script},
           std::pair{"ask", &net::ask_script}, std::pair{"release_to_queue", &net::release_to_queue_script},
-          std::pair{"guarded_acquire", &net::guarded_acquire_script}, std::pair{"raise", &net::raise_script},
+          std::pair{"guarded_acquire", &net::guarded_acquire_script},
+          std::pair{"guarded_ask", &net::guarded_ask_script},
+          std::pair{"guarded_extend", &net::guarded_extend_script}, std::pair{"raise", &net::raise_script},
           std::pair{"quarantine", &net::quarantine_script},
           std::pair{"largest_counter", &net::largest_counter_script},
           std::pair{"raise_floor", &net::raise_floor_script}, std::pair{"arm", &net::arm_script}})

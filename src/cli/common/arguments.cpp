@@ -45,6 +45,7 @@ struct raw_arguments
     bool no_inherit_masters = false;
     bool try_once = false;
     bool verbose = false;
+    bool guarded = false;
     bool json = false;
     bool no_probe = false;
 };
@@ -117,6 +118,9 @@ CLI::App& add_run(CLI::App& app, raw_arguments& raw)
     run.add_flag(
         "--no-inherit-masters", raw.no_inherit_masters,
         "Don't pass REDLOCK_MASTERS and its passwords to the command");
+    run.add_flag(
+        "--guarded", raw.guarded,
+        "Use masters that were provisioned, and pass REDLOCK_FENCING_TOKEN to the command");
     run.add_flag("-v,--verbose", raw.verbose, "Report events on stderr");
     run.footer(
         std::string{urls} + "A DURATION is a whole number with a unit: 500ms, 10s, 5m, 2h, 1d.\n" +
@@ -326,6 +330,7 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     all.wait = option_value("--wait", raw.wait, read_limit);
     all.try_once = raw.try_once;
     all.verbose = raw.verbose;
+    all.guarded = raw.guarded;
     all.inherit_masters = !raw.no_inherit_masters;
     if (all.max_hold.value() <= std::chrono::milliseconds{0})
     {

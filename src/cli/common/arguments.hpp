@@ -16,6 +16,9 @@ namespace redlock::cli
 /// The environment variable with the masters' URLs.
 inline constexpr const char* masters_variable = "REDLOCK_MASTERS";
 
+/// The environment variable with the fencing token of the lock.
+inline constexpr const char* token_variable = "REDLOCK_FENCING_TOKEN";
+
 /// The arguments of every subcommand: the masters, and TLS.
 struct master_arguments
 {
@@ -42,6 +45,7 @@ struct run_arguments
     bool try_once = false;
     std::chrono::milliseconds grace{};
     bool verbose = false;
+    bool guarded = false;
     /// Passes REDLOCK_MASTERS on to the command.
     bool inherit_masters = true;
     std::vector<std::string> command;

@@ -63,6 +63,12 @@ finding of_risk(const master_issue& found)
         result.meaning = "Clients that wait for a lock get it up to a quarter of a second late";
         result.advice = "Allow the queue: see 'ACL' in docs/deployment.md; use a server that speaks RESP3";
         break;
+    case risk::arming_refused:
+        result.kind = "arming_refused";
+        result.meaning = "If it may have forgotten keys, this client can't make it vote again";
+        result.advice = "Allow the commands of guarded mode: see 'ACL' in docs/deployment.md; set "
+                        "maxmemory-policy noeviction";
+        break;
     }
     return result;
 }

@@ -49,6 +49,10 @@ config config_of(const run_arguments& asked, journal& record)
 {
     config options = manager_config(asked.common);
     options.node_timeout = node_timeout(asked.ttl);
+    if (asked.guarded)
+    {
+        options.guarded.emplace();
+    }
     options.observer = record.observer();
     return options;
 }

@@ -17,6 +17,8 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -70,9 +72,17 @@ void supervisor::start()
     plan.command = asked_.command;
     plan.environment = {
         "REDLOCK_RESOURCE=" + asked_.common.resource, "REDLOCK_OWNER_ID=" + std::string{held_.owner_id()}};
+    if (const std::optional<std::uint64_t> token = held_.fencing_token())
+    {
+        plan.environment.push_back(fmt::format("{}={}", token_variable, *token));
+    }
+    else
+    {
+        plan.without.emplace_back(token_variable); // Of another lock that redlock was run under.
+    }
     if (!asked_.inherit_masters)
     {
-        plan.without = {masters_variable};
+        plan.without.emplace_back(masters_variable);
     }
     // At a terminal the child stays in redlock's group, as a script expects: it can read from the terminal whenever
     // redlock can, and the terminal's keys reach the script, redlock and the child.

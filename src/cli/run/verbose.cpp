@@ -64,6 +64,16 @@ struct line_of
     {
         return fmt::format("{} events were dropped", what.count);
     }
+    std::string operator()(const master_quarantined& what) const
+    {
+        return fmt::format(
+            "{} is in quarantine ({}) for about {:.0f} s", what.name, to_string(what.why),
+            std::max(in_seconds(what.ends - clock::now()), 0.0));
+    }
+    std::string operator()(const master_armed& what) const
+    {
+        return fmt::format("{} votes again", what.name);
+    }
 };
 
 } // namespace

@@ -28,6 +28,11 @@ runtime::detached_task acquire(lock_service& service, acquire_call call)
         self.refuse(self.operation.stopped());
         co_return;
     }
+    if (std::string complaint = service.group_complaint(call.options.ttl); !complaint.empty())
+    {
+        self.refuse(errc::invalid_ttl, std::move(complaint));
+        co_return;
+    }
     bool begun = true;
     if (self.begins_in_queue())
     {

@@ -19,8 +19,9 @@ refused_argument check(const lock_service& service, const acquire_call& call)
     if (service.is_reserved(call.resource))
     {
         return {
-            errc::invalid_resource, "this resource name can't be used: its key would begin with "
-                                    "redlock-queue:, as the queues' keys do"};
+            errc::invalid_resource,
+            "this resource name can't be used: its key would begin with redlock-queue:, or contain "
+            ":redlock-guard, :redlock-fence or :redlock-members, as the library's own keys do"};
     }
     const acquire_options& options = call.options;
     const core::timing given = service.timing(options.ttl, options.min_validity);

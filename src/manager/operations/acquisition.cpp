@@ -96,6 +96,7 @@ bool acquisition::try_complete_with_lease()
     }
     note_place();
     leave_queue();
+    held_->fencing_token = votes_->fencing_token();
     held_->hold(until, votes_->started());
     service_.keep(*held_);
     if (call_.keep)

@@ -169,7 +169,7 @@ runtime::task<bool> acquisition::rest(std::size_t queue_master)
     const clock::duration pause = core::pause_after_loss(losses_, took_, service_.random_number());
     entry_.leave_unless_at(queue_master);
     const bool lost_to_others =
-        votes_->outcome() == core::verdict::lost && votes_->ballot().why_lost() != core::refusal::no_quorum;
+        votes_->outcome() == core::verdict::lost && votes_->why_lost() != core::refusal::no_quorum;
     if (lost_to_others)
     {
         const auto whole =

@@ -37,7 +37,7 @@ class reply_collector : public net::vote_sink
         count();
         return fits;
     }
-    bool append_in_full(std::string&) const final { return false; }
+    bool append_in_full(std::size_t, std::string&) const final { return false; }
 
   private:
     /// Exactly one of these is called per master: with its reply, or with the reason why there is none. The first one

@@ -68,6 +68,10 @@ runtime::detached_task extend(lock_service& service, extend_call call)
         *call.out = report{};
     }
     std::string complaint = core::ttl_complaint(service.timing(call.ttl, std::chrono::milliseconds{0}));
+    if (complaint.empty())
+    {
+        complaint = service.group_complaint(call.ttl);
+    }
     if (!complaint.empty())
     {
         if (call.out != nullptr)

@@ -125,7 +125,7 @@ resp::parser& shared_parser()
 
 } // namespace
 
-bool listener::append_in_full(std::string& out) const
+bool listener::append_in_full(std::size_t, std::string& out) const
 {
     if (wants && what == asked::question)
     {

@@ -61,7 +61,7 @@ struct listener final : net::vote_sink
         last = vote::granted;
         return true;
     }
-    bool append_in_full(std::string& out) const override;
+    bool append_in_full(std::size_t, std::string& out) const override;
     void recycle() noexcept override { delete this; }
 
     std::size_t heard = 0;

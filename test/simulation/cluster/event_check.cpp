@@ -122,7 +122,8 @@ std::optional<std::string> event_check::notified(int manager, const event& what)
                 told_.emplace(expected_event::loss, one.owner_id);
             },
             [&](const lease_released& one) { told_.emplace(expected_event::release, one.owner_id); },
-            [&](const events_dropped& some) { dropped_ += some.count; }),
+            [&](const events_dropped& some) { dropped_ += some.count; }, [](const master_quarantined&) {},
+            [](const master_armed&) {}),
         what);
     return wrong;
 }

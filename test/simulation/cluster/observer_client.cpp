@@ -330,7 +330,17 @@ void observer_client::on_event(const event& what)
                 note(released.result);
                 check_owner("an event", released.owner_id);
             },
-            [&](const events_dropped&) { note(); }),
+            [&](const events_dropped&) { note(); },
+            [&](const master_quarantined& quarantined)
+            {
+                note();
+                read(quarantined.name, to_string(quarantined.why));
+            },
+            [&](const master_armed& armed)
+            {
+                note();
+                read(armed.name, armed.incarnation);
+            }),
         what);
 }
 

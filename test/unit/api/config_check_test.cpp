@@ -210,6 +210,25 @@ TEST_CASE("a key prefix is refused above 1 KiB, and may contain any bytes")
     check_refused(options, "a key_prefix of 1025 bytes", "0 to 1024");
     options.key_prefix = "redlock-queue:";
     check_refused(options, "a key_prefix that begins with redlock-queue:", "no other key");
+    options.key_prefix = "mine:redlock-guard";
+    check_refused(
+        options, "a key_prefix with :redlock-guard, :redlock-fence or :redlock-members", "no other key");
+}
+
+TEST_CASE("a group is refused unless it is the name of one", "[guarded]")
+{
+    config options = one_master();
+    options.guarded.emplace();
+    CHECK(complaint(options).second.empty());
+    options.guarded->group = "0123456789abcdef";
+    CHECK(complaint(options).second.empty());
+    for (const char* const wrong : {"0123456789abcde", "0123456789abcdef0", "0123456789ABCDEF", "my group"})
+    {
+        options.guarded->group = wrong;
+        check_refused(
+            options, std::string{"a guarded.group of '"} + wrong + "' can't be used",
+            "16 digits of 0-9 and a-f");
+    }
 }
 
 TEST_CASE("a client name is refused unless it is short, printable and without spaces", "[scenario-51]")

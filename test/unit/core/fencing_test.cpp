@@ -192,4 +192,38 @@ TEST_CASE("latest: by the last reading, its age, the drift and the node timeout"
     CHECK(core::latest_at(last, sent + 1s, 20ms, 0.01) == 100s + 1s + 20ms + 10ms + 2ms);
 }
 
+TEST_CASE("token: a master whose raise has failed counts no more")
+{
+    core::token_choice choice{5};
+    CHECK(choice.is_possible(5));
+    choice.add_grant(0, 7);
+    choice.add_grant(1, 8);
+    choice.add_grant(2, 9);
+    REQUIRE(choice.target() == 9);
+    CHECK(choice.largest() == 9);
+    CHECK(choice.is_possible(0)); // Both may be raised.
+    choice.add_failed_raise(0);
+    CHECK(!choice.is_possible(0));
+    CHECK(choice.is_possible(1));
+    CHECK(!choice.is_below_target(0));
+    choice.add_raised(0); // Too late.
+    choice.add_grant(3, 12);
+    CHECK(choice.target() == 9);
+    CHECK(!choice.is_possible(0)); // Above the target: it doesn't count.
+    choice.add_raised(1);
+    CHECK(!choice.token());
+    choice.add_grant(4, 9);
+    CHECK(choice.token() == 9);
+}
+
+TEST_CASE("floor by the clock: the present time and two hours")
+{
+    const clock::time_point sent{10s};
+    const core::clock_reading last{.sent = sent, .received = sent + 3ms, .theirs = 1'000'000us};
+    CHECK(core::floor_by_clock(last, sent) == 1'000'000U + 7'200'000'000U);
+    CHECK(core::floor_by_clock(last, sent + 5ms) == 1'005'000U + 7'200'000'000U);
+    const core::clock_reading wrong{.sent = sent, .received = sent, .theirs = -9'000'000'000us};
+    CHECK(core::floor_by_clock(wrong, sent) == 1);
+}
+
 } // namespace redlock::test

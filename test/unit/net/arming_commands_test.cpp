@@ -123,7 +123,7 @@ TEST_CASE("refusals of quarantine and arming have a reason", "[guarded]")
     {
         const int answer = GENERATE(net::guard_differs, net::incarnation_differs);
         const net::arming_reply found = read(reply_of(node, resp::kind::integer, answer, {}));
-        CHECK(found.reason == master_errc::command_failed);
+        CHECK(found.reason == master_errc::incarnation_changed);
         CHECK(found.refusal == answer);
     }
     SECTION("an error of the server")

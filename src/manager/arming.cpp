@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: BSL-1.0
+// Guarded mode: quarantine and arming.
+#include "manager/arming.hpp"
+
+#include "core/fencing.hpp"
+#include "core/provision_plan.hpp"
+#include "core/standing.hpp"
+#include "manager/guard.hpp"
+#include "manager/lock_service.hpp"
+#include "net/arming_scripts.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+/// The managers end a quarantine one after the other, within this time.
+constexpr std::chrono::milliseconds longest_delay{1000};
+
+constexpr std::uint32_t bit_of(std::size_t master) noexcept
+{
+    return std::uint32_t{1} << master;
+}
+
+} // namespace
+
+arming::arming(lock_service& service, guard& of) : service_{service}, guard_{of}
+{
+    for (std::size_t master = 0; master < service.options().masters.size(); ++master)
+    {
+        masters_.push_back(std::make_unique<quarantine>(*this, master));
+    }
+}
+
+void arming::reconsider()
+{
+    for (std::size_t master = 0; master < masters_.size(); ++master)
+    {
+        reconsider(master);
+    }
+    watch();
+}
+
+void arming::reconsider(std::size_t master)
+{
+    quarantine& one = *masters_[master];
+    const std::optional<core::judgement>& found = guard_.found(master);
+    if (!found)
+    {
+        return;
+    }
+    switch (found->what)
+    {
+    case core::standing::forgetful:
+        one.forget();
+        begin(master, found->why);
+        break;
+    case core::standing::quarantine:
+        one.wait_for(guard_.marker_of(master));
+        one.by_clock = one.by_clock || may_use_clock(one);
+        if (!one.is_busy() && guard_.looked_at(master) >= one.ends)
+        {
+            one.count();
+        }
+        break;
+    default:
+        one.forget();
+        break;
+    }
+}
+
+void arming::on_down(std::size_t master) noexcept
+{
+    masters_[master]->was_refused = false;
+}
+
+std::optional<clock::time_point> arming::ends(std::size_t master) const noexcept
+{
+    const quarantine& one = *masters_[master];
+    return one.text.empty() ? std::nullopt : std::optional{one.ends};
+}
+
+void arming::begin(std::size_t master, core::incarnation_end why)
+{
+    quarantine& one = *masters_[master];
+    const std::optional<core::member_record>& record = guard_.record();
+    const std::optional<std::uint32_t> seat =
+        record ? core::seat_of(*record, service_.names()->at(master)) : std::nullopt;
+    if (one.is_busy() || !seat)
+    {
+        return;
+    }
+    const guarded_identity& group = *guard_.identity();
+    const core::sight& seen = guard_.seen(master);
+    one.begin(
+        core::marker{
+            .group = group.group.name,
+            .seat = *seat,
+            .masters = group.group.masters,
+            .max_ttl = group.max_ttl,
+            .policy = group.policy,
+            .state = core::marker_state::quarantine,
+            .why = why,
+            .nonce = fmt::format("{:016x}", service_.random_number()),
+            .replication_id = seen.replication_id},
+        seen.marker.value_or(std::string{}));
+}
+
+/// Returns whether a master may be armed by the clock: a quorum of masters, this one included, were seen unarmed since its
+/// quarantine began, each with the marker of a server that was restarted with its data, and no master belongs to another group.
+bool arming::may_use_clock(const quarantine& of) const
+{
+    if (guard_.identity()->policy != core::arming_policy::clocks)
+    {
+        return false;
+    }
+    std::size_t restarted = 0;
+    for (std::size_t master = 0; master < masters_.size(); ++master)
+    {
+        const std::optional<core::judgement>& found = guard_.found(master);
+        if (!found || guard_.looked_at(master) < of.since)
+        {
+            continue;
+        }
+        switch (found->what)
+        {
+        case core::standing::other_group:
+        case core::standing::retired:
+        case core::standing::unreadable:
+            return false;
+        case core::standing::forgetful:
+            restarted += found->why == core::incarnation_end::stale ? 1U : 0U;
+            break;
+        case core::standing::quarantine:
+            restarted += guard_.marker(master)->why == core::incarnation_end::stale ? 1U : 0U;
+            break;
+        default:
+            break;
+        }
+    }
+    const std::optional<core::marker> own = core::parse_marker(of.text);
+    return own && own->why == core::incarnation_end::stale && restarted >= quorum_of(masters_.size());
+}
+
+/// Looks at the masters whose wait is over.
+void arming::on_waited()
+{
+    const clock::time_point now = service_.strand().now();
+    for (std::size_t master = 0; master < masters_.size(); ++master)
+    {
+        const quarantine& one = *masters_[master];
+        if (!one.text.empty() && one.ends <= now && guard_.looked_at(master) < one.ends)
+        {
+            guard_.look_again(master);
+        }
+    }
+    watch();
+}
+
+/// Arms the deadline for the next wait that ends.
+void arming::watch()
+{
+    const clock::time_point now = service_.strand().now();
+    std::optional<clock::time_point> next;
+    for (const auto& each : masters_)
+    {
+        if (!each->text.empty() && each->ends > now)
+        {
+            next = std::min(next.value_or(each->ends), each->ends);
+        }
+    }
+    if (next)
+    {
+        service_.strand().arm(next_, *next);
+    }
+}
+
+void arming::report_refusal(std::size_t master, std::string why)
+{
+    if (!std::exchange(masters_[master]->was_refused, true))
+    {
+        service_.warn(master, risk::arming_refused, std::move(why));
+    }
+}
+
+void arming::quarantine::begin(core::marker begun, const std::string& seen)
+{
+    step_ = step::beginning;
+    std::string command;
+    net::append_quarantine(
+        command, of_.guard_.keys(), seen, begun, of_.service_.options().masters[index_].database(),
+        net::script_form::text);
+    send(index_, command);
+}
+
+void arming::quarantine::wait_for(const std::string& seen)
+{
+    if (text == seen)
+    {
+        return;
+    }
+    lock_service& service = of_.service_;
+    const auto delay =
+        std::chrono::microseconds{service.random_number() % std::chrono::microseconds{longest_delay}.count()};
+    text = seen;
+    since = service.strand().now();
+    ends =
+        since + core::provision_wait(of_.guard_.identity()->max_ttl, service.options().drift_factor) + delay;
+    by_clock = false;
+    of_.guard_.on_quarantine(index_, ends);
+}
+
+void arming::quarantine::forget() noexcept
+{
+    text.clear();
+}
+
+void arming::quarantine::send(std::size_t master, const std::string& command)
+{
+    ++pending_;
+    of_.service_.connection_to(master).send_query(command, *this, of_.service_.strand().now());
+}
+
+/// Asks all masters of the group for their largest counters.
+void arming::quarantine::count()
+{
+    const std::string& policy = of_.service_.connection_to(index_).server().maxmemory_policy;
+    if (!policy.empty() && policy != "noeviction")
+    {
+        of_.report_refusal(
+            index_, "maxmemory-policy is " + policy + ", so that its markers and counters can vanish");
+        return;
+    }
+    step_ = step::counting;
+    counted_for_ = text;
+    of_armed_ = of_unarmed_ = 0;
+    largest_ = largest_of_armed_ = 0;
+    asked_armed_ = 0;
+    const net::vote_sink_ptr self{this};
+    ++pending_; // Until all are asked: one that can't be asked answers at once.
+    for (std::size_t master = 0; master < of_.masters_.size(); ++master)
+    {
+        const std::optional<core::judgement>& found = of_.guard_.found(master);
+        const bool is_armed = found && found->what == core::standing::armed;
+        if (is_armed || (found && found->what == core::standing::quarantine))
+        {
+            asked_armed_ |= is_armed ? bit_of(master) : 0U;
+            std::string command;
+            net::append_largest_counter(
+                command, of_.guard_.keys(), of_.guard_.marker_of(master), net::script_form::text);
+            send(master, command);
+        }
+    }
+    if (--pending_ == 0)
+    {
+        on_counted();
+    }
+}
+
+/// Arms the master if enough counters are known. Those of an armed set that meets every quorum include each token that was
+/// issued. Otherwise, if too many masters were restarted, the clock stands for those that are lost: see
+/// docs/decisions/0024-guarded-rounds-and-arming.md.
+void arming::quarantine::on_counted()
+{
+    if (counted_for_ != text)
+    {
+        return; // Another quarantine has begun meanwhile.
+    }
+    const std::size_t masters = of_.masters_.size();
+    const std::optional<core::clock_reading>& last = of_.service_.connection_to(index_).last_clock();
+    if (of_armed_ >= core::blocking_set(static_cast<std::uint32_t>(masters)))
+    {
+        arm(std::max<std::uint64_t>(largest_of_armed_, 1));
+    }
+    else if (by_clock && of_armed_ + of_unarmed_ >= quorum_of(masters) && last)
+    {
+        const clock::time_point now = of_.service_.strand().now();
+        arm(std::max(largest_, core::floor_by_clock(*last, now)));
+    }
+}
+
+void arming::quarantine::arm(std::uint64_t floor)
+{
+    const std::optional<core::marker> waited_for = core::parse_marker(text);
+    const std::optional<core::member_record>& record = of_.guard_.record();
+    if (!waited_for || !record)
+    {
+        return;
+    }
+    step_ = step::arming;
+    std::string command;
+    net::append_arm(command, of_.guard_.keys(), *waited_for, floor, *record, net::script_form::text);
+    send(index_, command);
+}
+
+void arming::quarantine::on_vote(std::size_t, const net::answer&, clock::time_point) noexcept
+{
+    --pending_;
+    if (step_ == step::counting && pending_ == 0)
+    {
+        on_counted();
+    }
+}
+
+bool arming::quarantine::on_reply(std::size_t master, const resp::reply& reply) noexcept
+{
+    --pending_;
+    const net::arming_reply said =
+        step_ == step::beginning ? net::read_quarantine(reply) : net::read_counter(reply);
+    if (said.reason == master_errc::protocol_error)
+    {
+        return false;
+    }
+    if (step_ == step::counting)
+    {
+        const bool is_armed = (asked_armed_ & bit_of(master)) != 0;
+        if (!said.reason)
+        {
+            (is_armed ? of_armed_ : of_unarmed_) += 1;
+            largest_ = std::max(largest_, said.counter);
+            largest_of_armed_ = is_armed ? std::max(largest_of_armed_, said.counter) : largest_of_armed_;
+        }
+        if (pending_ == 0)
+        {
+            on_counted();
+        }
+        return true;
+    }
+    if (said.reason)
+    {
+        on_refused(said);
+    }
+    of_.guard_.look_again(index_);
+    return true;
+}
+
+void arming::quarantine::on_refused(const net::arming_reply& said)
+{
+    if (said.refusal == net::guard_differs || said.refusal == net::incarnation_differs)
+    {
+        return; // Another client, or another incarnation: the next look shows it.
+    }
+    const std::string_view why =
+        said.refusal == net::databases_unknown
+            ? "there may be markers in databases that it doesn't let this user select"
+            : said.detail;
+    of_.report_refusal(index_, std::string{why});
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSL-1.0
+// Guarded mode: puts masters that may have forgotten keys into quarantine, and arms them afterwards.
+#pragma once
+
+#include "core/marker.hpp"
+#include "net/arming_commands.hpp"
+#include "net/vote_sink.hpp"
+#include "runtime/scheduler.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::manager
+{
+
+class guard;
+class lock_service;
+
+/// What this manager does to get the masters of its group armed. Every manager does it, in the background, and none depends on
+/// another: a master compares the marker with the one that the client has seen, so that whoever comes second changes nothing.
+///
+/// `guard` calls `reconsider` after each look at a master, which takes the next step for each of them:
+///
+/// - A master that may have forgotten keys is put into quarantine.
+/// - From the answer that showed a quarantine, this manager waits until every key of before has expired, and up to a second
+///   more, so that not all managers come at once. Then it looks again.
+/// - If that look shows the same quarantine, it asks the masters for their largest counters. If enough armed ones have
+///   answered, it arms the master with the largest as its floor. Otherwise it tries again after the next look, or, under the
+///   policy `clocks`, arms it by the clock if so many masters were restarted that too few are armed.
+class arming
+{
+  public:
+    arming(lock_service& service, guard& of);
+    arming(const arming&) = delete;
+    arming& operator=(const arming&) = delete;
+
+    void reconsider();
+    /// Puts a master into quarantine, if its name is on the record of the group. Otherwise, that is left to managers which know
+    /// it by that name.
+    void begin(std::size_t master, core::incarnation_end why);
+    /// The wait goes on: if the next connection shows the same text, it is the same incarnation.
+    void on_down(std::size_t master) noexcept;
+    /// Returns when a quarantine of a master is expected to end; empty if none is waited for.
+    std::optional<clock::time_point> ends(std::size_t master) const noexcept;
+
+  private:
+    /// The quarantine of one master, and the commands in flight for it.
+    class quarantine final : public net::vote_sink
+    {
+      public:
+        explicit quarantine(arming& of, std::size_t index) noexcept : of_{of}, index_{index} {}
+
+        bool is_busy() const noexcept { return pending_ > 0; }
+        void begin(core::marker begun, const std::string& seen);
+        void wait_for(const std::string& text);
+        void forget() noexcept;
+        void count();
+        void arm(std::uint64_t floor);
+
+        std::string text;          // The marker that is waited for; empty if none is.
+        clock::time_point since{}; // When it was seen first.
+        clock::time_point ends{};  // When the wait is over.
+        bool by_clock = false;     // Too few masters are armed to tell their counters.
+        bool was_refused = false;  // Which has been reported.
+
+      private:
+        enum class step : std::uint8_t
+        {
+            beginning,
+            counting,
+            arming
+        };
+
+        void on_vote(std::size_t master, const net::answer& none, clock::time_point) noexcept override;
+        bool on_reply(std::size_t master, const resp::reply& reply) noexcept override;
+        bool append_in_full(std::size_t, std::string&) const override { return false; }
+        void recycle() noexcept override {}
+        void send(std::size_t master, const std::string& command);
+        void on_counted();
+        void on_refused(const net::arming_reply& said);
+
+        arming& of_;
+        std::size_t index_;
+        step step_ = step::beginning;
+        std::size_t pending_ = 0;
+        // While counting.
+        std::string counted_for_;    // The marker of the quarantine.
+        std::size_t of_armed_ = 0;   // How many armed masters have told their largest counter.
+        std::size_t of_unarmed_ = 0; // And how many others.
+        std::uint64_t largest_of_armed_ = 0;
+        std::uint64_t largest_ = 0;     // Of all of them.
+        std::uint32_t asked_armed_ = 0; // One bit for each master that was armed when it was asked.
+    };
+
+    class wait_deadline final : public runtime::deadline
+    {
+      public:
+        explicit wait_deadline(arming& of) noexcept : of_{of} {}
+
+      private:
+        void on_deadline() override { of_.on_waited(); }
+
+        arming& of_;
+    };
+
+    void reconsider(std::size_t master);
+    bool may_use_clock(const quarantine& of) const;
+    void on_waited();
+    void watch();
+    void report_refusal(std::size_t master, std::string why);
+
+    lock_service& service_;
+    guard& guard_;
+    std::vector<std::unique_ptr<quarantine>> masters_;
+    wait_deadline next_{*this};
+};
+
+} // namespace redlock::manager

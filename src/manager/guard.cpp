@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: BSL-1.0
+// The masters of a guarded group, as one manager sees them.
+#include "manager/guard.hpp"
+
+#include "core/validity.hpp"
+#include "manager/lock_service.hpp"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+/// Returns the reason why a master with this standing doesn't vote.
+error_code reason_of(core::standing what) noexcept
+{
+    switch (what)
+    {
+    case core::standing::armed:
+        break;
+    case core::standing::quarantine:
+        return master_errc::quarantined;
+    case core::standing::forgetful:
+        return master_errc::incarnation_changed;
+    case core::standing::unprovisioned:
+        return master_errc::not_provisioned;
+    case core::standing::not_a_member:
+        return master_errc::not_a_member;
+    case core::standing::other_group:
+    case core::standing::retired:
+    case core::standing::unreadable:
+        return master_errc::other_group;
+    case core::standing::replica:
+        return master_errc::read_only;
+    }
+    return {};
+}
+
+} // namespace
+
+guard::guard(lock_service& service, std::string group)
+    : service_{service},
+      wanted_{std::move(group)},
+      keys_{service.options().key_prefix},
+      arming_{service, *this}
+{
+    for (std::size_t master = 0; master < service.options().masters.size(); ++master)
+    {
+        members_.push_back(std::make_unique<member>(*this, master));
+    }
+}
+
+std::string guard::ttl_complaint(std::chrono::milliseconds ttl) const
+{
+    if (!identity_ || ttl <= identity_->max_ttl)
+    {
+        return {};
+    }
+    return "a ttl of " + std::to_string(ttl.count()) + " ms can't be used: the group " +
+           identity_->group.name + " allows " + std::to_string(identity_->max_ttl.count()) + " ms at most";
+}
+
+void guard::on_up(std::size_t master)
+{
+    look_again(master);
+    if (!again_.armed())
+    {
+        service_.strand().arm(again_, service_.strand().now() + longest_interval);
+    }
+}
+
+void guard::on_down(std::size_t master) noexcept
+{
+    member& down = *members_[master];
+    down.has_looked = down.looks_again = false;
+    down.found.reset();
+    arming_.on_down(master);
+    down.reason = master_errc::not_connected;
+    down.detail = {};
+}
+
+void guard::look_again(std::size_t master)
+{
+    member& one = *members_[master];
+    if (one.is_looking())
+    {
+        one.looks_again = true;
+        return;
+    }
+    one.begin_look();
+}
+
+void guard::look_at_all()
+{
+    for (std::size_t master = 0; master < members_.size(); ++master)
+    {
+        if (service_.connection_to(master).ready() && !members_[master]->is_looking())
+        {
+            members_[master]->begin_look();
+        }
+    }
+    const auto interval = std::min(longest_interval, service_.options().probe_interval);
+    service_.strand().arm(again_, service_.strand().now() + interval);
+}
+
+void guard::member::begin_look()
+{
+    looks_again = false;
+    began_ = of_.service_.strand().now();
+    look_ = {};
+    pending_ = net::look::commands;
+    std::string command;
+    for (std::size_t at = 0; at < net::look::commands; ++at)
+    {
+        command.clear();
+        net::look::append(command, of_.keys_, at);
+        of_.service_.connection_to(index_).send_query(command, *this, of_.service_.strand().now());
+    }
+}
+
+void guard::member::on_vote(std::size_t, const net::answer& none, clock::time_point) noexcept
+{
+    look_.take_failure(none);
+    on_taken();
+}
+
+bool guard::member::on_reply(std::size_t, const resp::reply& reply) noexcept
+{
+    const bool fits = look_.take(reply);
+    on_taken();
+    return fits;
+}
+
+void guard::member::on_taken()
+{
+    --pending_;
+    if (pending_ > 0 || !of_.service_.connection_to(index_).ready())
+    {
+        return;
+    }
+    looked_at = began_;
+    of_.take(index_, look_);
+    if (looks_again)
+    {
+        begin_look();
+    }
+}
+
+void guard::take(std::size_t master, const net::look& shown)
+{
+    member& one = *members_[master];
+    one.has_looked = true;
+    one.reason = shown.reason();
+    one.detail = service_.redacted().show(shown.detail());
+    if (!one.reason)
+    {
+        one.seen = shown.seen();
+        one.marker = one.seen.marker ? core::parse_marker(*one.seen.marker) : std::nullopt;
+        one.record = core::parse_members(shown.members());
+    }
+    find_group();
+    judge_all();
+    if (identity_)
+    {
+        judge_clocks();
+        arming_.reconsider();
+        report_armed();
+    }
+    service_.on_looked();
+}
+
+void guard::on_quarantine(std::size_t master, clock::time_point ends)
+{
+    members_[master]->was_in_quarantine = true;
+    if (service_.observed())
+    {
+        service_.notify(
+            master_quarantined{master, service_.names()->at(master), members_[master]->marker->why, ends});
+    }
+}
+
+void guard::on_clock_ahead(std::size_t master)
+{
+    const clock::time_point now = service_.strand().now();
+    if (now >= stood_still_until_)
+    {
+        members_[master]->ahead_since = now;
+    }
+}
+
+/// Decides about the clocks that were seen ahead, once the clocks of a quorum of other masters were read after that. Only one
+/// member is in quarantine for its clock at a time, so that clients which disagree can't take a majority out.
+void guard::judge_clocks()
+{
+    for (std::size_t master = 0; master < members_.size(); ++master)
+    {
+        member& one = *members_[master];
+        if (!one.ahead_since)
+        {
+            continue;
+        }
+        std::size_t agree = 0;
+        std::size_t unknown = 0;
+        bool another = false;
+        for (std::size_t other = 0; other < members_.size(); ++other)
+        {
+            const member& each = *members_[other];
+            const std::optional<core::clock_reading>& last = service_.connection_to(other).last_clock();
+            const bool was_read = last && last->sent >= *one.ahead_since;
+            if (other == master)
+            {
+                continue;
+            }
+            agree += was_read && !each.ahead_since ? 1U : 0U;
+            unknown += !was_read && !each.ahead_since && service_.connection_to(other).ready() ? 1U : 0U;
+            another = another || (each.marker && each.marker->state == core::marker_state::quarantine &&
+                                  each.marker->why == core::incarnation_end::clock);
+        }
+        if (agree >= quorum_of(members_.size()))
+        {
+            one.ahead_since.reset();
+            if (is_armed(master) && !another)
+            {
+                arming_.begin(master, core::incarnation_end::clock);
+            }
+        }
+        else if (agree + unknown < quorum_of(members_.size()))
+        {
+            // The readings of the rest show it as well, one interval later at most.
+            stood_still_until_ = service_.strand().now() + 2 * longest_interval;
+            for (const auto& each : members_)
+            {
+                each->ahead_since.reset();
+            }
+        }
+    }
+}
+
+/// Reports the masters that are armed after a quarantine that was reported.
+void guard::report_armed()
+{
+    for (std::size_t master = 0; master < members_.size(); ++master)
+    {
+        if (is_armed(master) && std::exchange(members_[master]->was_in_quarantine, false) &&
+            service_.observed())
+        {
+            service_.notify(
+                master_armed{master, service_.names()->at(master), members_[master]->marker->nonce});
+        }
+    }
+}
+
+/// Takes the group that a quorum of masters show, once.
+void guard::find_group()
+{
+    const std::size_t masters = members_.size();
+    for (std::size_t index = 0; index < masters && !identity_; ++index)
+    {
+        const auto identity_of = [this](const member& each) -> std::optional<guarded_identity>
+        {
+            const bool shows = each.has_looked && !each.reason && each.marker &&
+                               each.marker->state != core::marker_state::retired &&
+                               each.marker->masters == members_.size() &&
+                               (wanted_.empty() || each.marker->group == wanted_);
+            return shows ? std::optional{guarded_identity{
+                               {each.marker->group, each.marker->masters},
+                               each.marker->max_ttl,
+                               each.marker->policy}}
+                         : std::nullopt;
+        };
+        const std::optional<guarded_identity> candidate = identity_of(*members_[index]);
+        const auto showing = static_cast<std::size_t>(std::count_if(
+            members_.begin(), members_.end(),
+            [&](const auto& each) { return candidate && identity_of(*each) == candidate; }));
+        if (showing >= quorum_of(masters))
+        {
+            identity_ = candidate;
+        }
+    }
+}
+
+void guard::find_record()
+{
+    record_.reset();
+    const auto record_in = [this](const member& each) -> const core::member_record*
+    {
+        const bool shows = each.has_looked && !each.reason && each.marker &&
+                           each.marker->group == identity_->group.name &&
+                           each.marker->state != core::marker_state::retired && each.record &&
+                           each.record->group == identity_->group.name;
+        return shows ? &*each.record : nullptr;
+    };
+    for (const auto& candidate : members_)
+    {
+        const core::member_record* const found = record_in(*candidate);
+        const auto showing = std::count_if(
+            members_.begin(), members_.end(),
+            [&](const auto& each)
+            {
+                const core::member_record* const other = record_in(*each);
+                return found != nullptr && other != nullptr && *other == *found;
+            });
+        if (static_cast<std::uint32_t>(showing) >= core::blocking_set(identity_->group.masters))
+        {
+            record_ = *found;
+            return;
+        }
+    }
+}
+
+/// Returns whether another connection shows the seat of this one, so that they lead to copies of one master. The one whose
+/// name is on the record for this seat keeps it.
+bool guard::has_other_seat(std::size_t master) const
+{
+    const member& one = *members_[master];
+    const auto is_at_home = [&](std::size_t index)
+    {
+        const member& each = *members_[index];
+        return each.record && core::seat_of(*each.record, service_.names()->at(index)) == each.marker->seat;
+    };
+    for (std::size_t other = 0; other < members_.size(); ++other)
+    {
+        const member& each = *members_[other];
+        const bool same = other != master && each.has_looked && !each.reason && each.marker &&
+                          each.marker->group == one.marker->group && each.marker->seat == one.marker->seat &&
+                          each.marker->replication_id == each.seen.replication_id;
+        if (same && !is_at_home(master))
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
+void guard::judge_all()
+{
+    if (!identity_)
+    {
+        return;
+    }
+    find_record();
+    for (std::size_t master = 0; master < members_.size(); ++master)
+    {
+        member& one = *members_[master];
+        if (!one.has_looked || one.reason)
+        {
+            one.found.reset();
+            continue;
+        }
+        const bool is_on_record =
+            record_ && core::seat_of(*record_, service_.names()->at(master)).has_value();
+        one.found = core::standing_of(one.seen, identity_->group, is_on_record);
+        if (one.found->what == core::standing::armed && has_other_seat(master))
+        {
+            one.found = core::judgement{core::standing::not_a_member};
+        }
+    }
+}
+
+std::uint64_t guard::hint(clock::time_point now) const
+{
+    std::array<std::chrono::microseconds, max_masters> clocks{};
+    std::size_t count = 0;
+    for (std::size_t master = 0; master < members_.size(); ++master)
+    {
+        const net::connection& to = service_.connection_to(master);
+        if (to.ready() && to.last_clock())
+        {
+            const core::clock_reading& last = *to.last_clock();
+            clocks.at(count++) =
+                last.theirs + std::chrono::duration_cast<std::chrono::microseconds>(now - last.sent);
+        }
+    }
+    return core::counter_hint(std::span{clocks.data(), count}, largest_seen_);
+}
+
+/// Returns the vote of a master that isn't armed.
+net::answer guard::vote_of(const member& unarmed) const noexcept
+{
+    if (unarmed.reason)
+    {
+        return net::make_failed_vote(vote::unsent, unarmed.reason, unarmed.detail.view());
+    }
+    if (unarmed.found)
+    {
+        return net::make_failed_vote(vote::unsent, reason_of(unarmed.found->what));
+    }
+    return unarmed.has_looked && unarmed.marker
+               ? net::make_failed_vote(
+                     vote::unsent, master_errc::not_provisioned,
+                     "fewer than a quorum of the masters show its group")
+               : net::make_failed_vote(
+                     vote::unsent,
+                     unarmed.has_looked ? master_errc::not_provisioned : master_errc::not_connected);
+}
+
+std::optional<net::voting_terms> guard::terms(
+    std::size_t master, std::chrono::milliseconds ttl, std::uint64_t hint, clock::time_point now,
+    net::answer& refused) const
+{
+    const net::connection& to = service_.connection_to(master);
+    if (!to.ready())
+    {
+        refused = net::make_failed_vote(vote::unsent, to.last_failure().reason, to.last_failure().detail);
+    }
+    else if (!is_armed(master))
+    {
+        refused = vote_of(*members_[master]);
+    }
+    else if (!to.last_clock())
+    {
+        refused = net::make_failed_vote(vote::unsent, master_errc::no_permission, "it doesn't answer TIME");
+    }
+    else if (ttl > identity_->max_ttl)
+    {
+        refused = net::make_failed_vote(vote::unsent, errc::invalid_ttl);
+    }
+    else
+    {
+        return net::voting_terms{
+            marker_of(master), hint,
+            core::latest_at(
+                *to.last_clock(), now, service_.node_timeout(ttl), service_.options().drift_factor)};
+    }
+    return std::nullopt;
+}
+
+} // namespace redlock::manager

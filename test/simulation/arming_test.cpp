@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of guarded mode: masters that may have forgotten keys are put into quarantine, and armed again.
+#include "guarded_group.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr acquire_options once{.ttl = 5s, .wait = 0ms};
+/// Longer than a quarantine, the delay of the managers, and the looks.
+constexpr clock::duration long_enough = guarded_group::max_ttl + 5s;
+
+struct arming_simulation
+{
+    explicit arming_simulation(std::size_t masters = 3) : sim{masters}, group{sim} { group.arm_all(); }
+
+    bool is(std::size_t index, core::marker_state state) const
+    {
+        const std::optional<core::marker> found = group.present(index);
+        return found && found->state == state &&
+               found->replication_id == group.marker_of(index, state).replication_id;
+    }
+    bool all_are(core::marker_state state) const
+    {
+        bool all = true;
+        for (std::size_t index = 0; index < sim.masters().size(); ++index)
+        {
+            all = all && is(index, state);
+        }
+        return all;
+    }
+    outcome_ptr acquire(lock_manager& by)
+    {
+        outcome_ptr got = sim.acquire(by, "stock", once);
+        REQUIRE(sim.finish(got));
+        return got;
+    }
+    config observed()
+    {
+        config with = group.options();
+        with.observer.on_event = [this](const event& what) { events.push_back(what); };
+        return with;
+    }
+    template <class Event>
+    std::size_t count() const
+    {
+        return static_cast<std::size_t>(std::count_if(
+            events.begin(), events.end(),
+            [](const event& each) { return std::holds_alternative<Event>(each); }));
+    }
+
+    simulation sim;
+    guarded_group group;
+    std::vector<event> events;
+};
+
+} // namespace
+
+TEST_CASE("arming: a restarted master votes again after max_ttl, above every token", "[guarded][scenario-7]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.observed());
+    const outcome_ptr first = test.acquire(locks);
+    REQUIRE(!first->error);
+    const bool emptied = GENERATE(false, true);
+    CAPTURE(emptied);
+    test.sim.master(0).restart("another run", !emptied);
+    const clock::time_point lost = test.sim.now();
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    CHECK(
+        test.group.present(0)->why ==
+        (emptied ? core::incarnation_end::emptied : core::incarnation_end::stale));
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+    CHECK(test.sim.now() - lost >= guarded_group::max_ttl);
+    CHECK(std::stoull(test.sim.master(0).field(fence_key, "floor").value()) >= *first->lease.fencing_token());
+    CHECK(test.sim.master(0).value(members_key) == test.group.record());
+    test.sim.run_for(2s);
+    REQUIRE(test.sim.finish(test.sim.release(first->lease)));
+    const outcome_ptr next = test.acquire(locks);
+    REQUIRE(!next->error);
+    test.sim.run_until_idle();
+    CHECK(next->lease.fencing_token() > first->lease.fencing_token());
+    CHECK(test.sim.master(0).value("lock:stock"));
+    REQUIRE(test.count<master_quarantined>() == 1);
+    REQUIRE(test.count<master_armed>() == 1);
+}
+
+TEST_CASE("arming: a master that forgets again waits again", "[guarded][scenario-63]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(0).restart("second run", true);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    test.sim.run_for(guarded_group::max_ttl - 1s);
+    REQUIRE(test.is(0, core::marker_state::quarantine));
+    const bool flushed = GENERATE(false, true);
+    CAPTURE(flushed);
+    if (flushed)
+    {
+        test.sim.master(0).flush_all();
+    }
+    else
+    {
+        test.sim.master(0).restart("third run", true);
+    }
+    const clock::time_point lost = test.sim.now();
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+    CHECK(test.sim.now() - lost >= guarded_group::max_ttl);
+}
+
+TEST_CASE(
+    "arming: another manager arms a master whose quarantine was begun by one that died",
+    "[guarded][scenario-64]")
+{
+    arming_simulation test;
+    {
+        lock_manager dies = test.sim.make_connected_manager(test.group.options());
+        test.sim.master(0).restart("another run", true);
+        REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    }
+    test.sim.run_for(2 * long_enough);
+    REQUIRE(test.is(0, core::marker_state::quarantine));
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+}
+
+TEST_CASE("arming: many managers arm a master once", "[guarded]")
+{
+    arming_simulation test;
+    std::vector<lock_manager> all;
+    for (int index = 0; index < 5; ++index)
+    {
+        all.push_back(test.sim.make_connected_manager(test.group.options()));
+    }
+    test.sim.master(0).restart("another run", true);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 2 * long_enough));
+    const std::string nonce = test.group.present(0)->nonce;
+    test.sim.run_for(5s);
+    CHECK(test.group.present(0)->nonce == nonce);
+    CHECK(test.is(0, core::marker_state::armed));
+}
+
+TEST_CASE(
+    "arming: after a restart of all masters with their data, locks can be acquired again",
+    "[guarded][scenario-65]")
+{
+    arming_simulation test{GENERATE(1U, 2U, 3U, 5U)};
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    const outcome_ptr first = test.acquire(locks);
+    REQUIRE(!first->error);
+    const clock::time_point lost = test.sim.now();
+    for (std::size_t index = 0; index < test.sim.masters().size(); ++index)
+    {
+        test.sim.master(index).restart("another run of " + std::to_string(index), true);
+    }
+    // Promise G6: 1.01 x max_ttl and 3 s.
+    REQUIRE(test.sim.run_until(
+        [&] { return test.all_are(core::marker_state::armed); }, guarded_group::max_ttl * 101 / 100 + 3s));
+    CHECK(test.sim.now() - lost >= guarded_group::max_ttl);
+    test.sim.run_for(2s);
+    const outcome_ptr next = test.acquire(locks);
+    REQUIRE(!next->error);
+    CHECK(next->lease.fencing_token() > first->lease.fencing_token());
+}
+
+TEST_CASE("arming: a majority that comes back empty is armed by nobody", "[guarded][scenario-66]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    for (const std::size_t index : {0U, 1U})
+    {
+        test.sim.master(index).restart("another run of " + std::to_string(index), false);
+    }
+    test.sim.run_for(5 * long_enough);
+    CHECK(!test.is(0, core::marker_state::armed));
+    CHECK(!test.is(1, core::marker_state::armed));
+    const outcome_ptr got = test.acquire(locks);
+    CHECK(got->error == errc::no_quorum);
+    CHECK(got->report.masters()[0].reason == master_errc::not_provisioned);
+}
+
+TEST_CASE(
+    "arming: under the policy of an operator, a restart of all masters is left to him",
+    "[guarded][scenario-79]")
+{
+    arming_simulation test;
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        core::marker mine = test.group.marker_of(index, core::marker_state::armed);
+        mine.policy = core::arming_policy::by_hand;
+        test.sim.master(index).set(guard_key, core::to_text(mine));
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.sim.master(index).restart("another run of " + std::to_string(index), true);
+    }
+    test.sim.run_for(3 * long_enough);
+    CHECK(test.all_are(core::marker_state::quarantine));
+    CHECK(test.acquire(locks)->error == errc::no_quorum);
+}
+
+TEST_CASE(
+    "arming: a master that can't be reached isn't taken for one that was restarted", "[guarded][scenario-78]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(1).door = entrance::refuses;
+    test.sim.master(1).break_connections();
+    test.sim.master(2).door = entrance::refuses;
+    test.sim.master(2).break_connections();
+    test.sim.master(0).restart("another run", true);
+    test.sim.run_for(3 * long_enough);
+    CHECK(!test.is(0, core::marker_state::armed));
+    test.sim.master(1).door = test.sim.master(2).door = entrance::open;
+    CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+}
+
+TEST_CASE(
+    "arming: a master under a name that isn't on the record is left to others", "[guarded][scenario-74]")
+{
+    arming_simulation test;
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        std::string other = test.group.record();
+        other.replace(other.find("1="), 2, "1=x");
+        test.sim.master(index).set(members_key, other);
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(0).restart("another run", GENERATE(false, true));
+    test.sim.run_for(3 * long_enough);
+    const std::optional<core::marker> left = test.group.present(0);
+    CHECK((!left || left->state == core::marker_state::armed)); // As it was: stale, or gone.
+    CHECK(test.sim.count("quarantine") == 0);
+    CHECK(!test.acquire(locks)->error);
+}
+
+TEST_CASE("arming: a server that refuses the commands, or may evict keys, is reported once", "[guarded]")
+{
+    arming_simulation test;
+    const bool evicts = GENERATE(false, true);
+    CAPTURE(evicts);
+    if (evicts)
+    {
+        test.sim.master(0).maxmemory_policy = "allkeys-lru";
+    }
+    else
+    {
+        test.sim.master(0).habits["arm"] = "-NOPERM User default has no permissions to run the command\r\n";
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.observed());
+    test.sim.master(0).restart("another run", true);
+    test.sim.run_for(2 * long_enough);
+    CHECK(test.is(0, core::marker_state::quarantine));
+    const auto told = std::count_if(
+        test.events.begin(), test.events.end(),
+        [](const event& each)
+        {
+            const auto* const warning = std::get_if<master_warning>(&each);
+            return warning != nullptr && warning->what == risk::arming_refused;
+        });
+    CHECK(told == 1);
+    CHECK(!test.acquire(locks)->error);
+}
+
+TEST_CASE("arming: the marker of another database can't come back", "[guarded][scenario-69]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(0).swap_databases(0, 1);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    test.sim.master(0).show_database(1);
+    CHECK(!test.sim.master(0).value(guard_key));
+    test.sim.master(0).show_database(0);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+    test.sim.master(0).swap_databases(0, 1);
+    const outcome_ptr got = test.acquire(locks);
+    CHECK(!got->error);
+    CHECK(got->report.masters()[0].vote != vote::granted);
+}
+
+TEST_CASE(
+    "arming: a master whose clock has jumped ahead is put into quarantine, and votes again",
+    "[guarded][scenario-4]")
+{
+    arming_simulation test{GENERATE(3U, 5U)};
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.run_for(3s);
+    test.sim.master(1).clock_of_its_own().jump(test.sim.now(), 30s);
+    REQUIRE(test.sim.run_until([&] { return test.is(1, core::marker_state::quarantine); }, 5s));
+    CHECK(test.group.present(1)->why == core::incarnation_end::clock);
+    const clock::time_point seen = test.sim.now();
+    REQUIRE(test.sim.run_until([&] { return test.is(1, core::marker_state::armed); }, long_enough));
+    CHECK(test.sim.now() - seen >= guarded_group::max_ttl);
+    CHECK(!test.acquire(locks)->error);
+}
+
+TEST_CASE("arming: a client that stood still accuses no master", "[guarded][scenario-76]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.run_for(3s);
+    for (const auto& each : test.sim.masters())
+    {
+        each->clock_of_its_own().jump(test.sim.now(), 30s);
+    }
+    test.sim.run_for(5s);
+    CHECK(test.all_are(core::marker_state::armed));
+    CHECK(test.sim.count("quarantine") == 0);
+    CHECK(!test.acquire(locks)->error);
+}
+
+TEST_CASE("arming: at most one member is in quarantine for its clock", "[guarded][scenario-76]")
+{
+    arming_simulation test{5};
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.run_for(3s);
+    test.sim.master(1).clock_of_its_own().jump(test.sim.now(), 30s);
+    REQUIRE(test.sim.run_until([&] { return test.is(1, core::marker_state::quarantine); }, 5s));
+    test.sim.master(2).clock_of_its_own().jump(test.sim.now(), 30s);
+    test.sim.run_for(4s);
+    CHECK(test.is(2, core::marker_state::armed));
+}
+
+} // namespace redlock::test
