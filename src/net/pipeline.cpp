@@ -436,7 +436,9 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
     }
     if (lost.votes)
     {
-        lost.votes->on_vote(master_, make_failed_vote(written ? vote::failed : vote::unsent, reason), now);
+        // A script that is queued again in full was sent before, as a digest.
+        const vote result = written || lost.in_full ? vote::failed : vote::unsent;
+        lost.votes->on_vote(master_, make_failed_vote(result, reason), now);
     }
 }
 

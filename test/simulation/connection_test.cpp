@@ -5,6 +5,9 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
+#include <string>
+
 namespace redlock::test
 {
 
@@ -276,6 +279,61 @@ TEST_CASE("a script that the server doesn't know is sent in full, once", "[scena
         master.answer_as_usual();
         CHECK(sim.run_until_no_keys());
     }
+}
+
+TEST_CASE(
+    "a script that is to be sent in full counts as sent if the connection breaks before", "[scenario-49]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.order = order::strict; // A question precedes each SET.
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr got = acquired(sim, locks, "stock");
+    sim.run_until_idle();
+    for (const auto& each : sim.masters())
+    {
+        each->flush_scripts();
+        each->forget_log();
+    }
+    outcome_ptr tried;
+    std::string script;
+    SECTION("to release")
+    {
+        script = "release";
+        tried = sim.release(got->lease);
+    }
+    SECTION("to extend")
+    {
+        script = "extend";
+        tried = sim.extend(got->lease, 120s);
+    }
+    SECTION("to ask")
+    {
+        script = "ask";
+        tried = sim.try_acquire(locks, "another", {.ttl = 60s});
+    }
+    const auto asked = [&](const auto& each) { return each->count(script) > 0; };
+    const auto first = [&] { return std::find_if(sim.masters().begin(), sim.masters().end(), asked); };
+    REQUIRE(sim.run_until([&] { return first() != sim.masters().end(); }, 1s));
+    const auto which = static_cast<std::size_t>(first() - sim.masters().begin());
+    sim_master& master = sim.master(which);
+    // The answers of the others don't decide the round, and the full script waits for an earlier write.
+    for (std::size_t index = 0; index < sim.masters().size(); ++index)
+    {
+        if (index != which)
+        {
+            sim.master(index).hang();
+        }
+    }
+    master.takes_bytes = false;
+    const outcome_ptr earlier = sim.acquire(locks, "earlier", {.ttl = 60s, .wait = 0s});
+    sim.run_for(5ms);
+    REQUIRE_FALSE(tried->done);
+    master.break_connections();
+    REQUIRE(sim.finish(tried));
+    CHECK(master.count(script) == 1);
+    CHECK(tried->report.masters()[which].vote == vote::failed);
+    CHECK(tried->report.masters()[which].reason == asio::error::connection_reset);
 }
 
 TEST_CASE("an extension isn't sent in full when its time is over or its lease released", "[scenario-62]")

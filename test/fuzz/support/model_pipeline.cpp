@@ -424,7 +424,7 @@ void model_pipeline::break_off()
     {
         if (queue_[at].who)
         {
-            const vote expected = at < written ? vote::failed : vote::unsent;
+            const vote expected = at < written || queue_[at].in_full ? vote::failed : vote::unsent;
             require(queue_[at].who->heard == 1, "a command that is lost has no vote, or two");
             require(queue_[at].who->last == expected, "a command that is lost has another vote");
         }
