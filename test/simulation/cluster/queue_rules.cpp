@@ -294,11 +294,15 @@ queue_rules::won(int origin, const std::string& key, const std::string& owner_id
     // may be faster. In strict order, only a client is faster to which the queue master's answer comes later than it waits
     // for it: 0.5 ms after the decision. One that has asked no question began its round without regard to the queue.
     constexpr clock::duration least_patience = 500us;
-    const bool refused_in_time =
-        its && its->refused && *its->refused + setting_.jitter <= *round.quorum_at + least_patience;
+    const auto comes_in_time = [&](clock::time_point answered)
+    { return answered + setting_.jitter <= *round.quorum_at + least_patience; };
+    const bool refused_in_time = its && its->refused && comes_in_time(*its->refused);
+    // A question that has not been executed may still be on its way, as long as the jitter allows.
+    const clock::time_point latest_question = round.began + setting_.jitter;
+    const bool could_be_refused = !its && latest_question < at && comes_in_time(latest_question) &&
+                                  could_ask(origin, key, asked->second.index, round.began);
     const bool fair = !setting_.strict && its && its->waited && !its->barges;
-    const bool strict = setting_.strict && setting_.regular &&
-                        (its ? refused_in_time : could_ask(origin, key, asked->second.index, round.began));
+    const bool strict = setting_.strict && setting_.regular && (refused_in_time || could_be_refused);
     for (const waiting_client& each : here->second.clients)
     {
         if (!(fair || strict) || (its && each.name == its->name) || !still_waits(each, at) ||
