@@ -43,6 +43,7 @@ wait_rules::look(const executed_command& seen, std::optional<clock::time_point> 
     const std::string& key = seen.what == "SET" ? seen.words[1] : seen.words[queue_words::key];
     resource& of = resources_.try_emplace(key, resource{seen.master}).first->second;
     of.key_until.resize(setting_.masters);
+    of.owners.resize(setting_.masters);
     pass_time(of, seen.at);
     const auto late = std::find_if(
         of.clients.begin(), of.clients.end(),
@@ -70,13 +71,31 @@ void wait_rules::pass_time(resource& of, clock::time_point now) const
     const clock::time_point free_since = std::max(of.key_until[of.queue_master], *last);
     if (!of.clients.empty())
     {
-        if (free_since > of.seen && free_since < now)
+        const clock::time_point expiry = of.key_until[of.queue_master];
+        const auto has_come = [&](clock::time_point when) { return when > of.seen && when < now; };
+        if (has_come(free_since) || (has_come(expiry) && !is_held(of, expiry)))
         {
             of.allowed += heartbeat;
         }
         of.free += std::max(now - std::max(free_since, of.seen), clock::duration{0});
     }
     of.seen = now;
+}
+
+/// Returns whether one owner has the keys of a quorum, so that its release wakes the first client. A newcomer's keys at
+/// fewer masters keep the resource from the others as well, but their release wakes nobody.
+bool wait_rules::is_held(const resource& of, clock::time_point at) const
+{
+    std::map<std::string_view, std::size_t> keys;
+    std::size_t most = 0;
+    for (std::size_t master = 0; master < of.owners.size(); ++master)
+    {
+        if (of.key_until[master] > at)
+        {
+            most = std::max(most, ++keys[of.owners[master]]);
+        }
+    }
+    return most >= setting_.quorum;
 }
 
 clock::duration wait_rules::handover(const resource& of) const
@@ -95,6 +114,7 @@ void wait_rules::note(resource& of, const executed_command& seen) const
     {
         const std::string& owner_id = seen.words[asks ? queue_words::ask_owner_id : 2];
         of.allowed += of.owner_ids.insert(owner_id).second ? handover(of) : clock::duration{0};
+        of.owners[seen.master] = owner_id;
     }
     if (asks)
     {

@@ -30,7 +30,8 @@ namespace redlock::test
 ///     longest interval of a client that polls;
 ///   - the pauses that clients announce with the release of a lost round, because other clients are served first by
 ///     chance;
-///   - a heartbeat for each key that expires, because clocks drift.
+///   - a heartbeat for each key that expires, because clocks drift. The key of the queue master may expire while others keep
+///     the resource from being free; their releases wake the first client only if they held it.
 ///
 /// The number of rounds is that of the clients ahead, since `fifo` holds, and of newcomers that barge. Faults that may last
 /// longer than a handover suspend the rule.
@@ -69,6 +70,7 @@ class wait_rules
         std::size_t queue_master;
         bool moved = false;
         std::vector<clock::time_point> key_until{}; // By master. In the past if it doesn't have the key.
+        std::vector<std::string> owners{};          // By master: the owner id that it granted last.
         clock::time_point seen{};                   // The last command.
         clock::duration free{0};                    // For how long it has been free altogether.
         clock::duration allowed{0};                 // For how long it may have been.
@@ -78,6 +80,7 @@ class wait_rules
     };
 
     void pass_time(resource& of, clock::time_point now) const;
+    bool is_held(const resource& of, clock::time_point at) const;
     void note(resource& of, const executed_command& seen) const;
     clock::duration handover(const resource& of) const;
 
