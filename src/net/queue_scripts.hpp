@@ -126,7 +126,8 @@ inline constexpr script ask_script{
 ///   released  a lease ends: wakes a client in any case, also if the key isn't ours
 ///   left      the client doesn't wait any more: wakes another one only if the key was deleted, or if the client was the
 ///             first in the queue, or woken, and the key doesn't exist
-///   lost      the client's round was lost: it keeps its position, and counts as woken until the end of its pause
+///   lost      the client's round was lost: it keeps its position. If this master had granted it, it counts as woken until
+///             the end of its pause. Otherwise another client may have been woken meanwhile, and is served first
 ///
 /// Returns 1 if the key was deleted, or 0, and 2 more if other clients wait.
 inline constexpr auto release_to_queue_text = join(
@@ -141,7 +142,7 @@ if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return fai
     queue_common,
     R"lua(if mode == "lost" then
   enter(member, ARGV[5], ARGV[6])
-  note(member, clock + ARGV[7] * 1000)
+  if deleted == 1 then note(member, clock + ARGV[7] * 1000) end
   return failed or (redis.call("zcard", order) > 1 and deleted + 2) or deleted
 end
 local first = redis.call("zrange", order, 0, 0)[1]
@@ -153,6 +154,6 @@ if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "2fa12f89fb76ad831df9c22257e733406c30c3ad"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "2b6ea09c0385e2e6270a40094bee66a61fea4443"};
 
 } // namespace redlock::net

@@ -437,6 +437,24 @@ TEST_CASE("queue: a client whose round was lost keeps its position, and is not o
     CHECK(at.ask("a:1") == 1);
 }
 
+TEST_CASE("queue: a refused round that is lost late doesn't overtake the client that was woken meanwhile")
+{
+    queue_master at;
+    manager a{at, "a"};
+    manager b{at, "b"};
+    at.lock();
+    at.ask("a:1");
+    at.ask("b:1");
+    at.release("foreign", "released");
+    REQUIRE(at.release("unknown", "left", "a:1") == 2);
+    // What follows was sent before the refusal arrived.
+    check_refused(at.ask("a:1", {.waited = "1000"}), 0, 2);
+    CHECK(at.release("owner of a:1", "lost", "a:1") == 2);
+    check_refused(at.ask("a:1", {.waited = "1000"}), 0, 2);
+    CHECK(b.messages(at) == strings{"r1", "k1", "k1"});
+    CHECK(at.ask("b:1") == 1);
+}
+
 TEST_CASE("queue: a woken client that has been killed is dropped by the next question")
 {
     queue_master at;
