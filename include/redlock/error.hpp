@@ -41,7 +41,8 @@ enum class errc
     invalid_max_hold,     ///< `max_hold` is zero or negative.
     invalid_schedule,     ///< `extend_every` and `stop_margin` leave no time to repeat a failed extension.
     invalid_master,       ///< The address of a master is malformed, or two addresses are the same server.
-    invalid_config        ///< Another option of the manager can't be used.
+    invalid_config,       ///< Another option of the manager can't be used.
+    provisioning_failed   ///< The group wasn't provisioned, at least not completely: see the report.
 };
 
 /// The reason why a master gave no vote or isn't connected. System errors, such as a refused connection, are reported

@@ -2,6 +2,7 @@
 // Includes the whole library.
 #pragma once
 
+#include <redlock/arming_policy.hpp>
 #include <redlock/clock.hpp>
 #include <redlock/config.hpp>
 #include <redlock/error.hpp>
@@ -12,6 +13,8 @@
 #include <redlock/master.hpp>
 #include <redlock/observer.hpp>
 #include <redlock/options.hpp>
+#include <redlock/provision.hpp>
+#include <redlock/provision_finding.hpp>
 #include <redlock/report.hpp>
 #include <redlock/tls.hpp>
 #include <redlock/vote.hpp>

@@ -14,6 +14,9 @@
 namespace redlock::api
 {
 
+/// Returns the real environment. Throws `system_error` if an option can't be used.
+std::shared_ptr<const runtime::environment> real_environment(const config& options);
+
 /// Throws `system_error` if an option can't be used.
 detail::manager_handle_ptr create(
     boost::asio::any_io_executor executor, config options,

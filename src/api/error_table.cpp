@@ -100,6 +100,9 @@ constexpr std::array errors{
         errc, invalid_config, misuse,
         "an option of the manager can't be used: give a value in the allowed range",
         generic::invalid_argument),
+    REDLOCK_ERROR(
+        errc, provisioning_failed, retryable,
+        "the masters weren't made a group: see the report for what was found on each, and run it again"),
 };
 
 constexpr std::array master_errors{
@@ -219,7 +222,7 @@ constexpr bool is_complete(const Rows& rows, Value last)
     return rows.back().value == last;
 }
 
-static_assert(is_complete(errors, errc::invalid_config));
+static_assert(is_complete(errors, errc::provisioning_failed));
 static_assert(is_complete(master_errors, master_errc::command_failed));
 
 template <class Rows, class Value>

@@ -2,6 +2,7 @@
 // The public API of the manager: from a call on any thread to a coroutine on the strand.
 #include <redlock/lock_manager.hpp>
 
+#include "api/cancellation.hpp"
 #include "api/config_check.hpp"
 #include "api/create.hpp"
 #include "io/asio_environment.hpp"
@@ -10,7 +11,6 @@
 #include "manager/lock_service.hpp"
 #include "manager/operations/operations.hpp"
 
-#include <boost/asio/cancellation_type.hpp>
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
@@ -26,32 +26,9 @@ namespace
 {
 
 namespace asio = boost::asio;
+using api::watch_cancellation;
 using manager::lock_service;
 using manager::manager_handle;
-
-/// Forwards cancellation to the strand. A signal may be emitted on any thread, also after the operation has completed
-/// or the manager was destroyed, which has no effect.
-template <class Signature>
-void watch_cancellation(
-    const std::shared_ptr<manager_handle>& handle, detail::completion<Signature>& done,
-    std::uint64_t operation)
-{
-    asio::cancellation_slot slot = done.handler.get_cancellation_slot();
-    if (!slot.is_connected())
-    {
-        return;
-    }
-    slot.assign(
-        [weak = std::weak_ptr<manager_handle>{handle}, operation](asio::cancellation_type type)
-        {
-            const std::shared_ptr<manager_handle> strong = weak.lock();
-            const std::shared_ptr<lock_service> service = strong ? strong->service() : nullptr;
-            if (service && type != asio::cancellation_type::none)
-            {
-                service->strand().enter([&entered = *service, operation] { entered.cancel(operation); });
-            }
-        });
-}
 
 /// Completes an operation that found no manager.
 template <class Failure, class... Arguments>
@@ -255,22 +232,17 @@ detail::manager_handle_ptr api::create(
     return handle;
 }
 
-namespace
+std::shared_ptr<const runtime::environment> api::real_environment(const config& options)
 {
-
-std::shared_ptr<const runtime::environment> real_environment(const config& options)
-{
-    api::check(options);
+    check(options);
     const bool tls = std::any_of(
         options.masters.begin(), options.masters.end(), [](const master& each) { return each.is_tls(); });
     return std::make_shared<io::asio_environment>(tls ? io::make_tls_context(options.tls) : nullptr);
 }
 
-} // namespace
-
 lock_manager::lock_manager(detail::executor_source on, config options)
 {
-    auto outside = real_environment(options);
+    auto outside = api::real_environment(options);
     handle_ = api::create(on.get(), std::move(options), std::move(outside));
 }
 

@@ -91,6 +91,8 @@ std::string_view word_of(errc result) noexcept
     case errc::invalid_master:
     case errc::invalid_config:
         return "refused";
+    case errc::provisioning_failed:
+        return "not provisioned";
     }
     return {};
 }

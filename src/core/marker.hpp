@@ -2,6 +2,7 @@
 // The marker of a master in guarded mode: the text in its data that entitles it to vote. Text and values only.
 #pragma once
 
+#include <redlock/arming_policy.hpp>
 #include <redlock/incarnation.hpp>
 
 #include <chrono>
@@ -21,14 +22,8 @@ enum class marker_state : std::uint8_t
     retired     // It has left the group, and is never armed.
 };
 
+using redlock::arming_policy;   // `by_hand` is "operator" in the text.
 using redlock::incarnation_end; // `created` is "new" in the text.
-
-/// How a group continues after all of its masters were restarted.
-enum class arming_policy : std::uint8_t
-{
-    clocks, // Clients arm them; tokens continue above the masters' clocks.
-    by_hand // An operator arms them. "operator" in the text.
-};
 
 /// A marker. Its text is
 ///

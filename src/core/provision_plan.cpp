@@ -8,6 +8,20 @@
 #include <array>
 #include <utility>
 
+namespace redlock
+{
+
+std::string_view to_string(provision_finding value) noexcept
+{
+    constexpr std::array<std::string_view, 13> names{
+        "unknown",     "unmarked",       "unfinished", "armed",  "changed", "in_service", "other_run",
+        "other_group", "other_database", "unreadable", "evicts", "replica", "not_empty"};
+    const auto index = static_cast<std::size_t>(value);
+    return index < names.size() ? names[index] : "unknown";
+}
+
+} // namespace redlock
+
 namespace redlock::core
 {
 
@@ -262,15 +276,6 @@ std::uint64_t floor_of(std::span<const provision_sight> seen) noexcept
 clock::duration provision_wait(std::chrono::milliseconds max_ttl, double drift_factor) noexcept
 {
     return max_ttl + drift(max_ttl, std::max(drift_factor, least_drift_factor));
-}
-
-std::string_view to_string(provision_finding value) noexcept
-{
-    constexpr std::array<std::string_view, 12> names{
-        "unknown",   "unmarked",    "unfinished",     "armed",      "changed", "in_service",
-        "other_run", "other_group", "other_database", "unreadable", "evicts",  "replica"};
-    const auto index = static_cast<std::size_t>(value);
-    return index < names.size() ? names[index] : "unknown";
 }
 
 } // namespace redlock::core

@@ -213,6 +213,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     clock::time_point first_round_at(std::chrono::milliseconds patience) const noexcept;
     /// True while some master's first connection attempt is in progress, for `connect_timeout` at most.
     bool connecting() const noexcept { return connecting_; }
+    /// Returns whether all masters are connected.
+    bool all_ready() const noexcept;
 
     detail::lease_state_ptr make_lease_state(std::string_view resource);
     awaited_round
@@ -280,6 +282,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void send_held_back_release(round& of, std::size_t master) noexcept;
     /// Sends a command to all masters, outside of any round.
     void broadcast(std::string_view command, net::vote_sink& votes);
+    /// Sends a command to one master, outside of any round.
+    void send_query(std::size_t master, std::string_view command, net::vote_sink& votes);
     /// Redacts the messages of servers for display.
     const redactor& redacted() const noexcept { return redactor_; }
     /// Returns what is known of the masters without asking them.

@@ -207,6 +207,11 @@ void lock_service::broadcast(std::string_view command, net::vote_sink& votes)
     }
 }
 
+void lock_service::send_query(std::size_t master, std::string_view command, net::vote_sink& votes)
+{
+    connections_[master]->send_query(command, votes, strand_.now());
+}
+
 void lock_service::give_back(lease_state& lease)
 {
     const clock::time_point now = strand_.now();

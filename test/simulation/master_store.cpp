@@ -147,6 +147,13 @@ std::vector<std::pair<std::string, std::string>> master_store::contents()
     return all;
 }
 
+std::size_t master_store::size_of(std::size_t which) const
+{
+    return static_cast<std::size_t>(std::count_if(
+        databases_.at(which).begin(), databases_.at(which).end(),
+        [this](const auto& each) { return !lapsed(each.second); }));
+}
+
 void master_store::flush()
 {
     for (std::size_t at = 0; at < databases; ++at)

@@ -110,6 +110,8 @@ class master_store
     bool evict(std::size_t which);
 
     // ---- All databases.
+    /// The number of keys of a database.
+    std::size_t size_of(std::size_t which) const;
     /// Exchanges the keys of two databases.
     void swap(std::size_t one, std::size_t other);
     void flush();

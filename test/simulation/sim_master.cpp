@@ -6,6 +6,7 @@
 
 #include "net/arming_scripts.hpp"
 #include "net/command.hpp"
+#include "net/provision_scripts.hpp"
 #include "net/queue_scripts.hpp"
 
 #include <boost/asio/error.hpp>
@@ -47,6 +48,15 @@ std::string what_of(const command& words)
             {
                 return purpose;
             }
+        }
+        static const std::string quarantine_of_provisioning = net::provision_quarantine_script();
+        if (words[1] == quarantine_of_provisioning)
+        {
+            return "quarantine";
+        }
+        if (words[1] == net::provision_look_script)
+        {
+            return "look";
         }
     }
     return name;

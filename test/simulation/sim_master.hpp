@@ -205,6 +205,7 @@ class sim_master
     std::string load_script(const client_state& from, const command& words);
     std::string forget_scripts(const client_state& from, const command& words);
     std::string kill(const client_state& from, const command& words);
+    std::string keyspace_text() const;
     std::string info_text(const command& words) const;
     std::string info(const client_state& who, const command& words) const;
     reply_value select_in_script(const command& words);

@@ -240,6 +240,20 @@ std::string sim_master::kill(const client_state& from, const command& words)
     return number(1);
 }
 
+/// Databases without keys have no line.
+std::string sim_master::keyspace_text() const
+{
+    std::string text;
+    for (std::size_t database = 0; database < master_store::databases; ++database)
+    {
+        if (const std::size_t keys = keys_.size_of(database); keys > 0)
+        {
+            text += fmt::format("db{}:keys={},expires=0,avg_ttl=0\r\n", database, keys);
+        }
+    }
+    return text;
+}
+
 std::string sim_master::info_text(const command& words) const
 {
     const std::map<std::string, std::string> sections{
@@ -249,9 +263,10 @@ std::string sim_master::info_text(const command& words) const
         {"MEMORY", fmt::format("# Memory\r\nmaxmemory_policy:{}\r\n", maxmemory_policy)},
         {"REPLICATION", fmt::format(
                             "# Replication\r\nrole:{}\r\nmaster_replid:{}\r\n",
-                            role == "replica" ? "slave" : role, replication_id)}};
+                            role == "replica" ? "slave" : role, replication_id)},
+        {"KEYSPACE", "# Keyspace\r\n" + keyspace_text()}};
     std::string about;
-    for (const char* const section : {"SERVER", "MEMORY", "REPLICATION"})
+    for (const char* const section : {"SERVER", "MEMORY", "REPLICATION", "KEYSPACE"})
     {
         const bool asked =
             words.size() == 1 || std::any_of(

@@ -38,6 +38,8 @@ exit_code exit_code_of(const error_code& error) noexcept
     case errc::invalid_master:
     case errc::invalid_config:
         return exit_code::bad_masters;
+    case errc::provisioning_failed:
+        return exit_code::not_provisioned;
     case errc::unconfirmed:
     case errc::too_many_operations:
     case errc::closed:

@@ -13,11 +13,12 @@ enum class exit_code : int
 {
     success =
         0, ///< Success. `status`: a quorum holds the resource for one owner. `doctor`: all masters are good.
-    not_held = 1,      ///< `status`: no quorum holds the resource for one owner.
-    found = 1,         ///< `doctor`: a quorum can be used, and at least one master isn't good.
-    usage = 64,        ///< The command line can't be understood, or an option can't be used (EX_USAGE).
-    no_quorum = 69,    ///< Fewer than a quorum of the masters answered, or can be used (EX_UNAVAILABLE).
-    system_error = 71, ///< The operating system refused a process, a descriptor or memory (EX_OSERR).
+    not_held = 1,        ///< `status`: no quorum holds the resource for one owner.
+    found = 1,           ///< `doctor`: a quorum can be used, and at least one master isn't good.
+    not_provisioned = 1, ///< `provision`: the masters aren't a group, at least not completely.
+    usage = 64,          ///< The command line can't be understood, or an option can't be used (EX_USAGE).
+    no_quorum = 69,      ///< Fewer than a quorum of the masters answered, or can be used (EX_UNAVAILABLE).
+    system_error = 71,   ///< The operating system refused a process, a descriptor or memory (EX_OSERR).
     held_by_other =
         75,           ///< Another client holds the resource, or the lock was acquired too late (EX_TEMPFAIL).
     lost = 76,        ///< The lease was lost, so the command was stopped (EX_PROTOCOL's number).

@@ -7,6 +7,7 @@
 #include <redlock/lease.hpp>
 #include <redlock/lock_manager.hpp>
 #include <redlock/options.hpp>
+#include <redlock/provision.hpp>
 #include <redlock/report.hpp>
 
 #include "core/lease_schedule.hpp"
@@ -85,6 +86,14 @@ struct examine_call
     std::uint64_t id;
 };
 
+struct provision_call
+{
+    provision_options options;
+    provision_report* out;
+    detail::status_completion done;
+    std::uint64_t id;
+};
+
 struct shutdown_call
 {
     detail::status_completion done;
@@ -97,6 +106,7 @@ runtime::detached_task release(lock_service& service, release_call call);
 runtime::detached_task wait_lost(lock_service& service, wait_lost_call call);
 runtime::detached_task inspect(lock_service& service, inspect_call call);
 runtime::detached_task examine(lock_service& service, examine_call call);
+runtime::detached_task provision(lock_service& service, provision_call call);
 runtime::detached_task shut_down(lock_service& service, shutdown_call call);
 
 } // namespace redlock::manager

@@ -21,7 +21,7 @@ namespace
 {
 
 constexpr int first_errc = static_cast<int>(errc::held_by_other);
-constexpr int last_errc = static_cast<int>(errc::invalid_config);
+constexpr int last_errc = static_cast<int>(errc::provisioning_failed);
 constexpr int first_master_errc = static_cast<int>(master_errc::not_connected);
 constexpr int last_master_errc = static_cast<int>(master_errc::command_failed);
 
@@ -111,10 +111,12 @@ TEST_CASE("errors compare equal to the system's conditions where one exists")
     CHECK(error_code{master_errc::busy} == generic::resource_unavailable_try_again);
     CHECK(error_code{master_errc::too_many_outstanding_keys} == generic::resource_unavailable_try_again);
     CHECK(error_code{master_errc::same_server} != generic::resource_unavailable_try_again);
-    for (int value = static_cast<int>(errc::invalid_resource); value <= last_errc; ++value)
+    constexpr int last_invalid = static_cast<int>(errc::invalid_config);
+    for (int value = static_cast<int>(errc::invalid_resource); value <= last_invalid; ++value)
     {
         CHECK(error_code{static_cast<errc>(value)} == generic::invalid_argument);
     }
+    CHECK(error_code{errc::provisioning_failed} != generic::invalid_argument);
     for (int value = first_errc; value < static_cast<int>(errc::invalid_resource); ++value)
     {
         CHECK(error_code{static_cast<errc>(value)} != generic::invalid_argument);
@@ -194,7 +196,8 @@ TEST_CASE("every error maps to the conditions that callers decide by", "[errors]
         {errc::not_held, "misuse"},
         {errc::unconfirmed, "unavailable"},
         {errc::too_many_operations, "retryable"},
-        {errc::closed, ""}};
+        {errc::closed, ""},
+        {errc::provisioning_failed, "retryable"}};
     for (int value = first_errc; value <= last_errc; ++value)
     {
         const auto one = static_cast<errc>(value);

@@ -296,7 +296,7 @@ TEST_CASE(
     "every result of the library has a short text in the report, and those of the system have their message")
 {
     report value;
-    for (int result = 1; result <= static_cast<int>(errc::invalid_config); ++result)
+    for (int result = 1; result <= static_cast<int>(errc::provisioning_failed); ++result)
     {
         value.result = static_cast<errc>(result);
         CAPTURE(value.to_string());

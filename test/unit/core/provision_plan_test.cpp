@@ -329,6 +329,7 @@ TEST_CASE("provisioning: every finding has a name")
     CHECK(to_string(provision_finding::unknown) == "unknown");
     CHECK(to_string(provision_finding::in_service) == "in_service");
     CHECK(to_string(provision_finding::replica) == "replica");
+    CHECK(to_string(provision_finding::not_empty) == "not_empty");
     CHECK(to_string(static_cast<provision_finding>(99)) == "unknown");
 }
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSL-1.0
+// The public API of provisioning: its start, and the text of its report.
+#include "api/provision.hpp"
+
+#include "api/cancellation.hpp"
+#include "api/create.hpp"
+#include "core/members.hpp"
+#include "core/provision_plan.hpp"
+#include "core/validity.hpp"
+#include "manager/deliver.hpp"
+#include "manager/lock_service.hpp"
+#include "manager/operations/operations.hpp"
+
+#include <boost/asio/post.hpp>
+#include <fmt/format.h>
+
+#include <ostream>
+#include <utility>
+
+namespace redlock
+{
+
+namespace
+{
+
+namespace asio = boost::asio;
+
+void check(const provision_options& options)
+{
+    constexpr std::chrono::milliseconds shortest{1};
+    if (options.max_ttl < shortest || options.max_ttl > core::max_ttl)
+    {
+        throw system_error{
+            errc::invalid_ttl,
+            fmt::format(
+                "a max_ttl of {} ms can't be used: it must be from {} to {} ms (100 years)",
+                options.max_ttl.count(), shortest.count(), core::max_ttl.count())};
+    }
+}
+
+/// The names of the masters become a record, which each master keeps.
+void check_names(const config& options)
+{
+    for (const master& each : options.masters)
+    {
+        const core::member_record alone{std::string(core::guard_id_length, '0'), {each.name()}};
+        if (!core::parse_members(core::to_text(alone)))
+        {
+            throw system_error{
+                errc::invalid_master,
+                fmt::format(
+                    "the master {} can't be a member of a group: its address must have at most {} bytes, "
+                    "printable and without spaces",
+                    short_text{each.name()}.view(), core::max_member_name)};
+        }
+    }
+}
+
+/// Returns what was refused, without the sentence of the error code that follows it.
+std::string refusal_of(const system_error& error)
+{
+    const std::string text = error.what();
+    return text.substr(0, text.find(": " + error.code().message()));
+}
+
+std::string result_line(const provision_report& of)
+{
+    if (of.result)
+    {
+        const bool is_unfinished = of.outcome == provision_outcome::unfinished;
+        return (of.argument_error.empty() ? of.result.message() : of.argument_error) +
+               (is_unfinished ? "; masters may be in quarantine, and another run continues" : "");
+    }
+    return fmt::format(
+        "{} of {} masters, {}", "group " + of.group, of.masters.size(),
+        of.outcome == provision_outcome::complete ? "armed already" : "armed");
+}
+
+std::string master_line(const provisioned_master& of)
+{
+    std::string line{to_string(of.found)};
+    if (of.reason)
+    {
+        line += ": " + of.reason.message();
+    }
+    if (!of.detail.empty())
+    {
+        line += fmt::format(" (\"{}\")", of.detail);
+    }
+    return line;
+}
+
+} // namespace
+
+std::string_view to_string(provision_outcome value) noexcept
+{
+    switch (value)
+    {
+    case provision_outcome::unchanged:
+        return "unchanged";
+    case provision_outcome::unfinished:
+        return "unfinished";
+    case provision_outcome::provisioned:
+        return "provisioned";
+    case provision_outcome::complete:
+        return "complete";
+    }
+    return "unknown";
+}
+
+std::string provision_report::to_string() const
+{
+    std::string text = "provision: " + result_line(*this);
+    for (const provisioned_master& each : masters)
+    {
+        text += fmt::format("\n  {}: {}", each.name, master_line(each));
+    }
+    return text;
+}
+
+std::ostream& operator<<(std::ostream& out, const provision_report& value)
+{
+    return out << value.to_string();
+}
+
+clock::duration provisioning_wait(std::chrono::milliseconds max_ttl, double drift_factor) noexcept
+{
+    return core::provision_wait(max_ttl, drift_factor);
+}
+
+void api::provision(
+    const asio::any_io_executor& executor, const config& masters, provision_options options,
+    std::shared_ptr<const runtime::environment> outside, provision_report* out,
+    detail::status_completion& done)
+{
+    const detail::manager_handle_ptr handle = create(executor, masters, std::move(outside));
+    // From here on, the operation itself ends the service.
+    const std::shared_ptr<manager::lock_service> service = handle->service();
+    const std::uint64_t id = handle->next_operation();
+    watch_cancellation(handle, done, id);
+    manager::provision_call call{options, out, std::move(done), id};
+    service->enter(manager::provision, std::move(call));
+}
+
+void detail::start_provision(
+    const asio::any_io_executor& executor, std::shared_ptr<const config> masters, provision_options options,
+    provision_report* out, status_completion done)
+{
+    *out = {};
+    try
+    {
+        check(options);
+        std::shared_ptr<const runtime::environment> outside = api::real_environment(*masters);
+        check_names(*masters);
+        api::provision(executor, *masters, options, std::move(outside), out, done);
+    }
+    catch (const system_error& error)
+    {
+        out->result = error.code();
+        out->argument_error = refusal_of(error);
+        asio::post(
+            executor, [done = std::move(done), why = error.code()]() mutable
+            { manager::deliver(std::move(done), why); });
+    }
+}
+
+} // namespace redlock

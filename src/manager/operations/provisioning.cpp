@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: BSL-1.0
+// A run of provisioning: look, quarantine, wait, look again, arm.
+#include "manager/operations/provisioning.hpp"
+
+#include "manager/operations/provision_replies.hpp"
+#include "net/arming_scripts.hpp"
+#include "net/provision_commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+namespace redlock::manager
+{
+
+namespace
+{
+
+// How often a run looks again because another client was faster. Two runs for the same masters need one more look: the
+// second continues what the first has begun.
+constexpr int max_looks = 4;
+
+constexpr std::chrono::milliseconds between_checks{10};
+
+/// Returns whether a marker differs from another one in its nonce at most.
+bool is_equivalent(core::marker one, const core::marker& other)
+{
+    one.nonce = other.nonce;
+    return one == other;
+}
+
+/// Returns whether the answer is that of a master that has another marker, or was restarted.
+bool is_overtaken(const change_answer& answer) noexcept
+{
+    return answer.refusal == net::guard_differs || answer.refusal == net::incarnation_differs;
+}
+
+} // namespace
+
+provisioning::provisioning(
+    lock_service& service, active_operation& self, const provision_options& options, provision_report& report)
+    : service_{service}, self_{self}, options_{options}, report_{report}, keys_{service.options().key_prefix}
+{
+    for (const std::string& name : *service.names())
+    {
+        report_.masters.emplace_back().name = name;
+    }
+}
+
+runtime::task<error_code> provisioning::run()
+{
+    error_code why = co_await prepare();
+    if (why || report_.outcome == provision_outcome::complete)
+    {
+        co_return why;
+    }
+    why = co_await await_expiry();
+    if (!why)
+    {
+        why = co_await check_again();
+    }
+    if (!why)
+    {
+        why = co_await arm_all();
+    }
+    co_return why;
+}
+
+/// Looks at the masters, and puts them into quarantine unless all are armed already.
+runtime::task<error_code> provisioning::prepare()
+{
+    bool succeeded = co_await connect();
+    step_end end = step_end::overtaken;
+    for (int looks = 0; succeeded && end == step_end::overtaken && looks < max_looks; ++looks)
+    {
+        succeeded = co_await look();
+        const error_code refused = succeeded ? decide() : failure();
+        if (refused || report_.outcome == provision_outcome::complete)
+        {
+            co_return refused;
+        }
+        end = co_await begin_quarantines();
+    }
+    co_return succeeded&& end == step_end::done ? error_code{} : failure();
+}
+
+/// Waits until each master was tried to be connected.
+runtime::task<bool> provisioning::connect()
+{
+    while (service_.connecting() && !self_.stopped())
+    {
+        co_await self_.wake_event;
+    }
+    co_return !self_.stopped();
+}
+
+/// Asks all masters. False if it was cancelled.
+runtime::task<bool> provisioning::look()
+{
+    const std::size_t masters = report_.masters.size();
+    const broadcast_query<sights> query{masters, self_.wake_event};
+    for (std::size_t master = 0; master < masters; ++master)
+    {
+        command_.clear();
+        net::append_provision_look(command_, keys_, database_of(master));
+        service_.send_query(master, command_, *query);
+    }
+    const bool succeeded = co_await await_replies(*query);
+    seen_ = query->seen();
+    for (std::size_t master = 0; master < masters; ++master)
+    {
+        const net::failure& failed = query->failure_of(master);
+        note_failure(master, failed.reason, failed.detail);
+    }
+    co_return succeeded;
+}
+
+/// Looks after a time in which a master may have been disconnected.
+runtime::task<bool> provisioning::reconnect_and_look()
+{
+    const clock::time_point ends = strand().now() + service_.options().connect_timeout;
+    while (!service_.all_ready() && strand().now() < ends && !self_.stopped())
+    {
+        const alarm_clock pause{strand(), self_.wake_event, strand().now() + between_checks};
+        co_await self_.wake_event;
+    }
+    const bool succeeded = co_await look();
+    co_return succeeded;
+}
+
+/// Plans by the look. Returns an error if a master can't be provisioned.
+error_code provisioning::decide()
+{
+    const core::provision_order wanted = order();
+    plan_ = core::plan_provisioning(seen_, wanted);
+    for (std::size_t master = 0; master < seen_.size(); ++master)
+    {
+        note(master, plan_.masters[master].found, plan_.masters[master].detail);
+    }
+    report_.group = plan_.group;
+    if (plan_.next == core::provision_step::complete)
+    {
+        report_.outcome = provision_outcome::complete;
+        report_.floor = core::floor_of(seen_);
+        return {};
+    }
+    if (plan_.next == core::provision_step::refuse || is_refused_for_keys())
+    {
+        return failure();
+    }
+    if (plan_.next == core::provision_step::begin)
+    {
+        report_.group = random_id();
+    }
+    record_ = core::record_of(plan_, report_.group, wanted.names);
+    return {};
+}
+
+/// The wait can't be skipped if there are keys: they may be locks that clients count on.
+bool provisioning::is_refused_for_keys()
+{
+    bool is_refused = false;
+    for (std::size_t master = 0; options_.fresh && master < seen_.size(); ++master)
+    {
+        const bool is_armed = report_.masters[master].found == provision_finding::armed;
+        if (seen_[master].has_other_keys && !is_armed)
+        {
+            note(master, provision_finding::not_empty, "its databases have keys");
+            is_refused = true;
+        }
+    }
+    return is_refused;
+}
+
+/// Begins the quarantine of all masters that aren't in it.
+///
+/// A new group begins at one master, the same one for all runs. Otherwise two runs at once could leave masters of two groups,
+/// neither of which could be completed.
+runtime::task<provisioning::step_end> provisioning::begin_quarantines()
+{
+    std::vector<std::size_t> missing;
+    expected_.clear();
+    for (std::size_t master = 0; master < seen_.size(); ++master)
+    {
+        const std::optional<core::marker>& kept = plan_.masters[master].keeps;
+        expected_.push_back(kept ? *kept : new_marker(master));
+        if (!kept)
+        {
+            missing.push_back(master);
+        }
+    }
+    step_end end = step_end::done;
+    if (plan_.next == core::provision_step::begin)
+    {
+        const auto by_name = [this](std::size_t left, std::size_t right)
+        { return report_.masters[left].name < report_.masters[right].name; };
+        const auto first = std::min_element(missing.begin(), missing.end(), by_name);
+        const std::vector<std::size_t> alone{*first};
+        missing.erase(first);
+        end = co_await begin_quarantines_on(alone);
+    }
+    if (end == step_end::done)
+    {
+        end = co_await begin_quarantines_on(missing);
+    }
+    co_return end;
+}
+
+runtime::task<provisioning::step_end>
+provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
+{
+    if (masters.empty())
+    {
+        co_return step_end::done;
+    }
+    const broadcast_query<changes> query{
+        seen_.size(), masters.size(), net::read_quarantine, self_.wake_event};
+    report_.outcome = provision_outcome::unfinished;
+    for (const std::size_t master : masters)
+    {
+        const std::string& seen = seen_[master].marker ? *seen_[master].marker : std::string{};
+        command_.clear();
+        net::append_provision_quarantine(
+            command_, keys_, seen, expected_[master], database_of(master), record_);
+        service_.send_query(master, command_, *query);
+    }
+    const bool succeeded = co_await await_replies(*query);
+    step_end end = succeeded ? step_end::done : step_end::failed;
+    for (const std::size_t master : masters)
+    {
+        const change_answer& answer = query->of(master);
+        const std::optional<core::marker> its = core::parse_marker(answer.marker);
+        if (!answer.reason && its && is_equivalent(*its, expected_[master]))
+        {
+            // The marker of another run for the same masters is as good as ours.
+            expected_[master] = *its;
+            note(master, provision_finding::unfinished);
+        }
+        else if (!answer.reason || is_overtaken(answer))
+        {
+            note(master, provision_finding::changed);
+            end = end == step_end::done ? step_end::overtaken : end;
+        }
+        else
+        {
+            const bool is_blind = answer.refusal == net::databases_unknown;
+            note_failure(
+                master, answer.reason,
+                is_blind ? "it refuses SELECT, so another database may have a marker" : answer.detail);
+            end = step_end::failed;
+        }
+    }
+    co_return end;
+}
+
+/// Waits until each key that another client counts on has expired.
+runtime::task<error_code> provisioning::await_expiry()
+{
+    report_.outcome = provision_outcome::unfinished;
+    error_code why;
+    if (!options_.fresh || !plan_.may_skip_wait)
+    {
+        const clock::duration wait = core::provision_wait(options_.max_ttl, service_.options().drift_factor);
+        const bool succeeded = co_await pause_until(strand().now() + wait);
+        why = succeeded ? error_code{} : self_.stopped();
+    }
+    co_return why;
+}
+
+/// Looks again. Fails if a master doesn't have the marker any more that it had before the wait.
+runtime::task<error_code> provisioning::check_again()
+{
+    bool succeeded = co_await reconnect_and_look();
+    for (std::size_t master = 0; succeeded && master < seen_.size(); ++master)
+    {
+        if (seen_[master].is_known)
+        {
+            const core::provision_seat its = core::check_again(seen_[master], expected_[master]);
+            note(master, its.found, its.detail);
+        }
+    }
+    succeeded = succeeded && !is_refused_for_keys() &&
+                std::all_of(
+                    report_.masters.begin(), report_.masters.end(),
+                    [](const provisioned_master& each) { return core::is_provisionable(each.found); });
+    co_return succeeded ? error_code{} : failure();
+}
+
+runtime::task<error_code> provisioning::arm_all()
+{
+    report_.floor = core::floor_of(seen_);
+    std::vector<std::size_t> waiting;
+    for (std::size_t master = 0; master < seen_.size(); ++master)
+    {
+        if (report_.masters[master].found != provision_finding::armed)
+        {
+            waiting.push_back(master);
+        }
+    }
+    const step_end end = co_await arm(waiting);
+    error_code why = end == step_end::failed ? failure() : error_code{};
+    if (end == step_end::overtaken)
+    {
+        why = co_await check_again();
+        const bool all_armed = std::all_of(
+            report_.masters.begin(), report_.masters.end(),
+            [](const provisioned_master& each) { return each.found == provision_finding::armed; });
+        why = why || all_armed ? why : failure();
+    }
+    if (!why)
+    {
+        report_.outcome = provision_outcome::provisioned;
+    }
+    co_return why;
+}
+
+runtime::task<provisioning::step_end> provisioning::arm(const std::vector<std::size_t>& masters)
+{
+    const broadcast_query<changes> query{seen_.size(), masters.size(), net::read_counter, self_.wake_event};
+    for (const std::size_t master : masters)
+    {
+        command_.clear();
+        net::append_arm(command_, keys_, expected_[master], report_.floor, record_, net::script_form::text);
+        service_.send_query(master, command_, *query);
+    }
+    const bool succeeded = co_await await_replies(*query);
+    step_end end = succeeded ? step_end::done : step_end::failed;
+    for (const std::size_t master : masters)
+    {
+        const change_answer& answer = query->of(master);
+        if (!answer.reason)
+        {
+            note(master, provision_finding::armed);
+        }
+        else if (is_overtaken(answer))
+        {
+            end = end == step_end::done ? step_end::overtaken : end;
+        }
+        else
+        {
+            note_failure(master, answer.reason, answer.detail);
+            end = step_end::failed;
+        }
+    }
+    co_return end;
+}
+
+/// Waits for the replies, as long as an unresponsive connection is tolerated. False if it was cancelled.
+runtime::task<bool> provisioning::await_replies(const reply_collector& replies)
+{
+    const clock::time_point ends = strand().now() + service_.options().response_timeout;
+    const alarm_clock enough{strand(), self_.wake_event, ends};
+    while (!replies.complete() && strand().now() < ends && !self_.stopped())
+    {
+        co_await self_.wake_event;
+    }
+    co_return !self_.stopped();
+}
+
+/// False if it was cancelled.
+runtime::task<bool> provisioning::pause_until(clock::time_point end)
+{
+    const alarm_clock enough{strand(), self_.wake_event, end};
+    while (strand().now() < end && !self_.stopped())
+    {
+        co_await self_.wake_event;
+    }
+    co_return !self_.stopped();
+}
+
+core::provision_order provisioning::order() const
+{
+    return {*service_.names(), options_.max_ttl, options_.policy};
+}
+
+/// Returns the marker of a quarantine that begins now.
+core::marker provisioning::new_marker(std::size_t master) const
+{
+    return {
+        report_.group,
+        plan_.masters[master].seat,
+        static_cast<std::uint32_t>(seen_.size()),
+        options_.max_ttl,
+        options_.policy,
+        core::marker_state::quarantine,
+        core::incarnation_end::created,
+        random_id(),
+        seen_[master].replication_id};
+}
+
+std::string provisioning::random_id() const
+{
+    return fmt::format("{:016x}", service_.random_number());
+}
+
+void provisioning::note(std::size_t master, provision_finding found, std::string_view detail)
+{
+    provisioned_master& entry = report_.masters[master];
+    entry.found = found;
+    if (found != provision_finding::unknown) // Otherwise the reason is known.
+    {
+        entry.reason = {};
+        entry.detail = service_.redacted().show(detail).view();
+    }
+}
+
+void provisioning::note_failure(std::size_t master, error_code reason, std::string_view detail)
+{
+    provisioned_master& entry = report_.masters[master];
+    entry.found = provision_finding::unknown;
+    entry.reason = reason;
+    entry.detail = service_.redacted().show(detail).view();
+}
+
+error_code provisioning::failure() const
+{
+    return self_.stopped() ? self_.stopped() : error_code{errc::provisioning_failed};
+}
+
+} // namespace redlock::manager

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSL-1.0
+// A run of provisioning: its steps, and what it has found.
+#pragma once
+
+#include <redlock/provision.hpp>
+
+#include "core/provision_plan.hpp"
+#include "manager/lock_service.hpp"
+#include "manager/operations/broadcast_query.hpp"
+#include "net/arming_commands.hpp"
+#include "net/guard_keys.hpp"
+#include "runtime/tasks.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace redlock::manager
+{
+
+/// A run of provisioning. The service and its connections serve this run only.
+///
+/// It looks at all masters, puts them into quarantine, waits, looks at them again, and arms them. All decisions are those of
+/// core/provision_plan.hpp. Each step can fail or be cancelled; another run then continues, by what it finds.
+class provisioning
+{
+  public:
+    /// `report` receives what the run finds and achieves. Both must outlive this object.
+    provisioning(
+        lock_service& service, active_operation& self, const provision_options& options,
+        provision_report& report);
+
+    /// Does all of it. Returns the result of the operation.
+    runtime::task<error_code> run();
+
+    runtime::scheduler& strand() noexcept { return service_.strand(); }
+
+  private:
+    /// How a step has ended.
+    enum class step_end : std::uint8_t
+    {
+        done,
+        overtaken, // A master had another marker than expected. Another look shows what it is.
+        failed     // The reason is in the report, or the run was cancelled.
+    };
+
+    runtime::task<error_code> prepare();
+    runtime::task<bool> connect();
+    runtime::task<bool> look();
+    runtime::task<bool> reconnect_and_look();
+    error_code decide();
+    bool is_refused_for_keys();
+    runtime::task<step_end> begin_quarantines();
+    runtime::task<step_end> begin_quarantines_on(const std::vector<std::size_t>& masters);
+    runtime::task<error_code> await_expiry();
+    runtime::task<error_code> check_again();
+    runtime::task<error_code> arm_all();
+    runtime::task<step_end> arm(const std::vector<std::size_t>& masters);
+    runtime::task<bool> await_replies(const reply_collector& replies);
+    runtime::task<bool> pause_until(clock::time_point end);
+
+    core::provision_order order() const;
+    core::marker new_marker(std::size_t master) const;
+    std::string random_id() const;
+    int database_of(std::size_t master) const { return service_.options().masters[master].database(); }
+    void note(std::size_t master, provision_finding found, std::string_view detail = {});
+    void note_failure(std::size_t master, error_code reason, std::string_view detail);
+    error_code failure() const;
+
+    lock_service& service_;
+    active_operation& self_;
+    provision_options options_;
+    provision_report& report_;
+    net::guard_keys keys_;
+    std::vector<core::provision_sight> seen_;
+    core::provision_plan plan_;
+    core::member_record record_;
+    std::vector<core::marker> expected_; // By master: the marker of its quarantine.
+    std::string command_;
+};
+
+} // namespace redlock::manager

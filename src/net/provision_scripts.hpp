@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSL-1.0
+// The scripts of provisioning, in addition to those of arming. They run rarely, and are always sent in full. See
+// docs/decisions/0023-provisioning.md.
+#pragma once
+
+#include "net/arming_scripts.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace redlock::net
+{
+
+// Keys of both: the record of the members, the marker, the counters.
+
+/// Looks at a master, without a change. Values of strangers may have any size, so they are truncated: a marker is
+/// shorter, and a record has at most 31 names.
+///
+/// Arguments: the number of the database.
+///
+/// Returns the marker (null for none), the record (null for none), the largest counter (-1 for none), whether there is a
+/// floor, whether one of the keys has another type, the replication id, the role, the maxmemory-policy, whether there are
+/// other keys in any database, another database that has a marker (-1 for none), and its marker.
+inline constexpr std::string_view provision_look_script =
+    R"lua(local is_foreign, own_keys = 0, 0
+local function read(command, key)
+  local value = redis.pcall(command, key)
+  if type(value) == "table" and value.err then
+    if not string.find(value.err, "WRONGTYPE", 1, true) then return redis.call(command, key) end
+    is_foreign = 1
+    own_keys = own_keys + 1
+    return false
+  end
+  if type(value) == "string" or value and #value > 0 then own_keys = own_keys + 1 end
+  return value
+end
+local record = read("get", KEYS[1])
+local marker = read("get", KEYS[2])
+local largest = -1
+for _, value in ipairs(read("hvals", KEYS[3]) or {}) do
+  local number = tonumber(value) or 0
+  if number > largest then largest = math.min(number, 9007199254740992) end
+end
+local has_floor = 0
+if largest >= 0 and redis.call("hget", KEYS[3], "floor") then has_floor = 1 end
+local other_keys, other_database, other_marker = 0, -1, ""
+for name, keys in string.gmatch(redis.call("info", "keyspace"), "db(%d+):keys=(%d+)") do
+  local database = tonumber(name)
+  if database == tonumber(ARGV[1]) then
+    if tonumber(keys) > own_keys then other_keys = 1 end
+  else
+    other_keys = 1
+    redis.call("select", database)
+    local found = read("get", KEYS[2])
+    if found and other_database < 0 then
+      other_database = database
+      other_marker = string.sub(found, 1, 1024)
+    end
+  end
+end
+local replication = redis.call("info", "replication")
+return {
+  marker and string.sub(marker, 1, 1024), record and string.sub(record, 1, 33000), largest, has_floor, is_foreign,
+  string.match(replication, "master_replid:(%x+)") or "", string.match(replication, "role:(%a+)") or "",
+  string.match(redis.call("info", "memory"), "maxmemory_policy:([%w-]+)") or "",
+  other_keys, other_database, other_marker})lua";
+
+/// Returns the script that begins a quarantine as `quarantine_script` does, and writes the record if it began.
+///
+/// Arguments: those of `quarantine_script`, the record.
+inline std::string provision_quarantine_script()
+{
+    return std::string{"local function begin()\n"}.append(quarantine_text).append(R"lua(
+end
+local marker = begin()
+if marker == ARGV[2] then redis.call("set", KEYS[1], ARGV[4]) end
+return marker)lua");
+}
+
+} // namespace redlock::net

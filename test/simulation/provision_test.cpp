@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: BSL-1.0
+// Provisioning in virtual time: the wait, a failure and a cancellation at each step, and several runs at once.
+#include "simulation.hpp"
+
+#include "api/provision.hpp"
+#include "core/marker.hpp"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr const char* guard = "lock::redlock-guard";
+constexpr auto max_ttl = 200ms;
+constexpr provision_options usual{.max_ttl = max_ttl};
+
+/// A run in progress, or its result.
+struct provision_run
+{
+    bool done = false;
+    error_code error;
+    redlock::provision_report report;
+    asio::cancellation_signal cancel;
+};
+
+std::shared_ptr<provision_run>
+start(simulation& sim, const redlock::config& with, provision_options options = usual)
+{
+    auto run = std::make_shared<provision_run>();
+    auto handler = asio::bind_cancellation_slot(
+        run->cancel.slot(),
+        [run](error_code error)
+        {
+            run->done = true;
+            run->error = error;
+        });
+    detail::status_completion done = detail::type_erase<void(error_code)>(handler, sim.executor());
+    api::provision(sim.executor(), with, options, sim.shared_environment(), &run->report, done);
+    return run;
+}
+
+std::shared_ptr<provision_run> start(simulation& sim, provision_options options = usual)
+{
+    return start(sim, sim.options(), options);
+}
+
+std::shared_ptr<provision_run> finish(simulation& sim, std::shared_ptr<provision_run> run)
+{
+    REQUIRE(sim.run_until([&] { return run->done; }, 10min));
+    return run;
+}
+
+std::optional<core::marker> marker_of(sim_master& at)
+{
+    const std::optional<std::string> text = at.value(guard);
+    return text ? core::parse_marker(*text) : std::nullopt;
+}
+
+bool is_armed(sim_master& at)
+{
+    const std::optional<core::marker> its = marker_of(at);
+    return its && its->state == core::marker_state::armed && its->replication_id == at.replication_id;
+}
+
+std::size_t armed_masters(simulation& sim)
+{
+    return static_cast<std::size_t>(std::count_if(
+        sim.masters().begin(), sim.masters().end(), [](const auto& each) { return is_armed(*each); }));
+}
+
+/// Checks that all masters are armed in one group.
+void check_group(simulation& sim)
+{
+    CHECK(armed_masters(sim) == sim.masters().size());
+    std::set<std::string> groups;
+    for (const auto& each : sim.masters())
+    {
+        const std::optional<core::marker> its = marker_of(*each);
+        groups.insert(its ? its->group : "none");
+    }
+    CHECK(groups.size() == 1);
+}
+
+} // namespace
+
+TEST_CASE(
+    "provisioning: every master is in quarantine for max_ttl and the drift before any is armed", "[guarded]")
+{
+    simulation sim{3};
+    sim.master(2).network.back = 30ms; // Its quarantine is the last one that is known of.
+    const auto run = finish(sim, start(sim));
+    INFO(run->report);
+    REQUIRE_FALSE(run->error);
+    check_group(sim);
+    const clock::duration wait = provisioning_wait(max_ttl, sim.options().drift_factor);
+    CHECK(wait >= max_ttl * 1.01 + 2ms);
+    for (const auto& begun : sim.masters())
+    {
+        for (const auto& armed : sim.masters())
+        {
+            CHECK(armed->last("arm").at - begun->last("quarantine").at >= wait);
+        }
+    }
+    CHECK(sim.master(0).last("arm").at - sim.master(2).last("quarantine").at >= wait + 30ms);
+}
+
+TEST_CASE("provisioning: masters that are known to be empty are armed at once", "[guarded]")
+{
+    simulation sim{3};
+    const clock::time_point started = sim.now();
+    const auto run = finish(sim, start(sim, {.max_ttl = std::chrono::hours{24}, .fresh = true}));
+    INFO(run->report);
+    REQUIRE_FALSE(run->error);
+    CHECK(sim.now() - started < 1s);
+    check_group(sim);
+}
+
+TEST_CASE(
+    "provisioning: a key that appears on an empty master prevents that it is armed without the wait",
+    "[guarded]")
+{
+    simulation sim{3};
+    const auto run = start(sim, {.max_ttl = max_ttl, .fresh = true});
+    REQUIRE(sim.run_until([&] { return sim.master(1).count("quarantine") == 1; }, 1min));
+    sim.master(1).set("lock:stock", "owner");
+    finish(sim, run);
+    INFO(run->report);
+    CHECK(run->error == errc::provisioning_failed);
+    CHECK(run->report.outcome == provision_outcome::unfinished);
+    CHECK(run->report.masters[1].found == provision_finding::not_empty);
+    CHECK(armed_masters(sim) == 0);
+    CHECK_FALSE(finish(sim, start(sim))->error);
+    check_group(sim);
+}
+
+TEST_CASE(
+    "provisioning: nothing is armed if a master was restarted during the wait, and another run is",
+    "[guarded]")
+{
+    simulation sim{3};
+    const bool keeps_keys = GENERATE(true, false);
+    const auto run = start(sim);
+    REQUIRE(sim.run_until([&] { return sim.master(2).count("quarantine") == 1; }, 1min));
+    sim.run_for(max_ttl / 2);
+    sim.master(1).restart("another run", keeps_keys);
+    finish(sim, run);
+    INFO(run->report);
+    CHECK(run->error == errc::provisioning_failed);
+    CHECK(run->report.outcome == provision_outcome::unfinished);
+    CHECK(run->report.masters[0].found == provision_finding::unfinished);
+    CHECK(run->report.masters[1].found == provision_finding::changed);
+    CHECK(
+        run->report.masters[1].detail ==
+        (keeps_keys ? "it was restarted, or a replica was attached to it" : "it has no marker"));
+    CHECK(armed_masters(sim) == 0);
+    const clock::time_point again = sim.now();
+    CHECK_FALSE(finish(sim, start(sim))->error);
+    CHECK(sim.now() - again >= max_ttl);
+    check_group(sim);
+    CHECK(marker_of(sim.master(0))->group == run->report.group);
+}
+
+TEST_CASE("provisioning: a failure at any step is reported, and another run continues", "[guarded]")
+{
+    struct failing_step
+    {
+        const char* command;
+        std::size_t earlier; // Commands of this kind that succeed.
+    };
+    const auto [what, earlier] = GENERATE(
+        failing_step{"look", 0}, failing_step{"quarantine", 0}, failing_step{"look", 1},
+        failing_step{"arm", 0});
+    const auto failing = GENERATE(
+        scripted_answer{.bytes = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
+        scripted_answer{.bytes = ":1\r\n", .nonsense = true}, scripted_answer{.closes = true},
+        scripted_answer{.runs = true, .closes = true}, scripted_answer{});
+    const std::size_t where = GENERATE(0U, 2U);
+    CAPTURE(what, earlier, where, failing.bytes, failing.runs, failing.closes);
+    const bool is_counter = failing.nonsense && std::string_view{what} == "arm";
+    if (is_counter)
+    {
+        return; // A number is what it answers.
+    }
+    simulation sim{3};
+    const auto run = start(sim);
+    if (earlier > 0)
+    {
+        REQUIRE(sim.run_until([&] { return sim.master(where).count(what) == earlier; }, 1min));
+        sim.run_for(1ms);
+    }
+    // Once, so that a new connection isn't affected.
+    sim.master(where).answer(what, failing);
+    finish(sim, run);
+    INFO(run->report);
+    CHECK(run->error == errc::provisioning_failed);
+    CHECK(run->report.masters[where].found == provision_finding::unknown);
+    CHECK(run->report.masters[where].reason);
+    CHECK(
+        (run->report.outcome == provision_outcome::unchanged) ==
+        (std::string_view{what} == "look" && earlier == 0));
+    const auto next = finish(sim, start(sim));
+    INFO(next->report);
+    REQUIRE_FALSE(next->error);
+    check_group(sim);
+    if (run->report.outcome != provision_outcome::unchanged && sim.master(0).count("quarantine") == 1)
+    {
+        CHECK(marker_of(sim.master(0))->group == run->report.group);
+    }
+}
+
+TEST_CASE("provisioning: a cancellation at any moment is obeyed, and another run continues", "[guarded]")
+{
+    const auto type = asio::cancellation_type::terminal;
+    bool cancelled = true;
+    for (std::size_t steps = 0; cancelled; steps += 3)
+    {
+        CAPTURE(steps);
+        simulation sim{3};
+        const auto run = start(sim);
+        for (std::size_t step = 0; step < steps && !run->done; ++step)
+        {
+            sim.step();
+        }
+        cancelled = !run->done;
+        if (cancelled)
+        {
+            const clock::time_point then = sim.now();
+            run->cancel.emit(type);
+            finish(sim, run);
+            const bool finished_first = !run->error && armed_masters(sim) == 3;
+            CHECK((run->error == asio::error::operation_aborted || finished_first));
+            CHECK(sim.now() - then < 100ms);
+        }
+        const auto next = finish(sim, start(sim));
+        INFO(next->report);
+        REQUIRE_FALSE(next->error);
+        check_group(sim);
+    }
+}
+
+TEST_CASE("provisioning: runs at once make one group, however their commands interleave", "[guarded]")
+{
+    const auto seed = GENERATE(range(1, 200));
+    CAPTURE(seed);
+    simulation sim{5, static_cast<std::uint64_t>(seed)};
+    std::vector<std::shared_ptr<provision_run>> runs;
+    for (int count = 0; count < 3; ++count)
+    {
+        redlock::config with = sim.options();
+        std::rotate(
+            with.masters.begin(),
+            with.masters.begin() + static_cast<std::ptrdiff_t>(sim.world().random_below(5)),
+            with.masters.end());
+        runs.push_back(start(sim, with, {.max_ttl = max_ttl, .fresh = seed % 2 == 0}));
+        sim.run_for(std::chrono::microseconds{sim.world().random_below(1000)});
+        for (const auto& each : sim.masters())
+        {
+            each->network.there = std::chrono::microseconds{sim.world().random_below(2000)};
+            each->network.back = std::chrono::microseconds{sim.world().random_below(2000)};
+        }
+    }
+    for (const auto& each : runs)
+    {
+        finish(sim, each);
+        INFO(each->report);
+        CHECK_FALSE(each->error);
+        CHECK(each->report.group == runs.front()->report.group);
+    }
+    check_group(sim);
+}
+
+TEST_CASE(
+    "provisioning: a quarantine that a master begins after its run has ended disturbs no other run",
+    "[guarded]")
+{
+    simulation sim{3};
+    const auto late = start(sim);
+    REQUIRE(sim.run_until([&] { return sim.master(0).count("quarantine") == 1; }, 1min));
+    sim.master(2).hang();
+    finish(sim, late);
+    CHECK(late->error == errc::provisioning_failed);
+    CHECK(late->report.masters[2].found == provision_finding::unknown);
+    const auto next = start(sim);
+    sim.run_for(std::chrono::milliseconds{GENERATE(0, 1, 100)});
+    sim.master(2).resume();
+    finish(sim, next);
+    INFO(next->report);
+    CHECK_FALSE(next->error);
+    check_group(sim);
+}
+
+TEST_CASE("provisioning: an empty master that joins later isn't armed by another run", "[guarded]")
+{
+    simulation sim{3};
+    REQUIRE_FALSE(finish(sim, start(sim))->error);
+    sim.master(1).restart("another run", false);
+    const auto again = finish(sim, start(sim));
+    INFO(again->report);
+    CHECK(again->error == errc::provisioning_failed);
+    CHECK(again->report.outcome == provision_outcome::unchanged);
+    CHECK(again->report.masters[1].found == provision_finding::in_service);
+    CHECK(armed_masters(sim) == 2);
+}
+
+TEST_CASE("provisioning: its execution context may be destroyed at any moment", "[guarded]")
+{
+    const std::size_t steps = GENERATE(0U, 1U, 10U, 50U, 70U, 90U, 100U);
+    simulation sim{3};
+    const auto run = start(sim);
+    for (std::size_t step = 0; step < steps; ++step)
+    {
+        sim.step();
+    }
+    sim.destroy_context();
+    CHECK_FALSE(run->done);
+}
+
+} // namespace redlock::test

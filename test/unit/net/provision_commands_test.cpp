@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: BSL-1.0
+// The commands of provisioning, word by word, and the meaning of each reply.
+#include "net/provision_commands.hpp"
+#include "net/provision_scripts.hpp"
+#include "support/request_reader.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+const net::guard_keys keys{"lock:"};
+
+resp::node text(std::string_view value)
+{
+    return {resp::kind::bulk_string, 1, 0, 0, value};
+}
+
+resp::node number(std::int64_t value)
+{
+    return {resp::kind::integer, 1, 0, value, {}};
+}
+
+const resp::node none{resp::kind::null, 1, 0, 0, {}};
+
+/// The reply of a master without keys.
+std::vector<resp::node> empty_master()
+{
+    return {
+        {resp::kind::array, 0, 11, 0, {}},
+        none,
+        none,
+        number(-1),
+        number(0),
+        number(0),
+        text("0123"),
+        text("master"),
+        text("noeviction"),
+        number(0),
+        number(-1),
+        text("")};
+}
+
+command only_command_in(const std::string& bytes)
+{
+    request_reader reader;
+    reader.feed(bytes);
+    const std::optional<command> found = reader.next();
+    REQUIRE(found);
+    CHECK(!reader.next());
+    return *found;
+}
+
+} // namespace
+
+TEST_CASE("the commands of provisioning", "[wire][guarded]")
+{
+    std::string out;
+    SECTION("a look")
+    {
+        net::append_provision_look(out, keys, 7);
+        CHECK(
+            only_command_in(out) == command{
+                                        "EVAL", std::string{net::provision_look_script}, "3",
+                                        "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
+                                        "7"});
+    }
+    SECTION("a quarantine")
+    {
+        const std::string marker = "redlock 1 0123456789abcdef 2 3 60000 clocks quarantine new "
+                                   "fedcba9876543210 00112233445566778899aabbccddeeff00112233";
+        const std::string record = "0123456789abcdef 1=redis://a:1 2=redis://b:1 3=redis://c:1";
+        net::append_provision_quarantine(
+            out, keys, "seen", core::parse_marker(marker).value(), 7, core::parse_members(record).value());
+        CHECK(
+            only_command_in(out) == command{
+                                        "EVAL", net::provision_quarantine_script(), "3",
+                                        "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
+                                        "seen", marker, "7", record});
+    }
+}
+
+TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
+{
+    std::vector<resp::node> nodes = empty_master();
+    const auto read = [&nodes] { return net::read_provision_look(resp::reply{nodes}); };
+    SECTION("of an empty master")
+    {
+        const std::optional<core::provision_sight> seen = read();
+        REQUIRE(seen);
+        CHECK(seen->is_known);
+        CHECK(!seen->marker);
+        CHECK(!seen->members);
+        CHECK(!seen->largest);
+        CHECK(!seen->has_floor);
+        CHECK(!seen->has_foreign_key);
+        CHECK(seen->replication_id == "0123");
+        CHECK(seen->is_master);
+        CHECK(seen->maxmemory_policy == "noeviction");
+        CHECK(!seen->has_other_keys);
+        CHECK(!seen->other_database);
+    }
+    SECTION("of a master that has everything")
+    {
+        nodes[1] = text("its marker");
+        nodes[2] = text("");
+        nodes[3] = number(4711);
+        nodes[4] = nodes[5] = nodes[9] = number(1);
+        nodes[7] = text("slave");
+        nodes[10] = number(15);
+        nodes[11] = text("another marker");
+        const std::optional<core::provision_sight> seen = read();
+        REQUIRE(seen);
+        CHECK(seen->marker == "its marker");
+        CHECK(seen->members == "");
+        CHECK(seen->largest == 4711);
+        CHECK(seen->has_floor);
+        CHECK(seen->has_foreign_key);
+        CHECK(!seen->is_master);
+        CHECK(seen->has_other_keys);
+        CHECK(seen->other_database == 15);
+        CHECK(seen->other_marker == "another marker");
+    }
+    SECTION("of another form")
+    {
+        const std::size_t element = GENERATE(range(1, 12));
+        nodes[element] = GENERATE(
+            resp::node{resp::kind::array, 1, 0, 0, {}}, resp::node{resp::kind::simple_string, 1, 0, 0, "OK"});
+        CHECK(!read());
+    }
+    SECTION("that is too short, too long, or no array")
+    {
+        SECTION("")
+        {
+            nodes.pop_back();
+        }
+        SECTION("")
+        {
+            nodes.push_back(none);
+        }
+        SECTION("")
+        {
+            nodes.front().kind = resp::kind::set;
+        }
+        SECTION("")
+        {
+            nodes = {{resp::kind::integer, 0, 0, 1, {}}};
+        }
+        CHECK(!read());
+    }
+}
+
+} // namespace redlock::test
