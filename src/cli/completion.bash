@@ -32,6 +32,14 @@ _redlock()
         mapfile -t COMPREPLY < <(compgen -W '1s 2s 5s 10s 30s' -- "$word")
         return
         ;;
+    --max-ttl)
+        mapfile -t COMPREPLY < <(compgen -W '10s 30s 60s 5m' -- "$word")
+        return
+        ;;
+    --policy)
+        mapfile -t COMPREPLY < <(compgen -W 'clocks operator' -- "$word")
+        return
+        ;;
     --ca-file | --certificate-file | --private-key-file)
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
@@ -51,8 +59,11 @@ _redlock()
     doctor)
         options="$of_masters --prefix --no-probe --json --help"
         ;;
+    provision)
+        options="$of_masters --prefix --max-ttl --policy --fresh --json --help"
+        ;;
     *)
-        options+=' run status doctor'
+        options+=' run status doctor provision'
         ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$word")

@@ -7,6 +7,7 @@
 #include "cli/common/message.hpp"
 #include "cli/common/words.hpp"
 #include "cli/doctor/doctor.hpp"
+#include "cli/provision/provision.hpp"
 #include "cli/run/run.hpp"
 #include "cli/status/status.hpp"
 
@@ -53,6 +54,7 @@ struct carry_out
     int operator()(const run_arguments& asked) const { run(asked); }
     int operator()(const status_arguments& asked) const { status(asked); }
     int operator()(const doctor_arguments& asked) const { doctor(asked); }
+    int operator()(const provision_arguments& asked) const { provision(asked); }
 };
 
 /// Carries out the command line. Returns the exit code, unless the program ends in it.

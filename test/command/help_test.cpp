@@ -72,12 +72,14 @@ TEST_CASE("help: the help, the man page and the completion have the same options
     const std::set<std::string> of_run = long_options_in(output_of({"run", "--help"}));
     const std::set<std::string> of_status = long_options_in(output_of({"status", "--help"}));
     const std::set<std::string> of_doctor = long_options_in(output_of({"doctor", "--help"}));
+    const std::set<std::string> of_provision = long_options_in(output_of({"provision", "--help"}));
     std::set<std::string> all = long_options_in(output_of({"--help"}));
     CHECK(all == std::set<std::string>{"--help", "--version"});
     all.insert(of_run.begin(), of_run.end());
     all.insert(of_status.begin(), of_status.end());
     all.insert(of_doctor.begin(), of_doctor.end());
-    CHECK(all.size() == 16);
+    all.insert(of_provision.begin(), of_provision.end());
+    CHECK(all.size() == 19);
 
     // A man page escapes its hyphens.
     const std::string page = std::regex_replace(text_of(sources + "/redlock.1"), std::regex{R"(\\-)"}, "-");
@@ -88,6 +90,7 @@ TEST_CASE("help: the help, the man page and the completion have the same options
     CHECK(long_options_in(completions({"redlock", "run", "--"})) == of_run);
     CHECK(long_options_in(completions({"redlock", "status", "--"})) == of_status);
     CHECK(long_options_in(completions({"redlock", "doctor", "--"})) == of_doctor);
+    CHECK(long_options_in(completions({"redlock", "provision", "--"})) == of_provision);
 }
 
 TEST_CASE("completion: offers subcommands, values, and commands after --")
@@ -95,6 +98,8 @@ TEST_CASE("completion: offers subcommands, values, and commands after --")
     CHECK(completions({"redlock", "r"}) == "run\n");
     CHECK(completions({"redlock", "st"}) == "status\n");
     CHECK(completions({"redlock", "d"}) == "doctor\n");
+    CHECK(completions({"redlock", "p"}) == "provision\n");
+    CHECK(completions({"redlock", "provision", "--policy", ""}) == "clocks\noperator\n");
     CHECK(completions({"redlock", "doctor", "--ca-file", "/dev/nul"}) == "/dev/null\n");
     CHECK(completions({"redlock", "run", "--max-hold", "unl"}) == "unlimited\n");
     CHECK(completions({"redlock", "run", "--ma"}) == "--master\n--max-hold\n");

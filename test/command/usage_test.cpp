@@ -80,11 +80,11 @@ TEST_CASE("usage: an invalid command line is refused with what is allowed")
         {{"status", "job", "--private-key-file", "/some.pem"}, "give both, or neither"},
         {run_true({"--max-hold", "1h", "--wait="}), "--wait: '' is not a duration"},
         {run_true({"--max-hold="}), "--max-hold is required"},
-        {{"walk"}, "unknown subcommand 'walk': give run, status or doctor"},
+        {{"walk"}, "unknown subcommand 'walk': give run, status, doctor or provision"},
         {{"walk", "--max-hold", "1h"}, "unknown subcommand 'walk'"},
-        {{"--walk"}, "the subcommand is missing: give run, status or doctor"},
-        {{"redis://:secret@127.0.0.1"}, "unknown subcommand: give run, status or doctor"},
-        {{}, "the subcommand is missing: give run, status or doctor; see redlock --help"},
+        {{"--walk"}, "the subcommand is missing: give run, status, doctor or provision"},
+        {{"redis://:secret@127.0.0.1"}, "unknown subcommand: give run, status, doctor or provision"},
+        {{}, "the subcommand is missing: give run, status, doctor or provision; see redlock --help"},
     };
     for (const refused_line& each : lines)
     {

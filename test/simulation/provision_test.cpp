@@ -23,9 +23,9 @@ namespace redlock::test
 namespace
 {
 
-constexpr const char* guard = "lock::redlock-guard";
-constexpr auto max_ttl = 200ms;
-constexpr provision_options usual{.max_ttl = max_ttl};
+constexpr const char* guard_key = "lock::redlock-guard";
+constexpr auto group_ttl = 200ms;
+constexpr provision_options usual_options{.max_ttl = group_ttl};
 
 /// A run in progress, or its result.
 struct provision_run
@@ -37,7 +37,7 @@ struct provision_run
 };
 
 std::shared_ptr<provision_run>
-start(simulation& sim, const redlock::config& with, provision_options options = usual)
+begin_provision(simulation& sim, const redlock::config& with, provision_options options = usual_options)
 {
     auto run = std::make_shared<provision_run>();
     auto handler = asio::bind_cancellation_slot(
@@ -52,26 +52,26 @@ start(simulation& sim, const redlock::config& with, provision_options options = 
     return run;
 }
 
-std::shared_ptr<provision_run> start(simulation& sim, provision_options options = usual)
+std::shared_ptr<provision_run> begin_provision(simulation& sim, provision_options options = usual_options)
 {
-    return start(sim, sim.options(), options);
+    return begin_provision(sim, sim.options(), options);
 }
 
-std::shared_ptr<provision_run> finish(simulation& sim, std::shared_ptr<provision_run> run)
+std::shared_ptr<provision_run> end_provision(simulation& sim, std::shared_ptr<provision_run> run)
 {
     REQUIRE(sim.run_until([&] { return run->done; }, 10min));
     return run;
 }
 
-std::optional<core::marker> marker_of(sim_master& at)
+std::optional<core::marker> its_marker(sim_master& at)
 {
-    const std::optional<std::string> text = at.value(guard);
+    const std::optional<std::string> text = at.value(guard_key);
     return text ? core::parse_marker(*text) : std::nullopt;
 }
 
 bool is_armed(sim_master& at)
 {
-    const std::optional<core::marker> its = marker_of(at);
+    const std::optional<core::marker> its = its_marker(at);
     return its && its->state == core::marker_state::armed && its->replication_id == at.replication_id;
 }
 
@@ -88,7 +88,7 @@ void check_group(simulation& sim)
     std::set<std::string> groups;
     for (const auto& each : sim.masters())
     {
-        const std::optional<core::marker> its = marker_of(*each);
+        const std::optional<core::marker> its = its_marker(*each);
         groups.insert(its ? its->group : "none");
     }
     CHECK(groups.size() == 1);
@@ -97,16 +97,17 @@ void check_group(simulation& sim)
 } // namespace
 
 TEST_CASE(
-    "provisioning: every master is in quarantine for max_ttl and the drift before any is armed", "[guarded]")
+    "provisioning: every master is in quarantine for max_ttl and the drift before any is armed",
+    "[guarded]")
 {
     simulation sim{3};
     sim.master(2).network.back = 30ms; // Its quarantine is the last one that is known of.
-    const auto run = finish(sim, start(sim));
+    const auto run = end_provision(sim, begin_provision(sim));
     INFO(run->report);
     REQUIRE_FALSE(run->error);
     check_group(sim);
-    const clock::duration wait = provisioning_wait(max_ttl, sim.options().drift_factor);
-    CHECK(wait >= max_ttl * 1.01 + 2ms);
+    const clock::duration wait = provisioning_wait(group_ttl, sim.options().drift_factor);
+    CHECK(wait >= group_ttl * 1.01 + 2ms);
     for (const auto& begun : sim.masters())
     {
         for (const auto& armed : sim.masters())
@@ -121,7 +122,8 @@ TEST_CASE("provisioning: masters that are known to be empty are armed at once", 
 {
     simulation sim{3};
     const clock::time_point started = sim.now();
-    const auto run = finish(sim, start(sim, {.max_ttl = std::chrono::hours{24}, .fresh = true}));
+    const auto run =
+        end_provision(sim, begin_provision(sim, {.max_ttl = std::chrono::hours{24}, .fresh = true}));
     INFO(run->report);
     REQUIRE_FALSE(run->error);
     CHECK(sim.now() - started < 1s);
@@ -133,16 +135,16 @@ TEST_CASE(
     "[guarded]")
 {
     simulation sim{3};
-    const auto run = start(sim, {.max_ttl = max_ttl, .fresh = true});
+    const auto run = begin_provision(sim, {.max_ttl = group_ttl, .fresh = true});
     REQUIRE(sim.run_until([&] { return sim.master(1).count("quarantine") == 1; }, 1min));
     sim.master(1).set("lock:stock", "owner");
-    finish(sim, run);
+    end_provision(sim, run);
     INFO(run->report);
     CHECK(run->error == errc::provisioning_failed);
     CHECK(run->report.outcome == provision_outcome::unfinished);
     CHECK(run->report.masters[1].found == provision_finding::not_empty);
     CHECK(armed_masters(sim) == 0);
-    CHECK_FALSE(finish(sim, start(sim))->error);
+    CHECK_FALSE(end_provision(sim, begin_provision(sim))->error);
     check_group(sim);
 }
 
@@ -152,11 +154,11 @@ TEST_CASE(
 {
     simulation sim{3};
     const bool keeps_keys = GENERATE(true, false);
-    const auto run = start(sim);
+    const auto run = begin_provision(sim);
     REQUIRE(sim.run_until([&] { return sim.master(2).count("quarantine") == 1; }, 1min));
-    sim.run_for(max_ttl / 2);
+    sim.run_for(group_ttl / 2);
     sim.master(1).restart("another run", keeps_keys);
-    finish(sim, run);
+    end_provision(sim, run);
     INFO(run->report);
     CHECK(run->error == errc::provisioning_failed);
     CHECK(run->report.outcome == provision_outcome::unfinished);
@@ -167,10 +169,10 @@ TEST_CASE(
         (keeps_keys ? "it was restarted, or a replica was attached to it" : "it has no marker"));
     CHECK(armed_masters(sim) == 0);
     const clock::time_point again = sim.now();
-    CHECK_FALSE(finish(sim, start(sim))->error);
-    CHECK(sim.now() - again >= max_ttl);
+    CHECK_FALSE(end_provision(sim, begin_provision(sim))->error);
+    CHECK(sim.now() - again >= group_ttl);
     check_group(sim);
-    CHECK(marker_of(sim.master(0))->group == run->report.group);
+    CHECK(its_marker(sim.master(0))->group == run->report.group);
 }
 
 TEST_CASE("provisioning: a failure at any step is reported, and another run continues", "[guarded]")
@@ -195,7 +197,7 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
         return; // A number is what it answers.
     }
     simulation sim{3};
-    const auto run = start(sim);
+    const auto run = begin_provision(sim);
     if (earlier > 0)
     {
         REQUIRE(sim.run_until([&] { return sim.master(where).count(what) == earlier; }, 1min));
@@ -203,7 +205,7 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
     }
     // Once, so that a new connection isn't affected.
     sim.master(where).answer(what, failing);
-    finish(sim, run);
+    end_provision(sim, run);
     INFO(run->report);
     CHECK(run->error == errc::provisioning_failed);
     CHECK(run->report.masters[where].found == provision_finding::unknown);
@@ -211,13 +213,13 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
     CHECK(
         (run->report.outcome == provision_outcome::unchanged) ==
         (std::string_view{what} == "look" && earlier == 0));
-    const auto next = finish(sim, start(sim));
+    const auto next = end_provision(sim, begin_provision(sim));
     INFO(next->report);
     REQUIRE_FALSE(next->error);
     check_group(sim);
     if (run->report.outcome != provision_outcome::unchanged && sim.master(0).count("quarantine") == 1)
     {
-        CHECK(marker_of(sim.master(0))->group == run->report.group);
+        CHECK(its_marker(sim.master(0))->group == run->report.group);
     }
 }
 
@@ -229,7 +231,7 @@ TEST_CASE("provisioning: a cancellation at any moment is obeyed, and another run
     {
         CAPTURE(steps);
         simulation sim{3};
-        const auto run = start(sim);
+        const auto run = begin_provision(sim);
         for (std::size_t step = 0; step < steps && !run->done; ++step)
         {
             sim.step();
@@ -239,12 +241,12 @@ TEST_CASE("provisioning: a cancellation at any moment is obeyed, and another run
         {
             const clock::time_point then = sim.now();
             run->cancel.emit(type);
-            finish(sim, run);
+            end_provision(sim, run);
             const bool finished_first = !run->error && armed_masters(sim) == 3;
             CHECK((run->error == asio::error::operation_aborted || finished_first));
             CHECK(sim.now() - then < 100ms);
         }
-        const auto next = finish(sim, start(sim));
+        const auto next = end_provision(sim, begin_provision(sim));
         INFO(next->report);
         REQUIRE_FALSE(next->error);
         check_group(sim);
@@ -264,7 +266,7 @@ TEST_CASE("provisioning: runs at once make one group, however their commands int
             with.masters.begin(),
             with.masters.begin() + static_cast<std::ptrdiff_t>(sim.world().random_below(5)),
             with.masters.end());
-        runs.push_back(start(sim, with, {.max_ttl = max_ttl, .fresh = seed % 2 == 0}));
+        runs.push_back(begin_provision(sim, with, {.max_ttl = group_ttl, .fresh = seed % 2 == 0}));
         sim.run_for(std::chrono::microseconds{sim.world().random_below(1000)});
         for (const auto& each : sim.masters())
         {
@@ -274,7 +276,7 @@ TEST_CASE("provisioning: runs at once make one group, however their commands int
     }
     for (const auto& each : runs)
     {
-        finish(sim, each);
+        end_provision(sim, each);
         INFO(each->report);
         CHECK_FALSE(each->error);
         CHECK(each->report.group == runs.front()->report.group);
@@ -287,16 +289,16 @@ TEST_CASE(
     "[guarded]")
 {
     simulation sim{3};
-    const auto late = start(sim);
+    const auto late = begin_provision(sim);
     REQUIRE(sim.run_until([&] { return sim.master(0).count("quarantine") == 1; }, 1min));
     sim.master(2).hang();
-    finish(sim, late);
+    end_provision(sim, late);
     CHECK(late->error == errc::provisioning_failed);
     CHECK(late->report.masters[2].found == provision_finding::unknown);
-    const auto next = start(sim);
+    const auto next = begin_provision(sim);
     sim.run_for(std::chrono::milliseconds{GENERATE(0, 1, 100)});
     sim.master(2).resume();
-    finish(sim, next);
+    end_provision(sim, next);
     INFO(next->report);
     CHECK_FALSE(next->error);
     check_group(sim);
@@ -305,9 +307,9 @@ TEST_CASE(
 TEST_CASE("provisioning: an empty master that joins later isn't armed by another run", "[guarded]")
 {
     simulation sim{3};
-    REQUIRE_FALSE(finish(sim, start(sim))->error);
+    REQUIRE_FALSE(end_provision(sim, begin_provision(sim))->error);
     sim.master(1).restart("another run", false);
-    const auto again = finish(sim, start(sim));
+    const auto again = end_provision(sim, begin_provision(sim));
     INFO(again->report);
     CHECK(again->error == errc::provisioning_failed);
     CHECK(again->report.outcome == provision_outcome::unchanged);
@@ -319,7 +321,7 @@ TEST_CASE("provisioning: its execution context may be destroyed at any moment", 
 {
     const std::size_t steps = GENERATE(0U, 1U, 10U, 50U, 70U, 90U, 100U);
     simulation sim{3};
-    const auto run = start(sim);
+    const auto run = begin_provision(sim);
     for (std::size_t step = 0; step < steps; ++step)
     {
         sim.step();

@@ -48,6 +48,9 @@ struct raw_arguments
     bool guarded = false;
     bool json = false;
     bool no_probe = false;
+    std::string max_ttl;
+    std::string policy = "clocks";
+    bool fresh = false;
 };
 
 /// Help with a synopsis that CLI11 can't produce: CLI11 omits what follows --.
@@ -159,9 +162,37 @@ CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
     return doctor;
 }
 
+CLI::App& add_provision(CLI::App& app, raw_arguments& raw)
+{
+    CLI::App& provision = *app.add_subcommand("provision", "Make the masters a group for guarded locks");
+    provision.formatter(
+        std::make_shared<help_with_synopsis>("redlock provision [OPTION]... --max-ttl DURATION"));
+    add_masters(provision, raw.common.servers);
+    provision.add_option("--prefix", raw.common.prefix, "Prefix of the keys of the group (default: lock:)")
+        ->type_name("TEXT");
+    provision
+        .add_option(
+            "--max-ttl", raw.max_ttl,
+            "The longest ttl of a lock, and how long a master is in quarantine (required)")
+        ->type_name("DURATION");
+    provision
+        .add_option(
+            "--policy", raw.policy,
+            "After a restart of all masters: clients arm them (clocks), or an operator (default: clocks)")
+        ->type_name("clocks|operator");
+    provision.add_flag("--fresh", raw.fresh, "Skip the wait, which is refused if a master has keys");
+    provision.add_flag("--json", raw.json, "Write one JSON object");
+    provision.footer(
+        std::string{urls} +
+        "Exit code: 0 all masters are armed, 1 a master can't be a member or has changed,\n"
+        "69 a master can't be used\n"
+        "  64 usage error  71 system error  78 invalid masters");
+    return provision;
+}
+
 bool is_command(std::string_view word) noexcept
 {
-    return word == "run" || word == "status" || word == "doctor";
+    return word == "run" || word == "status" || word == "doctor" || word == "provision";
 }
 
 std::string no_such_command(const std::string& word)
@@ -169,7 +200,7 @@ std::string no_such_command(const std::string& word)
     // The word could be a URL with a password.
     const bool may_be_shown = word.find_first_of(":@") == std::string::npos;
     return fmt::format(
-        "unknown subcommand{}: give run, status or doctor",
+        "unknown subcommand{}: give run, status, doctor or provision",
         may_be_shown ? fmt::format(" {}", in_quotes(word)) : std::string{});
 }
 
@@ -183,7 +214,7 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
     }
     if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && (words.empty() || begins_with_option))
     {
-        return "the subcommand is missing: give run, status or doctor";
+        return "the subcommand is missing: give run, status, doctor or provision";
     }
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     {
@@ -196,9 +227,10 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
                 return fmt::format("unknown option {}", in_quotes(name));
             }
         }
-        if (words.front() == "doctor")
+        if (words.front() == "doctor" || words.front() == "provision")
         {
-            return "doctor takes no arguments besides options: give masters by --master";
+            return fmt::format(
+                "{} takes no arguments besides options: give masters by --master", words.front());
         }
         return "too many arguments: give one RESOURCE, and for run -- and the command after it";
     }
@@ -339,6 +371,36 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
     return all;
 }
 
+arming_policy read_policy(const std::string& text)
+{
+    if (text != "clocks" && text != "operator")
+    {
+        throw std::invalid_argument{
+            fmt::format("'{}' is not a policy: give clocks or operator", short_text{text}.view())};
+    }
+    return text == "clocks" ? arming_policy::clocks : arming_policy::by_hand;
+}
+
+provision_arguments complete_provision(const raw_arguments& raw)
+{
+    if (raw.max_ttl.empty())
+    {
+        refuse("--max-ttl is required: give the longest ttl of a lock, as in --max-ttl 60s");
+    }
+    provision_arguments all;
+    all.servers = complete(raw.common.servers);
+    all.prefix = read_prefix(raw.common.prefix);
+    all.options.max_ttl = option_value("--max-ttl", raw.max_ttl, read_duration);
+    all.options.policy = option_value("--policy", raw.policy, read_policy);
+    all.options.fresh = raw.fresh;
+    all.json = raw.json;
+    if (all.options.max_ttl <= std::chrono::milliseconds{0})
+    {
+        refuse("--max-ttl: give 1ms or more");
+    }
+    return all;
+}
+
 } // namespace
 
 request read_arguments(int count, const char* const* words)
@@ -353,7 +415,8 @@ request read_arguments(int count, const char* const* words)
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     const CLI::App& run = add_run(app, raw);
     const CLI::App& status = add_status(app, raw);
-    add_doctor(app, raw);
+    const CLI::App& doctor = add_doctor(app, raw);
+    add_provision(app, raw);
     try
     {
         const bool known = !given.empty() && is_command(given.front());
@@ -364,10 +427,14 @@ request read_arguments(int count, const char* const* words)
         {
             return status_arguments{complete(raw.common), raw.json};
         }
-        if (!run.parsed())
+        if (doctor.parsed())
         {
             return doctor_arguments{
                 complete(raw.common.servers), read_prefix(raw.common.prefix), !raw.no_probe, raw.json};
+        }
+        if (!run.parsed())
+        {
+            return complete_provision(raw);
         }
         if (raw.common.resource.empty() && command)
         {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/options.hpp>
+#include <redlock/provision.hpp>
 #include <redlock/tls.hpp>
 
 #include <chrono>
@@ -67,6 +68,15 @@ struct doctor_arguments
     bool json = false;
 };
 
+/// Arguments of `redlock provision`.
+struct provision_arguments
+{
+    master_arguments servers;
+    std::string prefix;
+    provision_options options;
+    bool json = false;
+};
+
 /// The command line has been handled completely (help, version, an error): the exit code.
 struct answered
 {
@@ -74,7 +84,8 @@ struct answered
 };
 
 /// The result of the command line.
-using request = std::variant<answered, run_arguments, status_arguments, doctor_arguments>;
+using request =
+    std::variant<answered, run_arguments, status_arguments, doctor_arguments, provision_arguments>;
 
 /// Parses the command line and the environment. Reports errors on stderr.
 request read_arguments(int count, const char* const* words);

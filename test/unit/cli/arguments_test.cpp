@@ -102,6 +102,18 @@ struct values_of
         add(found, all.servers);
         return found;
     }
+    values operator()(const cli::provision_arguments& all) const
+    {
+        values found{
+            {"", "provision"},
+            {"prefix", all.prefix},
+            {"max_ttl", fmt::format("{} ms", all.options.max_ttl.count())},
+            {"policy", all.options.policy == arming_policy::clocks ? "clocks" : "by_hand"},
+            {"fresh", fmt::format("{}", all.options.fresh)},
+            {"json", fmt::format("{}", all.json)}};
+        add(found, all.servers);
+        return found;
+    }
 };
 
 values parsed(const strings& words)
@@ -163,6 +175,13 @@ const std::vector<option> of_status{
 const std::vector<option> of_doctor{
     {{"--json"}, {{"json", "true"}}},
     {{"--no-probe"}, {{"probe", "false"}}},
+    {{"--prefix", "x:"}, {{"prefix", "x:"}}}};
+
+const std::vector<option> of_provision{
+    {{"--json"}, {{"json", "true"}}},
+    {{"--fresh"}, {{"fresh", "true"}}},
+    {{"--policy", "operator"}, {{"policy", "by_hand"}}},
+    {{"--policy=clocks"}, {{"policy", "clocks"}}},
     {{"--prefix", "x:"}, {{"prefix", "x:"}}}};
 
 strings joined(strings words, const strings& more)
@@ -263,6 +282,27 @@ TEST_CASE("arguments: each option of doctor changes its own value and no other",
                         {"probe", "true"},
                         {"json", "false"}});
     check_options(of_doctor, {"doctor"}, {}, defaults);
+}
+
+TEST_CASE("arguments: each option of provision changes its own value and no other", "[usage]")
+{
+    const masters_in_environment given{"redis://m1"};
+    const values defaults = parsed({"provision", "--max-ttl", "1m"});
+    CHECK(
+        defaults == values{
+                        {"", "provision"},
+                        {"masters", "redis://m1"},
+                        {"ca_file", ""},
+                        {"certificate_file", ""},
+                        {"private_key_file", ""},
+                        {"other tls", ""},
+                        {"prefix", "lock:"},
+                        {"max_ttl", "60000 ms"},
+                        {"policy", "clocks"},
+                        {"fresh", "false"},
+                        {"json", "false"}});
+    check_options(of_provision, {"provision", "--max-ttl", "1m"}, {}, defaults);
+    CHECK(parsed({"provision"}) == values{{"exit code", "64"}});
 }
 
 TEST_CASE("arguments: the last of repeated options counts", "[usage]")

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: BSL-1.0
+// Writes the report of a run as text and JSON.
+#include "cli/provision/provision_output.hpp"
+
+#include "cli/common/duration.hpp"
+#include "cli/common/json.hpp"
+#include "cli/common/message.hpp"
+
+#include <boost/asio/error.hpp>
+#include <boost/json/array.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace redlock::cli
+{
+
+namespace
+{
+
+namespace json = boost::json;
+
+/// Returns a finding and what to do about it.
+std::string in_words(const provisioned_master& of)
+{
+    switch (of.found)
+    {
+    case provision_finding::unmarked:
+        return "has no group";
+    case provision_finding::unfinished:
+        return "is in quarantine";
+    case provision_finding::armed:
+        return "is armed";
+    case provision_finding::changed:
+        return "has changed meanwhile: run the command again";
+    case provision_finding::in_service:
+        return "belongs to a group that is in use: its clients arm it again";
+    case provision_finding::other_run:
+        return "is in quarantine by an unfinished run with other masters or options: give the same ones";
+    case provision_finding::other_group:
+        return "belongs to another group: give the masters and options of that group, or an empty server";
+    case provision_finding::other_database:
+        return "has a group in another database: two groups on one server need different prefixes";
+    case provision_finding::unreadable:
+        return "has a key of the guarded mode in an unknown form: check the version and --prefix";
+    case provision_finding::evicts:
+        return "may evict keys: set maxmemory-policy noeviction";
+    case provision_finding::replica:
+        return "is a replica: give the address of its master";
+    case provision_finding::not_empty:
+        return "has keys, so the wait can't be skipped: omit --fresh";
+    case provision_finding::unknown:
+        break;
+    }
+    return of.reason ? "can't be used: " + in_plain_words(of.reason) : std::string{"wasn't asked"};
+}
+
+std::string line_of(const provisioned_master& of)
+{
+    // Its own sentence says it all.
+    const bool is_explained = of.found == provision_finding::not_empty || of.detail.empty();
+    return fmt::format(
+        "{}  {}{}\n", of.name, in_words(of), is_explained ? std::string{} : fmt::format(" ({})", of.detail));
+}
+
+bool has_no_answer(const provisioned_master& of)
+{
+    return of.found == provision_finding::unknown && of.reason;
+}
+
+} // namespace
+
+std::string intention(const provision_options& options, std::size_t masters, std::chrono::milliseconds wait)
+{
+    const std::string pause = options.fresh ? fmt::format("without a wait if all of them are empty")
+                                            : fmt::format("waits {}", in_words(wait));
+    return fmt::format(
+        "makes {} master{} a guarded group with a max_ttl of {}: puts {} into quarantine, {}, and arms {}",
+        masters, masters == 1 ? "" : "s", in_words(options.max_ttl), masters == 1 ? "it" : "them", pause,
+        masters == 1 ? "it" : "them");
+}
+
+std::string conclusion_of(const provision_report& of)
+{
+    const bool was_stopped = of.result == boost::asio::error::operation_aborted;
+    switch (of.outcome)
+    {
+    case provision_outcome::provisioned:
+        return fmt::format("group {}: {} masters are armed now", of.group, of.masters.size());
+    case provision_outcome::complete:
+        return fmt::format("group {}: {} masters were armed already", of.group, of.masters.size());
+    case provision_outcome::unchanged:
+        return was_stopped ? "interrupted: no master was changed" : "no master was changed";
+    case provision_outcome::unfinished:
+        break;
+    }
+    return fmt::format(
+        "{}group {} is unfinished: run the same command again, which continues",
+        was_stopped ? "interrupted: " : "", of.group);
+}
+
+std::string text_of(const provision_report& of)
+{
+    std::string text;
+    for (const provisioned_master& each : of.masters)
+    {
+        text += line_of(each);
+    }
+    return text + conclusion_of(of) + '\n';
+}
+
+json::object json_of(const provision_report& of)
+{
+    json::array masters;
+    for (const provisioned_master& each : of.masters)
+    {
+        masters.push_back(json::object{
+            {"master", json_string(each.name)},
+            {"found", json_string(to_string(each.found))},
+            {"error", each.reason ? json_string(in_plain_words(each.reason)) : nullptr},
+            {"detail", json_string_or_null(each.detail)}});
+    }
+    return {
+        {"outcome", json_string(to_string(of.outcome))},
+        {"group", json_string_or_null(of.group)},
+        {"floor", of.floor == 0 ? nullptr : json::value(of.floor)},
+        {"masters", std::move(masters)}};
+}
+
+exit_code exit_code_of(const provision_report& of)
+{
+    const auto is_any = [&of](auto is) { return std::any_of(of.masters.begin(), of.masters.end(), is); };
+    if (of.result == errc::provisioning_failed && is_any(has_no_answer))
+    {
+        const auto is_refused = [](const provisioned_master& each)
+        { return is_refused_by_system(each.reason); };
+        return is_any(is_refused) ? exit_code::system_error : exit_code::no_quorum;
+    }
+    return exit_code_of(of.result);
+}
+
+} // namespace redlock::cli

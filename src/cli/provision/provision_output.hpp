@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSL-1.0
+// The output of `redlock provision`: what a run will do, and what it has found and done.
+#pragma once
+
+#include "cli/common/exit_code.hpp"
+
+#include <redlock/provision.hpp>
+
+#include <boost/json/object.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace redlock::cli
+{
+
+/// Returns what a run will do, with the wait.
+std::string intention(const provision_options& options, std::size_t masters, std::chrono::milliseconds wait);
+
+/// Returns a line for each master, and one for all of them.
+std::string text_of(const provision_report& of);
+/// Returns the same as one object.
+boost::json::object json_of(const provision_report& of);
+
+/// Returns the last line: what the run has achieved, and what to do next.
+std::string conclusion_of(const provision_report& of);
+
+exit_code exit_code_of(const provision_report& of);
+
+} // namespace redlock::cli
