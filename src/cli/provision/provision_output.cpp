@@ -57,7 +57,7 @@ std::string in_words(const provisioned_master& of)
     return of.reason ? "can't be used: " + in_plain_words(of.reason) : std::string{"wasn't asked"};
 }
 
-std::string line_of(const provisioned_master& of)
+std::string line_about(const provisioned_master& of)
 {
     // Its own sentence says it all.
     const bool is_explained = of.found == provision_finding::not_empty || of.detail.empty();
@@ -106,7 +106,7 @@ std::string text_of(const provision_report& of)
     std::string text;
     for (const provisioned_master& each : of.masters)
     {
-        text += line_of(each);
+        text += line_about(each);
     }
     return text + conclusion_of(of) + '\n';
 }

@@ -18,7 +18,7 @@ namespace redlock::cli
 namespace
 {
 
-double in_seconds(clock::duration value)
+double as_seconds(clock::duration value)
 {
     return std::chrono::duration<double>{value}.count();
 }
@@ -49,7 +49,7 @@ struct line_of
     }
     std::string operator()(const lease_extended& what) const
     {
-        return fmt::format("extended, valid for {:.3f} s", in_seconds(what.valid_until - clock::now()));
+        return fmt::format("extended, valid for {:.3f} s", as_seconds(what.valid_until - clock::now()));
     }
     std::string operator()(const lease_lost& what) const
     {
@@ -84,7 +84,7 @@ void verbose_log::line(std::string_view text) const
 {
     if (on_)
     {
-        say(fmt::format("[{:8.3f} s] {}", in_seconds(clock::now() - start_), text));
+        say(fmt::format("[{:8.3f} s] {}", as_seconds(clock::now() - start_), text));
     }
 }
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSL-1.0
+// redlock provision: what it announces, reports and ends with.
+#include "command/diagnosed.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr const char* guard = "lock::redlock-guard";
+
+/// Three masters without keys.
+struct three_masters
+{
+    three_masters()
+    {
+        for (server& each : servers)
+        {
+            change_user(each, {"+hvals"});
+        }
+    }
+
+    strings environment() const
+    {
+        strings urls;
+        for (const server& each : servers)
+        {
+            urls.push_back(each.url());
+        }
+        return {fmt::format("REDLOCK_MASTERS={}", fmt::join(urls, ","))};
+    }
+    std::string group() { return servers[0].command({"GET", guard}).text.substr(10, 16); }
+    /// Returns whether the markers of all of them contain a word.
+    bool all_are(std::string_view state)
+    {
+        return std::all_of(
+            servers.begin(), servers.end(),
+            [state](server& each) {
+                return each.command({"GET", guard}).text.find(fmt::format(" {} ", state)) !=
+                       std::string::npos;
+            });
+    }
+
+    std::vector<server> servers = start_servers(3, server_options::plain());
+};
+
+strings provision(const strings& options)
+{
+    strings words{"provision"};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+}
+
+} // namespace
+
+TEST_CASE("provision: announces what it does, and reports each master and the group", "[guarded]")
+{
+    three_masters masters;
+    const command_run made{provision({"--max-ttl", "100ms"}), masters.environment()};
+    CHECK(made.wait() == process_end{.exit_code = 0});
+    CHECK(
+        made.errors() == "redlock: makes 3 masters a guarded group with a max_ttl of 100 ms: puts them into "
+                         "quarantine, waits 104 ms, and arms them\n");
+    CHECK(masters.all_are("armed"));
+    const auto each_is = [&masters](std::string_view what)
+    {
+        std::string lines;
+        for (const server& each : masters.servers)
+        {
+            lines += fmt::format("{}  {}\n", each.url(), what);
+        }
+        return lines;
+    };
+    CHECK(
+        made.output() ==
+        each_is("is armed") + fmt::format("group {}: 3 masters are armed now\n", masters.group()));
+    const command_run again{provision({"--max-ttl", "100ms"}), masters.environment()};
+    CHECK(again.wait() == process_end{.exit_code = 0});
+    CHECK(
+        again.output() ==
+        each_is("is armed") + fmt::format("group {}: 3 masters were armed already\n", masters.group()));
+}
+
+TEST_CASE("provision: --json is one object", "[guarded]")
+{
+    three_masters masters;
+    const command_run made{
+        provision({"--max-ttl", "1h", "--fresh", "--policy", "operator", "--json"}), masters.environment()};
+    CHECK(made.wait() == process_end{.exit_code = 0});
+    CHECK(
+        made.errors() == "redlock: makes 3 masters a guarded group with a max_ttl of 1 h: puts them into "
+                         "quarantine, without a wait if all of them are empty, and arms them\n");
+    const std::string text = made.output();
+    CHECK(text.starts_with(fmt::format(
+        R"({{"outcome":"provisioned","group":"{}","floor":1,"masters":[{{"master":"{}","found":"armed","error":null,"detail":null}},)",
+        masters.group(), masters.servers[0].url())));
+    CHECK(std::count(text.begin(), text.end(), '\n') == 1);
+    CHECK(master_at(read_json(text), 2).get<std::string>("master") == masters.servers[2].url());
+    CHECK(masters.all_are("operator"));
+    masters.servers[1].command({"SET", guard, "of the future"});
+    const command_run refused{provision({"--max-ttl", "1h", "--json"}), masters.environment()};
+    CHECK(refused.wait() == process_end{.exit_code = 1});
+    const tree found = read_json(refused.output());
+    CHECK(found.get<std::string>("outcome") == "unchanged");
+    CHECK(master_at(found, 1).get<std::string>("found") == "unreadable");
+    CHECK(master_at(found, 1).get<std::string>("detail") == "its marker is \"of the future\"");
+}
+
+TEST_CASE("provision: refuses masters that can't be members, says why, and changes nothing", "[guarded]")
+{
+    three_masters masters;
+    strings options{"--max-ttl", "100ms"};
+    int code = 1;
+    std::string line;
+    SECTION("a replica")
+    {
+        masters.servers[1].command({"REPLICAOF", "127.0.0.1", "1"});
+        line = "is a replica: give the address of its master";
+    }
+    SECTION("one that evicts keys")
+    {
+        masters.servers[1].command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+        line = "may evict keys: set maxmemory-policy noeviction (maxmemory-policy is allkeys-lru)";
+    }
+    SECTION("one with keys, without the wait")
+    {
+        masters.servers[1].command({"SET", "lock:job", "owner"});
+        options.emplace_back("--fresh");
+        line = "has keys, so the wait can't be skipped: omit --fresh";
+    }
+    SECTION("one that isn't running")
+    {
+        masters.servers[1].kill();
+        code = 69;
+        line = "can't be used: Connection refused";
+    }
+    const command_run refused{provision(options), masters.environment()};
+    CHECK(refused.wait() == process_end{.exit_code = code});
+    CHECK(
+        refused.output() == fmt::format(
+                                "{}  has no group\n{}  {}\n{}  has no group\nno master was changed\n",
+                                masters.servers[0].url(), masters.servers[1].url(), line,
+                                masters.servers[2].url()));
+    CHECK(masters.servers[0].command({"DBSIZE"}) == 0);
+}
+
+TEST_CASE("provision: is ended by a signal, and continued by the next run", "[guarded]")
+{
+    three_masters masters;
+    const int number = GENERATE(SIGINT, SIGTERM, SIGHUP);
+    {
+        const command_run stopped{provision({"--max-ttl", "1d"}), masters.environment()};
+        REQUIRE(comes_true(masters.servers[0], [&] { return masters.all_are("quarantine"); }));
+        stopped.signal(number);
+        CHECK(stopped.wait() == process_end{.exit_code = -1, .signal = number});
+        CHECK(stopped.output().ends_with(fmt::format(
+            "\ninterrupted: group {} is unfinished: run the same command again, which continues\n",
+            masters.group())));
+        CHECK(stopped.output().starts_with(masters.servers[0].url() + "  is in quarantine\n"));
+    }
+    const std::string group = masters.group();
+    const command_run other{provision({"--max-ttl", "2d"}), masters.environment()};
+    CHECK(other.wait() == process_end{.exit_code = 1});
+    CHECK(
+        other.output().find(
+            "is in quarantine by an unfinished run with other masters or options: give the same "
+            "ones (its marker is \"redlock 1 " +
+            group) != std::string::npos);
+    const command_run next{provision({"--max-ttl", "1d", "--fresh"}), masters.environment()};
+    CHECK(next.wait() == process_end{.exit_code = 0});
+    CHECK(next.output().ends_with(fmt::format("\ngroup {}: 3 masters are armed now\n", group)));
+}
+
+TEST_CASE("provision: shows the time that is left at a terminal, and Ctrl-C ends it", "[guarded]")
+{
+    three_masters masters;
+    pseudo_terminal screen;
+    const program_at_terminal run{
+        {REDLOCK_COMMAND, "provision", "--max-ttl", "9s"}, masters.environment(), screen};
+    screen.wait_for("waits 9.092 s, and arms them\r\n");
+    screen.wait_for("redlock: waits for another 8.");
+    screen.type("\x03");
+    screen.wait_for("interrupted: group ");
+    CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGINT});
+    CHECK(masters.all_are("quarantine"));
+}
+
+TEST_CASE("provision: an invalid command line is refused", "[guarded][usage]")
+{
+    const auto refused = [](const strings& options)
+    {
+        const command_run one{provision(options), {"REDLOCK_MASTERS=redis://127.0.0.1:1"}};
+        return fmt::format("{} {}", one.wait().exit_code, one.errors());
+    };
+    CHECK(
+        refused({}) ==
+        "64 redlock: --max-ttl is required: give the longest ttl of a lock, as in --max-ttl 60s\n");
+    CHECK(refused({"--max-ttl", "0s"}) == "64 redlock: --max-ttl: give 1ms or more\n");
+    CHECK(refused({"--max-ttl", "5"}).starts_with("64 redlock: --max-ttl: '5' is not a duration: "));
+    CHECK(
+        refused({"--max-ttl", "5s", "--policy", "hope"}) ==
+        "64 redlock: --policy: 'hope' is not a policy: give clocks or operator\n");
+    CHECK(
+        refused({"--max-ttl", "5s", "redis://127.0.0.1"}) ==
+        "64 redlock: provision takes no arguments besides options: give masters by --master; see redlock "
+        "--help\n");
+    CHECK(refused({"--max-ttl", "5s", "--master", "http://a"}).starts_with("78 redlock: "));
+}
+
+} // namespace redlock::test
