@@ -198,6 +198,11 @@ void lock_service::send_held_back_release(round& of, std::size_t master) noexcep
     connections_[master]->send_release(of.lease(), {command_, true}, &of, strand_.now());
 }
 
+void lock_service::send_query(std::size_t master, std::string_view command, net::vote_sink& votes)
+{
+    connections_[master]->send_query(command, votes, strand_.now());
+}
+
 void lock_service::broadcast(std::string_view command, net::vote_sink& votes)
 {
     const clock::time_point now = strand_.now();
@@ -205,11 +210,6 @@ void lock_service::broadcast(std::string_view command, net::vote_sink& votes)
     {
         each->send_query(command, votes, now);
     }
-}
-
-void lock_service::send_query(std::size_t master, std::string_view command, net::vote_sink& votes)
-{
-    connections_[master]->send_query(command, votes, strand_.now());
 }
 
 void lock_service::give_back(lease_state& lease)
