@@ -65,14 +65,20 @@ std::string refusal_of(const system_error& error)
 
 std::string result_line(const provision_report& of)
 {
+    if (!of.argument_error.empty())
+    {
+        return of.argument_error;
+    }
     if (of.result)
     {
+        // Without the reference to the report, which this is.
+        const std::string message = of.result.message();
         const bool is_unfinished = of.outcome == provision_outcome::unfinished;
-        return (of.argument_error.empty() ? of.result.message() : of.argument_error) +
-               (is_unfinished ? "; masters may be in quarantine, and another run continues" : "");
+        return message.substr(0, message.find(": ")) +
+               (is_unfinished ? "; another run continues" : "; no master was changed");
     }
     return fmt::format(
-        "{} of {} masters, {}", "group " + of.group, of.masters.size(),
+        "group {} of {} masters, {}", of.group, of.masters.size(),
         of.outcome == provision_outcome::complete ? "armed already" : "armed");
 }
 
@@ -139,7 +145,17 @@ void api::provision(
     const std::uint64_t id = handle->next_operation();
     watch_cancellation(handle, done, id);
     manager::provision_call call{options, out, std::move(done), id};
-    service->enter(manager::provision, std::move(call));
+    try
+    {
+        service->enter(manager::provision, std::move(call));
+    }
+    catch (...)
+    {
+        // Out of memory: the operation hasn't begun.
+        handle->close();
+        service->strand().post([&unused = *service] { unused.abort(); });
+        throw;
+    }
 }
 
 void detail::start_provision(

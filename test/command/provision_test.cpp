@@ -71,7 +71,7 @@ TEST_CASE("provision: announces what it does, and reports each master and the gr
     CHECK(made.wait() == process_end{.exit_code = 0});
     CHECK(
         made.errors() == "redlock: makes 3 masters a guarded group with a max_ttl of 100 ms: puts them into "
-                         "quarantine, waits 104 ms, and arms them\n");
+                         "quarantine, waits 103 ms, and arms them\n");
     CHECK(masters.all_are("armed"));
     const auto each_is = [&masters](std::string_view what)
     {
@@ -201,7 +201,8 @@ TEST_CASE("provision: an invalid command line is refused", "[guarded][usage]")
     const auto refused = [](const strings& options)
     {
         const command_run one{provision(options), {"REDLOCK_MASTERS=redis://127.0.0.1:1"}};
-        return fmt::format("{} {}", one.wait().exit_code, one.errors());
+        const int code = one.wait().exit_code;
+        return fmt::format("{} {}", code, one.errors());
     };
     CHECK(
         refused({}) ==

@@ -266,6 +266,8 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
         findings(got.report) ==
         std::vector{provision_finding::unmarked, one.found, provision_finding::unmarked});
     CHECK(got.report.masters[1].detail == one.detail);
+    CHECK(got.report.to_string().starts_with(
+        "provision: the masters weren't made a group; no master was changed\n  redis"));
     CHECK(
         got.report.to_string().find(got.report.masters[1].name + ": " + std::string{to_string(one.found)}) !=
         std::string::npos);
