@@ -129,7 +129,7 @@ struct provision_initiation
 /// Makes masters a guarded group: gives each a marker, which entitles it to vote in guarded mode.
 ///
 /// `on` is an executor or an execution context. `masters` are the options of a manager, of which the run uses all that
-/// concern connections; the key prefix is that of the group. `out` receives the report immediately before completion, and
+/// concern connections, the observer and the key prefix, which is that of the group. `out` receives the report immediately before completion, and
 /// must live until then.
 ///
 /// - Handler signature: `void(redlock::error_code)`.
@@ -146,6 +146,9 @@ struct provision_initiation
 /// or to an unfinished run for the same masters and options. Otherwise it changes nothing and fails. Then it puts all masters
 /// into quarantine, waits for `provisioning_wait`, so that every lock that another client may count on has expired, looks at
 /// all of them again, and arms them.
+///
+/// The observer of `masters` is notified of the connections, of each master in quarantine when the wait begins
+/// (`master_quarantined`), and of each that is armed (`master_armed`).
 ///
 /// A run that was interrupted is continued by the next one. Two runs at once are safe: both may succeed, or one of them
 /// fails. A run on masters that are armed already succeeds with `provision_outcome::complete`.

@@ -139,7 +139,9 @@ void api::provision(
     std::shared_ptr<const runtime::environment> outside, provision_report* out,
     detail::status_completion& done)
 {
-    const detail::manager_handle_ptr handle = create(executor, masters, std::move(outside));
+    config plain = masters;
+    plain.guarded.reset(); // Its looks and quarantines are for masters of a group.
+    const detail::manager_handle_ptr handle = create(executor, std::move(plain), std::move(outside));
     // From here on, the operation itself ends the service.
     const std::shared_ptr<manager::lock_service> service = handle->service();
     const std::uint64_t id = handle->next_operation();

@@ -185,6 +185,45 @@ TEST_CASE(
     CHECK(value_of(servers[1], guard) == before);
 }
 
+TEST_CASE("provisioning: clients in guarded mode can use the group", "[guarded]")
+{
+    std::vector<server> servers = start_provisionable(3);
+    redlock::config options = unhurried(servers);
+    options.guarded.emplace();
+    event_log log{log_of::masters};
+    redlock::config observed = options;
+    observed.observer = log.observer();
+    const provisioned got = provision(observed, {.max_ttl = 200ms});
+    INFO(got.report);
+    REQUIRE_FALSE(got.error);
+    std::size_t quarantined = 0;
+    std::size_t armed = 0;
+    for (const redlock::event& each : log.events())
+    {
+        if (const auto* begun = std::get_if<master_quarantined>(&each))
+        {
+            CHECK(begun->index == quarantined++);
+            CHECK(begun->name == options.masters[begun->index].name());
+            CHECK(begun->why == incarnation_end::created);
+        }
+        if (const auto* ended = std::get_if<master_armed>(&each))
+        {
+            CHECK(quarantined == 3);
+            ++armed;
+            CHECK(ended->incarnation == marker_word(servers[ended->index], 9));
+        }
+    }
+    CHECK(quarantined == 3);
+    CHECK(armed == 3);
+
+    options.node_timeout = 50ms;
+    client one{options};
+    acquired won = one.acquire("stock", {.ttl = 200ms, .wait = patience});
+    INFO(won.report);
+    REQUIRE_FALSE(won.error);
+    CHECK(won.lease.fencing_token() > got.report.floor);
+}
+
 TEST_CASE("provisioning: the masters of a group may be given in any order the next time", "[guarded]")
 {
     std::vector<server> servers = start_provisionable(3);

@@ -40,20 +40,19 @@ milliseconds wait_of(const provision_options& options, const config& masters)
     return std::chrono::ceil<milliseconds>(provisioning_wait(options.max_ttl, masters.drift_factor));
 }
 
-/// Reports the time that is left, at a terminal. The wait begins a moment after the last master was connected.
+/// Reports the time that is left, at a terminal.
 class progress
 {
   public:
-    progress(asio::io_context& io, std::size_t masters, milliseconds wait)
-        : timer_{io}, missing_{masters}, wait_{wait}
-    {
-    }
+    explicit progress(asio::io_context& io) : timer_{io} {}
 
     void on_event(const event& what)
     {
-        if (std::holds_alternative<master_up>(what) && missing_ > 0 && --missing_ == 0)
+        const auto* const begun = std::get_if<master_quarantined>(&what);
+        if (begun != nullptr && ends_ != begun->ends)
         {
-            ends_ = clock::now() + wait_;
+            ends_ = begun->ends;
+            pause_ = (begun->ends - clock::now()) / times;
             next();
         }
     }
@@ -61,11 +60,12 @@ class progress
 
   private:
     /// Ten times during the wait, and at most once a second.
+    static constexpr int times = 10;
+    static constexpr milliseconds shortest{1000};
+
     void next()
     {
-        constexpr milliseconds shortest{1000};
-        constexpr int times = 10;
-        timer_.expires_after(std::max(shortest, wait_ / times));
+        timer_.expires_after(std::max<clock::duration>(shortest, pause_));
         timer_.async_wait(
             [this](error_code stopped)
             {
@@ -79,9 +79,8 @@ class progress
     }
 
     asio::steady_timer timer_;
-    std::size_t missing_;
-    milliseconds wait_;
     clock::time_point ends_{};
+    clock::duration pause_{0};
 };
 
 /// The signals that end the run. One that was ignored when the program was started stays ignored, as nohup requires.
@@ -152,8 +151,8 @@ void provision(const provision_arguments& asked)
     options.key_prefix = asked.prefix;
     const milliseconds wait = wait_of(asked.options, options);
     asio::io_context io{1};
-    progress shown{io, options.masters.size(), wait};
-    if (::isatty(STDERR_FILENO) != 0 && !asked.options.fresh)
+    progress shown{io};
+    if (::isatty(STDERR_FILENO) != 0)
     {
         options.observer.on_event = [&shown](const event& what) { shown.on_event(what); };
     }

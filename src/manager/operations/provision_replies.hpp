@@ -6,6 +6,7 @@
 #include "manager/operations/broadcast_query.hpp"
 #include "net/arming_commands.hpp"
 #include "net/connection.hpp"
+#include "net/guard_scripts.hpp"
 #include "net/provision_commands.hpp"
 
 #include <cstddef>
@@ -76,6 +77,12 @@ struct change_answer
     std::string marker;
     std::uint64_t counter = 0;
 };
+
+/// Returns whether the answer is that of a master that has another marker, or was restarted.
+inline bool is_overtaken(const change_answer& answer) noexcept
+{
+    return answer.refusal == net::guard_differs || answer.refusal == net::incarnation_differs;
+}
 
 /// The answers to a change of several masters.
 class changes final : public reply_collector

@@ -55,6 +55,7 @@ class provisioning
     runtime::task<step_end> begin_quarantines();
     runtime::task<step_end> begin_quarantines_on(const std::vector<std::size_t>& masters);
     runtime::task<error_code> await_expiry();
+    void notify_quarantines(clock::time_point end);
     runtime::task<error_code> check_again();
     runtime::task<error_code> arm_all();
     runtime::task<step_end> arm(const std::vector<std::size_t>& masters);
