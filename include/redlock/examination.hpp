@@ -6,6 +6,7 @@
 #include <redlock/observer.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,20 @@ struct master_issue
 {
     risk what;
     std::string detail; ///< What was observed, escaped.
+};
+
+/// What a master is to a manager in guarded mode.
+struct guarded_examination
+{
+    /// The reason why it doesn't vote; empty if it is armed.
+    error_code reason;
+    /// The group that its marker names, 16 hexadecimal digits; empty if it has none.
+    std::string group;
+    /// Its number in that group, from 1, and the longest ttl; 0 if it has no group.
+    std::uint32_t seat = 0;
+    std::chrono::milliseconds max_ttl{0};
+    /// The time until this manager tries to arm it. Empty if no quarantine is waited for.
+    std::optional<std::chrono::milliseconds> armed_in;
 };
 
 /// The examination of one master. A plain value.
@@ -44,6 +59,8 @@ struct master_examination
     std::optional<std::string> appendonly;
     std::optional<std::string> appendfsync;
     std::optional<std::string> save;
+    /// In guarded mode only.
+    std::optional<guarded_examination> guarded;
 };
 
 } // namespace redlock

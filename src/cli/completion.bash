@@ -51,13 +51,13 @@ _redlock()
 
     case ${COMP_WORDS[1]} in
     run)
-        options="$of_masters --prefix --ttl --max-hold --wait --try --grace --no-inherit-masters --verbose --help"
+        options="$of_masters --prefix --ttl --max-hold --wait --try --grace --no-inherit-masters --guarded --verbose --help"
         ;;
     status)
         options="$of_masters --prefix --json --help"
         ;;
     doctor)
-        options="$of_masters --prefix --no-probe --json --help"
+        options="$of_masters --prefix --no-probe --guarded --json --help"
         ;;
     provision)
         options="$of_masters --prefix --max-ttl --policy --fresh --json --help"

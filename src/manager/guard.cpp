@@ -399,6 +399,25 @@ net::answer guard::vote_of(const member& unarmed) const noexcept
                      unarmed.has_looked ? master_errc::not_provisioned : master_errc::not_connected);
 }
 
+guarded_examination guard::describe(std::size_t master) const
+{
+    const member& one = *members_[master];
+    guarded_examination found;
+    found.reason = is_armed(master) ? error_code{} : vote_of(one).reason;
+    if (one.has_looked && one.marker)
+    {
+        found.group = one.marker->group;
+        found.seat = one.marker->seat;
+        found.max_ttl = one.marker->max_ttl;
+    }
+    if (const std::optional<clock::time_point> ends = arming_.ends(master))
+    {
+        found.armed_in =
+            std::chrono::ceil<std::chrono::milliseconds>(core::remaining(*ends, service_.strand().now()));
+    }
+    return found;
+}
+
 std::optional<net::voting_terms> guard::terms(
     std::size_t master, std::chrono::milliseconds ttl, std::uint64_t hint, clock::time_point now,
     net::answer& refused) const

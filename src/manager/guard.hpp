@@ -11,6 +11,8 @@
 #include "net/vote_sink.hpp"
 #include "runtime/scheduler.hpp"
 
+#include <redlock/examination.hpp>
+
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -89,6 +91,7 @@ class guard
     }
     /// Returns the record of the members that so many masters of the group show that every quorum has one of them.
     const std::optional<core::member_record>& record() const noexcept { return record_; }
+    guarded_examination describe(std::size_t master) const;
     /// A wait for the end of a quarantine has begun.
     void on_quarantine(std::size_t master, clock::time_point ends);
 

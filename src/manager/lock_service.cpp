@@ -309,6 +309,10 @@ std::vector<master_examination> lock_service::describe_masters() const
             entry.server = redactor_.show(one.server().server + ' ' + one.server().version).view();
             entry.run_id = redactor_.show(one.run_id()).view();
         }
+        if (guard_)
+        {
+            entry.guarded = guard_->describe(index);
+        }
         for (const master_issue& each : one.risks())
         {
             entry.risks.push_back({each.what, std::string{redactor_.show(each.detail).view()}});

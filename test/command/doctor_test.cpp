@@ -118,6 +118,7 @@ TEST_CASE("doctor: --json has the same keys for every verdict")
                                      "appendonly",
                                      "appendfsync",
                                      "save",
+                                     "guarded",
                                      "findings"};
     for (std::size_t index = 0; index < 3; ++index)
     {

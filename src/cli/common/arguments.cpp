@@ -153,6 +153,7 @@ CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
         .add_option("--prefix", raw.common.prefix, "Prefix of the key of the probe's lock (default: lock:)")
         ->type_name("TEXT");
     doctor.add_flag("--no-probe", raw.no_probe, "Don't acquire a lock on the masters, write no key");
+    doctor.add_flag("--guarded", raw.guarded, "Check whether the masters vote in guarded mode, too");
     doctor.add_flag("--json", raw.json, "Write one JSON object");
     doctor.footer(
         std::string{urls} +
@@ -430,7 +431,8 @@ request read_arguments(int count, const char* const* words)
         if (doctor.parsed())
         {
             return doctor_arguments{
-                complete(raw.common.servers), read_prefix(raw.common.prefix), !raw.no_probe, raw.json};
+                complete(raw.common.servers), read_prefix(raw.common.prefix), !raw.no_probe, raw.guarded,
+                raw.json};
         }
         if (!run.parsed())
         {

@@ -65,6 +65,7 @@ struct doctor_arguments
     master_arguments servers;
     std::string prefix;
     bool probe = true;
+    bool guarded = false;
     bool json = false;
 };
 

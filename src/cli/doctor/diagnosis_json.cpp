@@ -47,6 +47,22 @@ json::object json_of(const finding& one)
         {"advice", json_string(one.advice)}};
 }
 
+/// Null without --guarded.
+json::value json_of(const std::optional<guarded_examination>& one)
+{
+    if (!one)
+    {
+        return nullptr;
+    }
+    return {
+        {"armed", !one->reason},
+        {"reason", one->reason ? json_string(error_name(one->reason)) : json::value(nullptr)},
+        {"group", json_string_or_null(one->group)},
+        {"seat", one->seat == 0 ? json::value(nullptr) : json::value(one->seat)},
+        {"max_ttl_ms", one->seat == 0 ? json::value(nullptr) : json::value(one->max_ttl.count())},
+        {"armed_in_ms", one->armed_in ? json::value(one->armed_in->count()) : json::value(nullptr)}};
+}
+
 json::object json_of(const master_diagnosis& one)
 {
     json::array findings;
@@ -68,6 +84,7 @@ json::object json_of(const master_diagnosis& one)
         {"appendonly", setting(examined.appendonly)},
         {"appendfsync", setting(examined.appendfsync)},
         {"save", setting(examined.save)},
+        {"guarded", json_of(examined.guarded)},
         {"findings", std::move(findings)}};
 }
 

@@ -104,7 +104,12 @@ void doctor(const doctor_arguments& asked)
     config options = manager_config(asked.servers);
     options.key_prefix = asked.prefix;
     asio::io_context io{1};
-    std::vector<master_facts> masters = examine(io, options);
+    config examined = options;
+    if (asked.guarded)
+    {
+        examined.guarded.emplace();
+    }
+    std::vector<master_facts> masters = examine(io, examined);
     std::size_t left = masters.size();
     for (std::size_t index = 0; index < masters.size(); ++index)
     {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string>
 
 namespace redlock::cli
@@ -116,6 +117,24 @@ std::string_view kind_of(master_errc reason) noexcept
 }
 
 } // namespace
+
+std::optional<finding> about_standing(const master_examination& one)
+{
+    if (!one.guarded || !one.guarded->reason)
+    {
+        return std::nullopt;
+    }
+    const error_code& reason = one.guarded->reason;
+    finding result{
+        severity::failure, error_name(reason), in_plain_words(reason), "It has no vote in guarded mode",
+        advice_in(reason)};
+    if (one.guarded->armed_in)
+    {
+        const std::chrono::duration<double> left = *one.guarded->armed_in;
+        result.what += fmt::format(", for about {:.1f} s more", left.count());
+    }
+    return result;
+}
 
 finding failure_of(const master_facts& facts, const std::vector<master_facts>& all)
 {

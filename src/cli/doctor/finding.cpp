@@ -163,7 +163,8 @@ std::vector<finding> findings_of(const master_facts& one, const std::vector<mast
         std::move(of_probe.begin(), of_probe.end(), std::back_inserter(found));
     }
     for (std::optional<finding> more :
-         {about_round_trips(one.examined), about_strangers(one), about_persistence(one.examined)})
+         {about_standing(one.examined), about_round_trips(one.examined), about_strangers(one),
+          about_persistence(one.examined)})
     {
         if (more)
         {

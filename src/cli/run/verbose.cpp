@@ -68,7 +68,7 @@ struct line_of
     {
         return fmt::format(
             "{} is in quarantine ({}) for about {:.0f} s", what.name, to_string(what.why),
-            std::max(in_seconds(what.ends - clock::now()), 0.0));
+            std::max(as_seconds(what.ends - clock::now()), 0.0));
     }
     std::string operator()(const master_armed& what) const
     {

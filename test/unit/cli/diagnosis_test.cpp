@@ -161,6 +161,7 @@ TEST_CASE("diagnosis: every key of the JSON has its own value", "[doctor]")
     one.facts.examined.appendonly = "yes";
     one.facts.examined.appendfsync = "everysec";
     one.facts.examined.save = "3600 1";
+    one.facts.examined.guarded = {master_errc::quarantined, "0123456789abcdef", 2, 60s, 1500ms};
     one.facts.probed->at(probe_step::inspect).took = 9ms;
     one.findings.push_back(
         {cli::severity::warning, "slow", "it took", "it means", "do this",
@@ -172,7 +173,9 @@ TEST_CASE("diagnosis: every key of the JSON has its own value", "[doctor]")
         "a:1\",\"verdict\":\"unusable\",\"server\":\"valkey "
         "8.0.1\",\"run_id\":\"f00\",\"fastest_round_trip_us\":"
         "1001,\"median_round_trip_us\":2000,\"acquire_us\":1000,\"extend_us\":2000,\"release_us\":3000,"
-        "\"appendonly\":\"yes\",\"appendfsync\":\"everysec\",\"save\":\"3600 1\",\"findings\":[{\"level\":"
+        "\"appendonly\":\"yes\",\"appendfsync\":\"everysec\",\"save\":\"3600 1\",\"guarded\":{\"armed\":"
+        "false,\"reason\":\"quarantined\",\"group\":\"0123456789abcdef\",\"seat\":2,\"max_ttl_ms\":60000,"
+        "\"armed_in_ms\":1500},\"findings\":[{\"level\":"
         "\"warning\",\"kind\":\"slow\",\"what\":\"it took 4.56 ms\",\"meaning\":\"it means\",\"advice\":\"do "
         "this\"},{\"level\":\"note\",\"kind\":\"other\",\"what\":\"it \\\"is\\\"\",\"meaning\":\"no time\","
         "\"advice\":\"nothing\"}]}]}");
@@ -192,7 +195,7 @@ TEST_CASE("diagnosis: what is unknown is null in the JSON, and an empty setting 
         "run/"
         "\xef\xbf\xbd\",\"verdict\":\"unusable\",\"server\":null,\"run_id\":null,\"fastest_round_trip_us\":"
         "null,\"median_round_trip_us\":null,\"acquire_us\":null,\"extend_us\":null,\"release_us\":null,"
-        "\"appendonly\":null,\"appendfsync\":null,\"save\":null,\"findings\":[]}]}";
+        "\"appendonly\":null,\"appendfsync\":null,\"save\":null,\"guarded\":null,\"findings\":[]}]}";
     CHECK(in_json(all) == unknown);
     // A probe without a lock measures nothing.
     one.facts.probed = cli::probe{};
@@ -200,6 +203,10 @@ TEST_CASE("diagnosis: what is unknown is null in the JSON, and an empty setting 
     CHECK(in_json(all) == unknown);
     one.facts.examined.save = "";
     CHECK(in_json(all).find("\"save\":\"\"") != std::string::npos);
+    one.facts.examined.guarded.emplace(); // Armed, and nothing else is known.
+    CHECK(
+        in_json(all).find("\"guarded\":{\"armed\":true,\"reason\":null,\"group\":null,\"seat\":null,"
+                          "\"max_ttl_ms\":null,\"armed_in_ms\":null}") != std::string::npos);
 }
 
 TEST_CASE("diagnosis: the text has a row for each master, and a line for each finding", "[doctor]")

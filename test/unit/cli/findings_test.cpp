@@ -92,6 +92,26 @@ void add_failures(collection& to)
         {unidentified, good_facts("redis://10.0.0.2:6379"), unusable, good_facts("redis://10.0.0.3:6379")});
 }
 
+void add_standings(collection& to)
+{
+    for (const master_errc why :
+         {master_errc::not_provisioned, master_errc::quarantined, master_errc::incarnation_changed,
+          master_errc::other_group, master_errc::not_a_member, master_errc::no_permission})
+    {
+        master_facts one = good_facts();
+        one.examined.guarded.emplace();
+        one.examined.guarded->reason = why;
+        if (why == master_errc::quarantined)
+        {
+            one.examined.guarded->armed_in = 12'340ms;
+        }
+        to.add(fmt::format("guarded: {}", to_string(why)), one);
+    }
+    master_facts armed = good_facts();
+    armed.examined.guarded.emplace();
+    to.add("guarded: armed", armed);
+}
+
 void add_risks(collection& to)
 {
     for (int value = 0; to_string(static_cast<risk>(value)) != "unknown"; ++value)
@@ -281,6 +301,7 @@ std::string all_findings()
 {
     collection all;
     add_failures(all);
+    add_standings(all);
     add_risks(all);
     add_times(all);
     add_settings(all);

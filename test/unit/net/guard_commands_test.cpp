@@ -22,7 +22,7 @@ namespace
 
 using net::script_form;
 
-const net::guard_keys keys{"lock:"};
+const net::guard_keys group_keys{"lock:"};
 constexpr std::string_view manager_id = "00112233445566778899aabbccddeeff";
 
 class some_claim final : public net::claim
@@ -96,7 +96,7 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
     std::string out;
     SECTION("a vote")
     {
-        net::append_guarded_set(out, of, keys, std::chrono::milliseconds{5000}, terms, form);
+        net::append_guarded_set(out, of, group_keys, std::chrono::milliseconds{5000}, terms, form);
         CHECK(
             only_command(out) ==
             script_words(
@@ -112,7 +112,7 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
             std::chrono::milliseconds{10},
             std::chrono::milliseconds{3000},
             std::chrono::milliseconds{200}};
-        net::append_guarded_ask(out, of, keys, asked, terms, form);
+        net::append_guarded_ask(out, of, group_keys, asked, terms, form);
         CHECK(
             only_command(out) == script_words(
                                      net::guarded_ask_script, form,
@@ -122,7 +122,7 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
     }
     SECTION("a raise")
     {
-        net::append_raise(out, of, keys, "a marker", 9'007'199'254'740'991, form);
+        net::append_raise(out, of, group_keys, "a marker", 9'007'199'254'740'991, form);
         CHECK(
             only_command(out) == script_words(
                                      net::raise_script, form,
@@ -131,7 +131,8 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
     }
     SECTION("an extension")
     {
-        net::append_guarded_extend(out, of, keys, std::chrono::milliseconds{5000}, "0123456789abcdef", form);
+        net::append_guarded_extend(
+            out, of, group_keys, std::chrono::milliseconds{5000}, "0123456789abcdef", form);
         CHECK(
             only_command(out) ==
             script_words(
@@ -148,7 +149,7 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
         for (std::size_t at = 0; at < net::look::commands; ++at)
         {
             out.clear();
-            net::look::append(out, keys, at);
+            net::look::append(out, group_keys, at);
             CHECK(only_command(out) == expected.at(at));
         }
     }
