@@ -57,31 +57,19 @@ return largest)lua");
 inline constexpr script largest_counter_script{
     {largest_counter_text.data(), largest_counter_text.size()}, "c14756c39a36c2c23e34d2df3e63b4ab6dd68f26"};
 
-/// Raises the floor to `least`, and returns it. Returns nothing if no larger counter could follow.
-inline constexpr char floor_common[] =
+/// Ends a quarantine if the marker is the one that was waited for. Raises the floor before, unless no larger counter could follow.
+///
+/// Arguments: the marker, the same one armed, the least floor, the record. Returns the floor that it has now, or a negative
+/// answer.
+inline constexpr auto arm_text = join(
+    guard_common,
     R"lua(local function raise_floor(least)
   local floor = math.max(read_counter("floor") or 0, tonumber(least))
   if floor >= 9007199254740992 then return end
   redis.call("hset", KEYS[3], "floor", floor)
   return floor
 end
-)lua";
-
-/// Raises the floor of a master in quarantine, ahead of arming by the clock.
-///
-/// Arguments: the marker, the floor. Returns the floor that it has now, or a negative answer.
-inline constexpr auto raise_floor_text =
-    join(guard_common, floor_common, R"lua(return refusal(ARGV[1]) or raise_floor(ARGV[2]) or -1)lua");
-inline constexpr script raise_floor_script{
-    {raise_floor_text.data(), raise_floor_text.size()}, "7aeefedd865305d5d222fd589e3de892cf872cd9"};
-
-/// Ends a quarantine if the marker is the one that was waited for.
-///
-/// Arguments: the marker, the same one armed, the least floor, the record. Returns the floor that it has now, or a negative
-/// answer.
-inline constexpr auto arm_text = join(
-    guard_common, floor_common,
-    R"lua(local refused = refusal(ARGV[1])
+local refused = refusal(ARGV[1])
 if refused then return refused end
 local floor = raise_floor(ARGV[3])
 if not floor then return -1 end

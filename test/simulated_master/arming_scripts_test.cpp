@@ -239,24 +239,7 @@ TEST_CASE("arming: another quarantine, another incarnation or numbers at their e
     }
     const std::vector<std::string> before = one.contents();
     CHECK(arm(one.at(), texts.waited_for, texts.armed, floor) == expected);
-    CHECK(run(one.at(), redlock::net::raise_floor_script, {texts.waited_for, floor}) == expected);
     CHECK(one.contents() == before);
-}
-
-TEST_CASE("arming: the floor may be raised before, and only rises")
-{
-    guarded_master one;
-    const quarantine_texts texts{one};
-    REQUIRE(quarantine(one.at(), one.marker(), texts.waited_for) == texts.waited_for);
-    const auto raise_floor = [&](std::string_view floor) {
-        return run(one.at(), redlock::net::raise_floor_script, {texts.waited_for, floor});
-    };
-    CHECK(raise_floor("5000") == 5000);
-    CHECK(raise_floor("4000") == 5000);
-    CHECK(one.counter("floor") == "5000");
-    CHECK(one.marker() == texts.waited_for);
-    one.at().command({"DEL", one.fence});
-    CHECK(raise_floor("3000") == 3000);
 }
 
 TEST_CASE("largest counter: of all slots and the floor, under the marker that was seen")

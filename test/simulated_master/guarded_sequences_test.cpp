@@ -53,7 +53,6 @@ constexpr std::array called{
     &net::quarantine_script,
     &net::quarantine_script,
     &net::largest_counter_script,
-    &net::raise_floor_script,
     &net::arm_script,
     &net::arm_script,
     &net::arm_script,
@@ -185,10 +184,6 @@ class guarded_sequence
         if (&which == &net::largest_counter_script)
         {
             return {seen_marker()};
-        }
-        if (&which == &net::raise_floor_script)
-        {
-            return {seen_marker(), number_near_counters()};
         }
         if (&which == &net::arm_script)
         {

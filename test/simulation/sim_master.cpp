@@ -41,8 +41,7 @@ std::string what_of(const command& words)
               known{&net::guarded_extend_script, "extend"}, known{&net::guarded_ask_script, "ask"},
               known{&net::guarded_acquire_script, "acquire"}, known{&net::raise_script, "raise"},
               known{&net::quarantine_script, "quarantine"}, known{&net::arm_script, "arm"},
-              known{&net::largest_counter_script, "largest counter"},
-              known{&net::raise_floor_script, "raise floor"}})
+              known{&net::largest_counter_script, "largest counter"}})
         {
             if (words[1] == script->sha1 || words[1] == script->text)
             {
@@ -67,8 +66,8 @@ namespace
 
 bool writes(std::string_view what)
 {
-    static constexpr std::array<std::string_view, 9> all{
-        "SET", "ask", "extend", "release", "acquire", "raise", "quarantine", "arm", "raise floor"};
+    static constexpr std::array<std::string_view, 8> all{"SET",     "ask",   "extend",     "release",
+                                                         "acquire", "raise", "quarantine", "arm"};
     return std::find(all.begin(), all.end(), what) != all.end();
 }
 

@@ -43,7 +43,6 @@ std::string digest_of(const std::string& script)
         {net::raise_script.text, sha1_hex(net::raise_script.text)},
         {net::quarantine_script.text, sha1_hex(net::quarantine_script.text)},
         {net::largest_counter_script.text, sha1_hex(net::largest_counter_script.text)},
-        {net::raise_floor_script.text, sha1_hex(net::raise_floor_script.text)},
         {net::arm_script.text, sha1_hex(net::arm_script.text)}};
     const auto found = known.find(script);
     return found != known.end() ? found->second : sha1_hex(script);

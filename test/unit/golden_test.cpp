@@ -93,8 +93,7 @@ std::string golden_values()
           std::pair{"guarded_ask", &net::guarded_ask_script},
           std::pair{"guarded_extend", &net::guarded_extend_script}, std::pair{"raise", &net::raise_script},
           std::pair{"quarantine", &net::quarantine_script},
-          std::pair{"largest_counter", &net::largest_counter_script},
-          std::pair{"raise_floor", &net::raise_floor_script}, std::pair{"arm", &net::arm_script}})
+          std::pair{"largest_counter", &net::largest_counter_script}, std::pair{"arm", &net::arm_script}})
     {
         text += fmt::format("{} {}\n", name, script->sha1);
     }
