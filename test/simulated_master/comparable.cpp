@@ -2,6 +2,7 @@
 // Replies are taken as text: a wrong one must not become a right one by being understood.
 #include "comparable.hpp"
 
+#include "net/guard_scripts.hpp"
 #include "net/queue_scripts.hpp"
 
 #include <algorithm>
@@ -104,7 +105,9 @@ std::string comparable(const command& words, const std::string& reply)
         return with_known_lines(reply);
     }
     const bool is_script = (name == "EVAL" || name == "EVALSHA") && words.size() > 1;
-    if (is_script && (words[1] == net::ask_script.text || words[1] == net::ask_script.sha1))
+    const auto calls = [&](const net::script& which)
+    { return is_script && (words[1] == which.text || words[1] == which.sha1); };
+    if (calls(net::ask_script) || calls(net::guarded_ask_script))
     {
         return with_rounded_refusal(reply);
     }

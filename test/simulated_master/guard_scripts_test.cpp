@@ -14,18 +14,6 @@
 
 using namespace redlock::test;
 
-namespace
-{
-
-constexpr std::int64_t largest_number = std::int64_t{1} << 53;
-
-std::string before_now(guarded_master& of)
-{
-    return std::to_string(time_of(of.at()) - 1);
-}
-
-} // namespace
-
 TEST_CASE("guard: a grant raises the counter of its slot, and sets the key for its ttl")
 {
     guarded_master one;
@@ -167,11 +155,11 @@ TEST_CASE("guard: a clock that is ahead of the latest time grants nothing")
 {
     guarded_master one;
     const std::vector<std::string> before = one.contents();
-    CHECK(one.acquire_at(one.at(), "mine", "7", 0, before_now(one)) == redlock::net::clock_is_ahead);
+    CHECK(one.acquire_at(one.at(), "mine", "7", 0, one.before_now()) == redlock::net::clock_is_ahead);
     CHECK(one.contents() == before);
     // Whoever has the key isn't shown whether the clock is ahead.
     REQUIRE(one.acquire("mine") == 1001);
-    CHECK(one.acquire_at(one.at(), "another", "7", 0, before_now(one)) == 0);
+    CHECK(one.acquire_at(one.at(), "another", "7", 0, one.before_now()) == 0);
 }
 
 TEST_CASE("guard: a hint is taken if it is larger, unless it is far ahead of both clock and counter")
@@ -197,11 +185,11 @@ TEST_CASE("guard: a hint is taken if it is larger, unless it is far ahead of bot
 
 TEST_CASE("guard: numbers are exact up to 2^53, and end there")
 {
-    guarded_master one{largest_number - 3};
-    CHECK(one.acquire("first") == largest_number - 2);
-    CHECK(one.counter() == std::to_string(largest_number - 2));
+    guarded_master one{guarded_master::end_of_numbers - 3};
+    CHECK(one.acquire("first") == guarded_master::end_of_numbers - 2);
+    CHECK(one.counter() == std::to_string(guarded_master::end_of_numbers - 2));
     one.at().command({"DEL", one.key});
-    CHECK(one.acquire("second") == largest_number - 1);
+    CHECK(one.acquire("second") == guarded_master::end_of_numbers - 1);
     one.at().command({"DEL", one.key});
     const std::vector<std::string> before = one.contents();
     CHECK(one.acquire("third") == redlock::net::guard_differs);

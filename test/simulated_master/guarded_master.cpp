@@ -71,10 +71,35 @@ reply guarded_master::raise(std::string_view owner, std::int64_t token, std::str
     return run_script(server_, net::raise_script, {key, guard, fence}, {owner, marker_, slot, value});
 }
 
+reply guarded_master::ask(std::string_view member, std::string_view owner, const guarded_question& how)
+{
+    const std::string proposed = std::to_string(how.hint);
+    const std::string latest = how.latest.empty() ? later() : how.latest;
+    constexpr std::string_view grace = "3600000";
+    return run_script(
+        server_, net::guarded_ask_script, {key, guard, fence},
+        {member, owner, "60000", how.waited, how.liveness, grace, marker_, "7", proposed, latest});
+}
+
+reply guarded_master::extend(std::string_view owner, std::string_view ttl, std::string_view beginning)
+{
+    return run_script(server_, net::guarded_extend_script, {key, guard}, {owner, ttl, beginning});
+}
+
+std::vector<std::string> guarded_master::queue()
+{
+    std::vector<std::string> found;
+    for (const reply& each : server_.command({"ZRANGE", order, "0", "-1"}).elements)
+    {
+        found.push_back(each.text);
+    }
+    return found;
+}
+
 std::vector<std::string> guarded_master::contents()
 {
     std::vector<std::string> found;
-    for (const char* const each : {key, members, guard, fence})
+    for (const char* const each : {key, members, guard, fence, order, alive})
     {
         found.push_back(server_.command({"DUMP", each}).text);
     }

@@ -35,11 +35,15 @@ using core::marker_state;
 constexpr const char* guard = "lock::redlock-guard";
 constexpr const char* fence = "lock::redlock-fence";
 constexpr const char* members = "lock::redlock-members";
+constexpr const char* group_beginning = "redlock 1 0123456789abcdef ";
 constexpr std::array<std::string_view, 2> locks{"lock:a", "lock:b"};
 constexpr std::array<std::string_view, 6> owners{"x", "x", "x", "x", "y", ""};
 constexpr std::array<std::string_view, 3> slots{"0", "7", "1023"};
+// A manager that isn't subscribed has its waiters dropped as soon as they are sent a message, except those with a "-".
+constexpr std::array<std::string_view, 3> waiters{"a:1", "b:2", "-c:3"};
 // Far away, so that neither the time that a test takes nor its order matters.
 constexpr std::array<std::string_view, 2> ttls{"1000000", "2000000"};
+constexpr const char* long_time = "1000000"; // Of the queue, in milliseconds.
 constexpr std::int64_t hour = 3'600'000'000; // In microseconds.
 constexpr std::int64_t end_of_numbers = std::int64_t{1} << 53;
 
@@ -48,8 +52,12 @@ constexpr std::array called{
     &net::guarded_acquire_script,
     &net::guarded_acquire_script,
     &net::guarded_acquire_script,
+    &net::guarded_ask_script,
+    &net::guarded_ask_script,
+    &net::guarded_ask_script,
     &net::raise_script,
     &net::raise_script,
+    &net::guarded_extend_script,
     &net::quarantine_script,
     &net::quarantine_script,
     &net::largest_counter_script,
@@ -57,6 +65,7 @@ constexpr std::array called{
     &net::arm_script,
     &net::arm_script,
     &net::release_script,
+    &net::release_to_queue_script,
     &net::extend_script};
 
 /// REDLOCK_TEST_SEQUENCES, for more of them by hand.
@@ -130,26 +139,28 @@ class guarded_sequence
     {
         const net::script& which = *called.at(chance_.below(called.size()));
         const bool by_text = chance_.in_percent(10);
-        const bool of_lock = is_one_of(which, {&net::release_script, &net::extend_script});
-        const bool votes = is_one_of(which, {&net::guarded_acquire_script, &net::raise_script});
         command words{by_text ? "EVAL" : "EVALSHA", std::string{by_text ? which.text : which.sha1}};
-        words.push_back(of_lock ? "1" : "3");
-        words.push_back(of_lock || votes ? chance_.one_of(locks) : members);
-        if (!of_lock)
-        {
-            words.insert(words.end(), {guard, fence});
-        }
+        const command keys = keys_of(which);
+        words.push_back(std::to_string(keys.size()));
+        words.insert(words.end(), keys.begin(), keys.end());
         const std::size_t first = words.size();
         const command arguments = arguments_of(which);
         words.insert(words.end(), arguments.begin(), arguments.end());
         if (chance_.in_percent(4))
         {
             spoil(words, first);
+            if (is_one_of(which, {&net::guarded_ask_script}) && words.size() > first + 3 &&
+                words[first + 3] == "-1")
+            {
+                words[first + 3] =
+                    "x"; // An arrival in the future: its order would depend on how long a command takes.
+            }
         }
         const std::string found = send(words);
         const std::string& reply = connection_->last();
         const bool positive = reply.starts_with(':') && reply != ":0\r\n" && !reply.starts_with(":-");
-        accepted_[which.sha1] += positive || reply.starts_with('$') ? 1U : 0U;
+        const bool granted_to_waiter = reply.starts_with("*2\r\n");
+        accepted_[which.sha1] += positive || granted_to_waiter || reply.starts_with('$') ? 1U : 0U;
         return found;
     }
 
@@ -158,17 +169,45 @@ class guarded_sequence
         return std::find(these.begin(), these.end(), &which) != these.end();
     }
 
+    command keys_of(const net::script& which)
+    {
+        if (is_one_of(which, {&net::release_script, &net::release_to_queue_script, &net::extend_script}))
+        {
+            return {chance_.one_of(locks)};
+        }
+        if (&which == &net::guarded_extend_script)
+        {
+            return {chance_.one_of(locks), guard};
+        }
+        const bool votes =
+            is_one_of(which, {&net::guarded_acquire_script, &net::guarded_ask_script, &net::raise_script});
+        return {votes ? chance_.one_of(locks) : members, guard, fence};
+    }
+
     command arguments_of(const net::script& which)
     {
         if (&which == &net::guarded_acquire_script)
         {
+            return {chance_.one_of(owners),
+                    chance_.one_of(ttls),
+                    seen_marker(),
+                    chance_.one_of(slots),
+                    hint(),
+                    latest()};
+        }
+        if (&which == &net::guarded_ask_script)
+        {
             return {
+                chance_.one_of(waiters),
                 chance_.one_of(owners),
                 chance_.one_of(ttls),
+                chance_.one_of(ttls), // How long it has waited.
+                chance_.in_percent(80) ? long_time : "0",
+                long_time,
                 seen_marker(),
                 chance_.one_of(slots),
                 hint(),
-                std::to_string(began_ + (chance_.in_percent(90) ? hour : -hour))};
+                latest()};
         }
         if (&which == &net::raise_script)
         {
@@ -193,6 +232,18 @@ class guarded_sequence
         if (&which == &net::extend_script)
         {
             return {chance_.one_of(owners), chance_.one_of(ttls)};
+        }
+        if (&which == &net::guarded_extend_script)
+        {
+            return {
+                chance_.one_of(owners), chance_.one_of(ttls),
+                chance_.in_percent(85) ? group_beginning : "redlock 1 fedcba9876543210 "};
+        }
+        if (&which == &net::release_to_queue_script)
+        {
+            return {
+                chance_.one_of(owners), long_time, chance_.in_percent(50) ? "released" : "left",
+                chance_.in_percent(50) ? chance_.one_of(waiters) : ""};
         }
         return {chance_.one_of(owners)};
     }
@@ -237,6 +288,8 @@ class guarded_sequence
         return what < 95 && !texts_.empty() ? texts_[chance_.below(texts_.size())]
                                             : chance_.one_of(wrong_words);
     }
+
+    std::string latest() { return std::to_string(began_ + (chance_.in_percent(90) ? hour : -hour)); }
 
     /// Returns no number within some minutes of what the scripts compare with their clock.
     std::string hint()
@@ -360,6 +413,12 @@ class guarded_sequence
                  {std::string_view{guard}, std::string_view{members}, locks[0], locks[1]})
             {
                 bytes += as_bytes({"GET", std::string{key}});
+            }
+            for (const std::string_view key : locks)
+            {
+                bytes += as_bytes(
+                    {"EVAL", "return redis.call('zrange', KEYS[1], 0, -1)", "1",
+                     "redlock-queue:order:" + std::string{key}});
             }
             for (const std::string_view field : {std::string_view{"floor"}, slots[0], slots[1], slots[2]})
             {
