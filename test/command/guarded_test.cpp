@@ -108,7 +108,8 @@ TEST_CASE("guarded: the doctor tells which masters vote", "[guarded][doctor]")
         one.wait();
         return read_json(one.output());
     };
-    for (const auto& [name, each] : verdict().get_child("masters"))
+    const auto before = verdict();
+    for (const auto& [name, each] : before.get_child("masters"))
     {
         CHECK(each.get<bool>("guarded.armed"));
         CHECK(each.get<int>("guarded.max_ttl_ms") == 60'000);
