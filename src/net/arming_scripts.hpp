@@ -55,7 +55,7 @@ for _, value in ipairs(redis.call("hvals", KEYS[3])) do
 end
 return largest)lua");
 inline constexpr script largest_counter_script{
-    {largest_counter_text.data(), largest_counter_text.size()}, "c14756c39a36c2c23e34d2df3e63b4ab6dd68f26"};
+    {largest_counter_text.data(), largest_counter_text.size()}, "d3d6c822d84441387ce8100eee79945de36a6b04"};
 
 /// Ends a quarantine if the marker is the one that was waited for. Raises the floor before, unless no larger counter could follow.
 ///
@@ -77,6 +77,6 @@ redis.call("set", KEYS[1], ARGV[4])
 redis.call("set", KEYS[2], ARGV[2])
 return floor)lua");
 inline constexpr script arm_script{
-    {arm_text.data(), arm_text.size()}, "221055ea6d5ffd3197fdc28cbc4617a73e9800aa"};
+    {arm_text.data(), arm_text.size()}, "f06798e792ae628ab69cc8f0d6a3f46af04ab723"};
 
 } // namespace redlock::net

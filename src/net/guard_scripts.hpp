@@ -25,7 +25,8 @@ inline constexpr int guard_differs = -1;       ///< The marker isn't this one, o
 inline constexpr int incarnation_differs = -2; ///< The server was restarted or promoted, or it is a replica.
 inline constexpr int clock_is_ahead = -3;      ///< Its clock shows a later time than it can.
 
-/// Compares marker, incarnation and role. Reads the counter of a slot.
+/// Compares marker, incarnation and role. Reads the counter of a slot: nothing if the counters are gone or have another type. A
+/// refusal of the command stays the error that it is.
 inline constexpr char guard_common[] =
     R"lua(local function refusal(marker)
   if redis.pcall("get", KEYS[2]) ~= marker then return -1 end
@@ -35,6 +36,8 @@ inline constexpr char guard_common[] =
 end
 local function read_counter(slot)
   local read = redis.pcall("hmget", KEYS[3], slot, "floor")
+  local is_wrong = read.err and string.find(read.err, "WRONGTYPE", 1, true)
+  if read.err and not is_wrong then redis.call("hmget", KEYS[3], slot, "floor") end
   local floor = not read.err and tonumber(read[2])
   return floor and math.max(tonumber(read[1]) or 0, floor)
 end
@@ -80,7 +83,7 @@ if not counter then return -1 end
 grant(counter, ARGV[4], ARGV[1], ARGV[2])
 return counter)lua");
 inline constexpr script guarded_acquire_script{
-    {guarded_acquire_text.data(), guarded_acquire_text.size()}, "2f7ee47e3ffbf6b9d5b8a1cba70d009ca0ec6977"};
+    {guarded_acquire_text.data(), guarded_acquire_text.size()}, "250057eb2b98f95b2925900ee25c2d701af712d9"};
 
 /// Raises the counter of a slot to a token, if the master may vote and the key is ours. May run late, or twice.
 ///
@@ -98,7 +101,7 @@ local token = tonumber(ARGV[4])
 if counter < token then redis.call("hset", KEYS[3], ARGV[3], token) end
 return 1)lua");
 inline constexpr script raise_script{
-    {raise_text.data(), raise_text.size()}, "ca60c85e28f6370004c0bcf5cafbbad27f8ca2e5"};
+    {raise_text.data(), raise_text.size()}, "083070eedcb91741074038866de1655228d0d066"};
 
 /// `ask_script` at a master that votes like this: compares marker, incarnation, role and clock before anything else, and raises
 /// the counter before it sets the key.
@@ -135,7 +138,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script guarded_ask_script{
-    {guarded_ask_text.data(), guarded_ask_text.size()}, "2a8d3d3dd5dddf9d375225d70b76f17b45a07ea9"};
+    {guarded_ask_text.data(), guarded_ask_text.size()}, "e1c7a2156a8e289a9feaf023e8db149343269ec6"};
 
 /// `extend_script` in the group of the lease: a key of an older group is no vote in this one. Neither the incarnation nor the
 /// state of the marker matters, because the key is there.

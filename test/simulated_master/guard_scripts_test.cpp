@@ -151,6 +151,20 @@ TEST_CASE("guard: a counter that can't be raised grants nothing")
     CHECK(one.contents() == before);
 }
 
+TEST_CASE("guard: a user who may not read the counters gets an error, and no answer about the marker")
+{
+    guarded_master one;
+    const std::vector<std::string> before = one.contents();
+    one.at().command({"ACL", "SETUSER", "default", "-hmget"});
+    const auto is_refused = [](const reply& answer)
+    { return answer.is_error() && answer.text.find("hmget") != std::string::npos; };
+    CHECK(is_refused(one.acquire("mine")));
+    CHECK(is_refused(one.ask("-a:1", "mine")));
+    CHECK(one.contents() == before);
+    one.at().command({"SET", one.key, "mine"});
+    CHECK(is_refused(one.raise("mine", 2000)));
+}
+
 TEST_CASE("guard: a clock that is ahead of the latest time grants nothing")
 {
     guarded_master one;
