@@ -241,6 +241,7 @@ void arming::quarantine::count()
     counted_for_ = text;
     of_armed_ = of_unarmed_ = 0;
     largest_ = largest_of_armed_ = 0;
+    count_error_.clear();
     asked_armed_ = 0;
     const net::vote_sink_ptr self{this};
     ++pending_; // Until all are asked: one that can't be asked answers at once.
@@ -282,6 +283,10 @@ void arming::quarantine::on_counted()
     {
         const clock::time_point now = of_.service_.strand().now();
         arm(std::max(largest_, core::floor_by_clock(*last, now)));
+    }
+    else if (!count_error_.empty())
+    {
+        of_.report_refusal(index_, count_error_);
     }
 }
 
@@ -325,6 +330,11 @@ bool arming::quarantine::on_reply(std::size_t master, const resp::reply& reply) 
             (is_armed ? of_armed_ : of_unarmed_) += 1;
             largest_ = std::max(largest_, said.counter);
             largest_of_armed_ = is_armed ? std::max(largest_of_armed_, said.counter) : largest_of_armed_;
+        }
+        else if (said.error != core::server_error::none)
+        {
+            count_error_ = fmt::format(
+                "{} doesn't show its largest counter: {}", of_.service_.names()->at(master), said.detail);
         }
         if (pending_ == 0)
         {

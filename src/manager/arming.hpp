@@ -95,6 +95,7 @@ class arming
         std::size_t of_unarmed_ = 0; // And how many others.
         std::uint64_t largest_of_armed_ = 0;
         std::uint64_t largest_ = 0;     // Of all of them.
+        std::string count_error_;       // Why a master hasn't; empty for none.
         std::uint32_t asked_armed_ = 0; // One bit for each master that was armed when it was asked.
     };
 

@@ -273,6 +273,42 @@ TEST_CASE("arming: a server that refuses the commands, or may evict keys, is rep
     CHECK(!test.acquire(locks)->error);
 }
 
+TEST_CASE("arming: a master that can't be armed without the counter of another one is reported", "[guarded]")
+{
+    arming_simulation test{5};
+    lock_manager locks = test.sim.make_connected_manager(test.observed());
+    const std::size_t silent = GENERATE(0U, 1U, 2U);
+    for (std::size_t master = 1; master <= silent; ++master)
+    {
+        test.sim.master(master).habits["largest counter"] = "-NOPERM this user has no permissions\r\n";
+    }
+    test.sim.master(0).restart("another run", true);
+    test.sim.run_for(2 * long_enough);
+    std::vector<std::string> told;
+    for (const event& each : test.events)
+    {
+        const auto* const warning = std::get_if<master_warning>(&each);
+        if (warning != nullptr && warning->what == risk::arming_refused)
+        {
+            CHECK(warning->index == 0);
+            told.push_back(warning->detail);
+        }
+    }
+    // Of five masters, three others have to show theirs.
+    CHECK(test.is(0, silent == 2 ? core::marker_state::quarantine : core::marker_state::armed));
+    REQUIRE(told.size() == (silent == 2 ? 1 : 0));
+    if (silent == 2)
+    {
+        CHECK(told.front().find("doesn't show its largest counter: NOPERM") != std::string::npos);
+        for (std::size_t master = 1; master <= silent; ++master)
+        {
+            test.sim.master(master).answer_as_usual();
+        }
+        CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 10s));
+    }
+    CHECK(!test.acquire(locks)->error);
+}
+
 TEST_CASE("arming: the marker of another database can't come back", "[guarded][scenario-69]")
 {
     arming_simulation test;
