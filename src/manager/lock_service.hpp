@@ -411,11 +411,12 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::size_t kept_leases_ = 0;
     std::vector<std::unique_ptr<round>> unused_rounds_;
     farewells farewells_{*this};
+    std::unique_ptr<guard>
+        guard_; // Null in plain mode. Outlives the commands of the connections, whose replies it takes.
     std::vector<std::unique_ptr<net::connection>> connections_;
     std::vector<std::uint64_t> connection_numbers_; // By master.
     wait_queues queues_;
     net::reserved_keys reserved_;
-    std::unique_ptr<guard> guard_; // Null in plain mode.
     net::run_ids run_ids_;
     std::vector<error_code> last_down_; // By master: each outage is reported once.
 };

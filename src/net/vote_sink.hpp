@@ -4,6 +4,7 @@
 
 #include "net/command.hpp"
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -38,7 +39,7 @@ class vote_sink
     }
 
   protected:
-    virtual ~vote_sink() = default;
+    virtual ~vote_sink() { assert(references_ == 0); }
     /// Called when the last reference has been dropped.
     virtual void recycle() noexcept = 0;
 

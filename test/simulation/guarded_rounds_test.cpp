@@ -358,6 +358,28 @@ TEST_CASE("guarded: a master that refuses INFO or TIME is named, and others are 
     CHECK(got->report.masters()[1].reason == master_errc::no_permission);
 }
 
+TEST_CASE(
+    "guarded: an execution context is destroyed while a master is looked at, or put into quarantine",
+    "[guarded]")
+{
+    guarded_simulation test{3};
+    {
+        lock_manager locks = test.sim.make_connected_manager(test.group.options());
+        const bool is_quarantine = GENERATE(false, true);
+        CAPTURE(is_quarantine);
+        if (is_quarantine)
+        {
+            test.sim.master(0).remove(guard_key);
+        }
+        const char* const command = is_quarantine ? "quarantine" : "HGET";
+        const std::size_t before = test.sim.count(command);
+        // The master has received the command, and its reply is on the way.
+        REQUIRE(test.sim.run_until([&] { return test.sim.count(command) > before; }, 5s));
+    }
+    test.sim.destroy_context();
+    CHECK(test.sim.count("HGET") > 0);
+}
+
 TEST_CASE("guarded: every manager refuses resources in the place of the library's keys", "[guarded]")
 {
     guarded_simulation test{3};
