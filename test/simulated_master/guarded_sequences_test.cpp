@@ -58,6 +58,7 @@ constexpr std::array called{
     &net::raise_script,
     &net::raise_script,
     &net::guarded_extend_script,
+    &net::guarded_extend_script,
     &net::quarantine_script,
     &net::quarantine_script,
     &net::largest_counter_script,
