@@ -268,7 +268,7 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
         misfit{
             provision_finding::other_group,
             "its marker is \"redlock 1 00000000000000aa 2 3 50 clocks armed new\"",
-            [&](server& at) {
+            [of_others](server& at) {
                 at.command({"SET", guard, of_others});
             }},
         misfit{

@@ -25,13 +25,6 @@ constexpr int max_looks = 4;
 
 constexpr std::chrono::milliseconds between_checks{10};
 
-/// Returns whether a marker differs from another one in its nonce at most.
-bool is_equivalent(core::marker one, const core::marker& other)
-{
-    one.nonce = other.nonce;
-    return one == other;
-}
-
 } // namespace
 
 provisioning::provisioning(
@@ -226,11 +219,8 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
     for (const std::size_t master : masters)
     {
         const change_answer& answer = query->of(master);
-        const std::optional<core::marker> its = core::parse_marker(answer.marker);
-        if (!answer.reason && its && is_equivalent(*its, expected_[master]))
+        if (!answer.reason && answer.marker == core::to_text(expected_[master]))
         {
-            // The marker of another run for the same masters is as good as ours.
-            expected_[master] = *its;
             note(master, provision_finding::unfinished);
         }
         else if (!answer.reason || is_overtaken(answer))
