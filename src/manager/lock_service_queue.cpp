@@ -11,11 +11,13 @@ std::optional<std::size_t>
 lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const noexcept
 {
     const bool doubts = queues_.doubts(now);
+    const guard* const group = guard_.get();
     std::optional<std::size_t> found;
     std::uint64_t highest = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const bool passed_over = !connections_[master]->queues() || (guard_ && !guard_->is_armed(master)) ||
+        const bool passed_over = !connections_[master]->queues() ||
+                                 (group != nullptr && !group->is_armed(master)) ||
                                  (doubts && queues_.is_passed_over(master, key, now));
         const std::uint64_t weight = passed_over ? 0 : queues_.weight(master, key);
         if (weight > highest)

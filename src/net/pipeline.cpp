@@ -257,24 +257,35 @@ void pipeline::record_ask(claim& of, const answer& result)
     }
 }
 
+answer pipeline::read_guarded(verb what, const resp::reply& reply) noexcept
+{
+    switch (what)
+    {
+    case verb::guarded_set:
+        return read_guarded_set(reply);
+    case verb::ask:
+        return net::read_guarded_ask(reply, position_);
+    case verb::raise:
+        return read_raise(reply);
+    default:
+        return read_guarded_extend(reply);
+    }
+}
+
 answer pipeline::read(verb what, const resp::reply& reply) noexcept
 {
     switch (what)
     {
     case verb::set:
         return read_set(reply);
-    case verb::guarded_set:
-        return read_guarded_set(reply);
     case verb::ask:
-        return guarded_ ? read_guarded_ask(reply, position_) : read_ask(reply, position_);
-    case verb::raise:
-        return read_raise(reply);
+        return guarded_ ? read_guarded(what, reply) : read_ask(reply, position_);
     case verb::release:
     case verb::queue_release:
     case verb::due_release:
         return read_release(reply);
     default:
-        return guarded_ ? read_guarded_extend(reply) : read_extend(reply);
+        return guarded_ ? read_guarded(what, reply) : read_extend(reply);
     }
 }
 

@@ -170,6 +170,7 @@ class pipeline
         return what == verb::release || what == verb::queue_release || what == verb::due_release;
     }
     answer read(verb what, const resp::reply& reply) noexcept;
+    [[gnu::noinline]] answer read_guarded(verb what, const resp::reply& reply) noexcept;
 
     void clear_written() noexcept;
     void push(slot next, clock::time_point now);

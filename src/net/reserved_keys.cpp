@@ -15,6 +15,9 @@ namespace
 {
 
 constexpr std::array guard_names{members_key_suffix, guard_key_suffix, fence_key_suffix};
+static_assert(std::all_of(
+    guard_names.begin(), guard_names.end(),
+    [](std::string_view each) { return each.size() >= shortest_guard_name; }));
 constexpr std::string_view common_beginning = ":redlock-";
 
 } // namespace
@@ -29,7 +32,7 @@ bool contains_guard_name(std::string_view text) noexcept
 
 reserved_keys::reserved_keys(std::string_view key_prefix)
 {
-    if (queue_key_prefix.starts_with(key_prefix))
+    if (queue_key_prefix.starts_with(key_prefix) && key_prefix != queue_key_prefix)
     {
         beginnings_.emplace_back(queue_key_prefix.substr(key_prefix.size()));
     }
@@ -43,14 +46,17 @@ reserved_keys::reserved_keys(std::string_view key_prefix)
             }
         }
     }
+    for (const std::string& each : beginnings_)
+    {
+        may_begin_.set(static_cast<unsigned char>(each.front()));
+    }
 }
 
-bool reserved_keys::contains(std::string_view resource) const noexcept
+bool reserved_keys::begins_with_name(std::string_view resource) const noexcept
 {
-    return contains_guard_name(resource) ||
-           std::any_of(
-               beginnings_.begin(), beginnings_.end(),
-               [resource](const std::string& each) { return resource.starts_with(each); });
+    return std::any_of(
+        beginnings_.begin(), beginnings_.end(),
+        [resource](const std::string& each) { return resource.starts_with(each); });
 }
 
 } // namespace redlock::net

@@ -28,10 +28,14 @@ runtime::detached_task acquire(lock_service& service, acquire_call call)
         self.refuse(self.operation.stopped());
         co_return;
     }
-    if (std::string complaint = service.group_complaint(call.options.ttl); !complaint.empty())
+    if (service.guarded() != nullptr)
     {
-        self.refuse(errc::invalid_ttl, std::move(complaint));
-        co_return;
+        std::string complaint = service.guarded()->ttl_complaint(call.options.ttl);
+        if (!complaint.empty())
+        {
+            self.refuse(errc::invalid_ttl, std::move(complaint));
+            co_return;
+        }
     }
     bool begun = true;
     if (self.begins_in_queue())
