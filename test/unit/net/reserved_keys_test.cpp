@@ -36,15 +36,14 @@ TEST_CASE("a resource can't have a key of a queue or of guarded mode", "[guarded
 
 TEST_CASE("a name of a key of guarded mode is found anywhere", "[guarded]")
 {
-    const auto [text, expected] = GENERATE(
-        table<std::string, bool>(
-            {{"", false},
-             {"lock:", false},
-             {"redlock-guard", false},
-             {"mine:redlock-guard", true},
-             {"mine:redlock-fence:", true},
-             {"mine:redlock-members", true},
-             {"mine:redlock-", false}}));
+    const auto [text, expected] = GENERATE(table<std::string, bool>(
+        {{"", false},
+         {"lock:", false},
+         {"redlock-guard", false},
+         {"mine:redlock-guard", true},
+         {"mine:redlock-fence:", true},
+         {"mine:redlock-members", true},
+         {"mine:redlock-", false}}));
     CAPTURE(text);
     CHECK(net::contains_guard_name(text) == expected);
 }
