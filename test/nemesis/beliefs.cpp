@@ -40,7 +40,7 @@ void read_line(const std::string& client, const std::string& line, diary& into)
         made.id = id;
         made.is_kept = verb == "kept";
         made.from = now;
-        words >> made.until >> made.resource >> made.owner;
+        words >> made.until >> made.resource >> made.owner >> made.began >> made.token;
         return;
     }
     const auto found = std::find_if(
@@ -117,6 +117,52 @@ std::vector<std::string> overlaps(const std::vector<diary>& of)
             {
                 longest = &one;
             }
+        }
+    }
+    return found;
+}
+
+std::vector<std::string> wrong_tokens(const std::vector<diary>& of)
+{
+    std::map<std::string, std::vector<const belief*>> by_resource;
+    for (const diary& each : of)
+    {
+        for (const belief& one : each.leases)
+        {
+            by_resource[one.resource].push_back(&one);
+        }
+    }
+    std::vector<std::string> found;
+    for (auto& [resource, all] : by_resource)
+    {
+        std::sort(
+            all.begin(), all.end(),
+            [](const belief* left, const belief* right) { return left->token < right->token; });
+        const belief* issued_last = nullptr;
+        for (const belief* const one : all)
+        {
+            if (one->token == 0)
+            {
+                found.push_back(fmt::format("{}: no token: {}", resource, in_words(*one)));
+            }
+            else if (issued_last != nullptr && issued_last->token == one->token)
+            {
+                found.push_back(fmt::format(
+                    "{}: {} twice: {}; and {}", resource, one->token, in_words(*issued_last),
+                    in_words(*one)));
+            }
+            issued_last = one;
+        }
+        // No acquire that began after a token was issued has a smaller one.
+        instant first_issue_above = never;
+        for (auto at = all.rbegin(); at != all.rend(); ++at)
+        {
+            if ((*at)->began > first_issue_above)
+            {
+                found.push_back(
+                    fmt::format("{}: {} after a larger one: {}", resource, (*at)->token, in_words(**at)));
+            }
+            first_issue_above = std::min(first_issue_above, (*at)->from);
         }
     }
     return found;

@@ -24,6 +24,8 @@ struct belief
     std::string resource{};
     std::string owner{};
     bool is_kept = false;
+    std::uint64_t token = 0; // In guarded mode.
+    instant began = 0;       // Its acquire.
     instant from = 0;
     instant until = 0;     // The end of its validity, as seen last.
     instant ended = never; // Its holder had stopped working under it, and was about to release it.
@@ -50,7 +52,7 @@ struct diary
 };
 
 /// Of a client of this name. A last line that isn't whole is left out.
-///   held|kept id now until resource owner
+///   held|kept id now until resource owner began token
 ///   extended|ended id now until
 ///   lost|released id now
 ///   paused from to
@@ -59,6 +61,8 @@ diary read_diary(const std::string& client, std::string_view text);
 
 /// Two that held the same resource at the same time, in words.
 std::vector<std::string> overlaps(const std::vector<diary>& of);
+/// Fencing tokens that were issued twice, or not in the order of the acquires, in words.
+std::vector<std::string> wrong_tokens(const std::vector<diary>& of);
 /// Bodies that worked under a kept lease beyond its validity, in words. Not where their process didn't run.
 std::vector<std::string> late_losses(const std::vector<diary>& of);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // A process that acquires, holds, extends, keeps, releases and drops, and writes down what it believes.
 //
-// usage: nemesis_client SEED CLAIM_MS RESOURCES URL...
+// usage: nemesis_client SEED CLAIM_MS RESOURCES plain|guarded URL...
 // Each line of its output is a belief (beliefs.hpp), written before it acts on it. SIGTERM ends it in order.
 #include <redlock/redlock.hpp>
 
@@ -124,6 +124,14 @@ class client
     /// Until when a lease is believed to be valid.
     std::int64_t until(const redlock::lease& held) const { return count(held.valid_until() + claim_); }
 
+    void say_begin(
+        const char* how, const redlock::lease& held, std::uint64_t id, const std::string& resource,
+        std::int64_t began) const
+    {
+        say("{} {} {} {} {} {} {} {}", how, id, now(), until(held), resource, held.owner_id(), began,
+            held.fencing_token().value_or(0));
+    }
+
     void say_end(const redlock::lease& held, std::uint64_t id) const
     {
         say("ended {} {} {}", id, now() + std::chrono::nanoseconds{claim_}.count(), until(held));
@@ -134,9 +142,10 @@ class client
     {
         static constexpr std::array ttls{600ms, 1200ms, 2000ms};
         const redlock::acquire_options options{.ttl = ttls[below(ttls.size())], .wait = 2s};
+        const std::int64_t began = now();
         redlock::lease held = co_await locks_.async_acquire(resource, options, asio::use_awaitable);
         const std::uint64_t id = ++last_;
-        say("held {} {} {} {} {}", id, now(), until(held), resource, held.owner_id());
+        say_begin("held", held, id, resource, began);
         const end_of_work at_the_latest{*this, held, id};
         for (std::size_t left = below(3); left > 0; --left)
         {
@@ -160,17 +169,19 @@ class client
         const redlock::keep_options options{.ttl = ttls[below(ttls.size())], .max_hold = 5s, .wait = 2s};
         const std::uint64_t id = ++last_;
         const milliseconds length{below(8) == 0 ? 3000 : below(100)};
-        auto body = [this, id, length, &resource](redlock::lease& held) -> asio::awaitable<void>
-        { co_await look_at(held, id, resource, length); };
+        const std::int64_t began = now();
+        auto body = [this, id, length, began, &resource](redlock::lease& held) -> asio::awaitable<void>
+        {
+            say_begin("kept", held, id, resource, began);
+            co_await look_at(held, id, length);
+        };
         co_await locks_.async_with_lock(resource, options, body, asio::use_awaitable);
         say("released {} {}", id, now());
     }
 
     /// The body: it looks at its lease all the time, and ends at once when it is cancelled.
-    asio::awaitable<void>
-    look_at(redlock::lease& held, std::uint64_t id, const std::string& resource, milliseconds length)
+    asio::awaitable<void> look_at(redlock::lease& held, std::uint64_t id, milliseconds length)
     {
-        say("kept {} {} {} {} {}", id, now(), until(held), resource, held.owner_id());
         const redlock::clock::time_point end = redlock::clock::now() + length;
         std::int64_t seen = until(held);
         try
@@ -224,12 +235,16 @@ void watch_for_pauses(const std::atomic<bool>& ended)
 int main(int count, char** values)
 {
     const std::span arguments{values, static_cast<std::size_t>(count)};
-    if (arguments.size() < 5)
+    if (arguments.size() < 6)
     {
         return 2;
     }
     redlock::config options;
-    for (const char* const url : arguments.subspan(4))
+    if (arguments[4] == std::string{"guarded"})
+    {
+        options.guarded.emplace();
+    }
+    for (const char* const url : arguments.subspan(5))
     {
         options.masters.emplace_back(url);
     }

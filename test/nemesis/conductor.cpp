@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <exception>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
@@ -34,6 +35,7 @@ struct settings
     std::chrono::seconds length{600};
     std::uint64_t seed = std::random_device{}();
     std::chrono::milliseconds claim{0};
+    std::optional<keeping> keys{}; // Of all rounds; empty: drawn.
     bool own_network = false;
 };
 
@@ -58,8 +60,14 @@ scene draw_scene(chance& from, const settings& how)
     drawn.masters = std::array<std::size_t, 4>{1, 3, 3, 5}[from.below(4)];
     drawn.clients = 2 + from.below(3);
     drawn.resources = 1 + from.below(5);
-    drawn.keys =
-        std::array{keeping::on_disk, keeping::on_disk, keeping::away, keeping::broken}[from.below(4)];
+    static constexpr std::array kinds{keeping::on_disk, keeping::on_disk, keeping::away,
+                                      keeping::broken,  keeping::guarded, keeping::guarded_at_random};
+    drawn.keys = how.keys.value_or(kinds[from.below(kinds.size())]);
+    if (how.keys)
+    {
+        drawn.masters = 5;
+        drawn.clients = 4;
+    }
     drawn.own_network = how.own_network;
     drawn.claim = how.claim;
     if (how.claim > 0ms)
@@ -176,7 +184,7 @@ void play_round(chance& from, const settings& how, instant end, summary& of)
     stage on{drawn, from};
     play(on, from, std::min(end, now() + std::chrono::nanoseconds{from.between(5s, 15s)}.count()), of);
     on.heal();
-    if (drawn.keys != keeping::broken)
+    if (drawn.keys != keeping::broken && drawn.keys != keeping::guarded_at_random)
     {
         wait_for_all_resources(on, of);
     }
@@ -192,6 +200,10 @@ void play_round(chance& from, const settings& how, instant end, summary& of)
     else
     {
         complain(of, "held twice", overlaps(all));
+        if (is_guarded(drawn.keys))
+        {
+            complain(of, "token", wrong_tokens(all));
+        }
         look_at_keys(on, all, of);
     }
     complain(of, "told too late", late_losses(all));
@@ -223,6 +235,12 @@ settings read(std::span<char*> arguments)
     for (std::size_t at = 1; at + 1 < arguments.size(); at += 2)
     {
         const std::string name = arguments[at];
+        if (name == "--guarded")
+        {
+            how.keys =
+                arguments[at + 1] == std::string{"at-random"} ? keeping::guarded_at_random : keeping::guarded;
+            continue;
+        }
         const std::uint64_t value = std::strtoull(arguments[at + 1], nullptr, 10);
         if (name == "--seconds")
         {

@@ -5,12 +5,16 @@
 #include "own_network.hpp"
 
 #include <redlock/clock.hpp>
+#include <redlock/provision.hpp>
+
+#include <boost/asio/io_context.hpp>
 
 #include <algorithm>
 #include <array>
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -50,13 +54,26 @@ instant now()
 
 std::string_view name_of(keeping how)
 {
-    return how == keeping::on_disk ? "keys on disk" : how == keeping::away ? "keys kept away" : "keys lost";
+    switch (how)
+    {
+    case keeping::on_disk:
+        return "keys on disk";
+    case keeping::away:
+        return "keys kept away";
+    case keeping::broken:
+        return "keys lost";
+    case keeping::guarded:
+        return "guarded";
+    case keeping::guarded_at_random:
+        return "guarded, at random";
+    }
+    return "unknown";
 }
 
 const std::vector<stage::fault>& stage::faults()
 {
     static const std::vector<fault> all{
-        {"master killed", &stage::kill, &stage::start_again},
+        {"master killed", &stage::kill, &stage::start_again, false, true},
         {"master stopped", &stage::stop, &stage::go_on},
         {"delay", &stage::delay, &stage::pass_on},
         {"requests held", &stage::hold_requests, &stage::let_go},
@@ -70,7 +87,9 @@ const std::vector<stage::fault>& stage::faults()
         {"ghosts", &stage::mark_stale, &stage::let_go},
         {"connections refused", &stage::refuse, &stage::pass_on},
         {"scripts forgotten", &stage::forget_scripts, &stage::nothing},
-        {"keys flushed", &stage::flush, &stage::nothing, true},
+        {"keys flushed", &stage::flush, &stage::nothing, true, true},
+        {"databases swapped", &stage::swap_databases, &stage::nothing, true, true},
+        {"demoted and promoted", &stage::promote, &stage::nothing, true, true},
         {"clock ahead", &stage::clock_ahead, &stage::clock_back, true},
     };
     return all;
@@ -88,6 +107,10 @@ stage::stage(scene what, chance& from) : scene_{what}, chance_{from}
         made.server = std::make_unique<test::server>(options_for(scene_, made.clock.get()));
         made.proxy = std::make_unique<test::proxy>(made.server->port());
     }
+    if (is_guarded(scene_.keys))
+    {
+        provision();
+    }
     clients_.resize(scene_.clients);
     for (one_client& each : clients_)
     {
@@ -95,11 +118,58 @@ stage::stage(scene what, chance& from) : scene_{what}, chance_{from}
     }
 }
 
+void stage::provision()
+{
+    redlock::config masters;
+    for (const one_master& each : masters_)
+    {
+        masters.masters.emplace_back(each.proxy->url());
+    }
+    boost::asio::io_context io;
+    redlock::provision_report report;
+    const redlock::provision_options options{.max_ttl = guarded_max_ttl, .fresh = true};
+    redlock::async_provision(io, masters, options, report, [](redlock::error_code) {});
+    io.run();
+    if (report.result)
+    {
+        throw std::runtime_error{report.to_string()};
+    }
+}
+
+/// Returns whether each master has an armed marker for its present incarnation.
+bool stage::are_all_armed()
+{
+    return std::all_of(
+        masters_.begin(), masters_.end(),
+        [](one_master& each)
+        {
+            if (each.heal != nullptr)
+            {
+                return false; // It may not answer.
+            }
+            const std::string marker = each.server->command({"GET", "lock::redlock-guard"}).text;
+            const std::string info = each.server->command({"INFO", "replication"}).text;
+            const std::string id = marker.substr(marker.rfind(' ') + 1);
+            return marker.find(" armed ") != std::string::npos &&
+                   info.find("master_replid:" + id) != std::string::npos;
+        });
+}
+
+bool stage::may_happen(const fault& what)
+{
+    if (!is_guarded(scene_.keys))
+    {
+        return !what.breaks_assumptions || scene_.keys == keeping::broken;
+    }
+    return what.loses_keys ? scene_.keys == keeping::guarded_at_random || are_all_armed()
+                           : !what.breaks_assumptions;
+}
+
 void stage::start_client(one_client& one)
 {
     std::vector<std::string> arguments{
         NEMESIS_CLIENT, std::to_string(chance_.number()), std::to_string(scene_.claim.count()),
-        std::to_string(scene_.resources)};
+        std::to_string(scene_.resources), is_guarded(scene_.keys) ? "guarded" : "plain"};
     for (const one_master& each : masters_)
     {
         arguments.push_back(each.proxy->url());
@@ -163,7 +233,7 @@ void stage::harm_client(std::map<std::string, std::size_t>& counts)
 
 bool stage::harm_master(one_master& one, const fault& what, std::chrono::milliseconds longest)
 {
-    if (one.heal != nullptr || (what.breaks_assumptions && scene_.keys != keeping::broken))
+    if (one.heal != nullptr || !may_happen(what))
     {
         return false;
     }
@@ -243,6 +313,10 @@ std::vector<std::string> stage::owners_on_a_quorum()
     {
         for (const test::reply& key : each.server->command({"KEYS", "*"}).elements)
         {
+            if (key.text.find(":redlock-") != std::string::npos)
+            {
+                continue; // The marker, the counters and the record of a guarded group.
+            }
             ++seen[each.server->command({"GET", key.text}).text];
         }
     }
@@ -318,6 +392,16 @@ void stage::refuse(one_master& one)
 void stage::flush(one_master& one)
 {
     one.server->command({"FLUSHALL"});
+}
+void stage::swap_databases(one_master& one)
+{
+    one.server->command({"SWAPDB", "0", "1"});
+}
+/// Of a master that doesn't exist, which doesn't answer: it keeps its keys, and has another incarnation afterwards.
+void stage::promote(one_master& one)
+{
+    one.server->command({"REPLICAOF", "127.0.0.1", "1"});
+    one.server->command({"REPLICAOF", "NO", "ONE"});
 }
 void stage::clock_ahead(one_master& one)
 {

@@ -28,10 +28,19 @@ enum class keeping : std::uint8_t
 {
     on_disk, // AOF, always flushed: a restarted master has them again.
     away,    // Nothing is on disk; a killed master stays away for the longest ttl.
-    broken   // Nothing is on disk, masters come back at once, their clocks jump: nothing is promised then.
+    broken,  // Nothing is on disk, masters come back at once, their clocks jump: nothing is promised then.
+    guarded, // Guarded mode. Nothing is on disk; a master that is armed loses its keys when all others are armed.
+    guarded_at_random // The same, without looking at the others: it may end without a lock, and never with two.
 };
 
 std::string_view name_of(keeping how);
+constexpr bool is_guarded(keeping how) noexcept
+{
+    return how == keeping::guarded || how == keeping::guarded_at_random;
+}
+
+/// The max_ttl of a guarded group: the longest ttl of any client.
+inline constexpr std::chrono::milliseconds guarded_max_ttl = 2s;
 
 /// The longest ttl of any client, with a second on top.
 inline constexpr std::chrono::milliseconds longest_ttl = 3s;
@@ -106,9 +115,13 @@ class stage
         void (stage::*begin)(one_master&);
         void (stage::*end)(one_master&);
         bool breaks_assumptions = false;
+        bool loses_keys = false; // Which guarded mode survives.
     };
     static const std::vector<fault>& faults();
 
+    void provision();
+    bool are_all_armed();
+    bool may_happen(const fault& what);
     void start_client(one_client& one);
     void unplug();
     void harm_client(std::map<std::string, std::size_t>& counts);
@@ -133,6 +146,8 @@ class stage
     void mark_stale(one_master& one);
     void refuse(one_master& one);
     void flush(one_master& one);
+    void swap_databases(one_master& one);
+    void promote(one_master& one);
     void clock_ahead(one_master& one);
     void clock_back(one_master& one);
     void forget_scripts(one_master& one);

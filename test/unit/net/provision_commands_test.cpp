@@ -132,7 +132,7 @@ TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
     }
     SECTION("of another form")
     {
-        const std::size_t element = GENERATE(range(1, 12));
+        const std::size_t element = GENERATE(range(std::size_t{1}, std::size_t{12}));
         nodes[element] = GENERATE(
             resp::node{resp::kind::array, 1, 0, 0, {}}, resp::node{resp::kind::simple_string, 1, 0, 0, "OK"});
         CHECK(!read());
