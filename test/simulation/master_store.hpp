@@ -117,6 +117,12 @@ class master_store
     void flush();
     /// Restores the keys as they were then: later writes are lost.
     void go_back_to(clock::time_point truth);
+    /// The present keys are the oldest that can be restored.
+    void forget_changes() noexcept
+    {
+        changes_.clear();
+        changes_size_ = 0;
+    }
     /// How often keys were lost by an eviction, a flush or a restoration.
     std::size_t losses() const noexcept { return losses_; }
 

@@ -146,6 +146,7 @@ void sim_master::start_anew(const std::string& new_run_id)
     }
     run_id = new_run_id;
     draw_replication_id();
+    may_have_lost();
     last_id_ = 0;
     hung_ = false;
     unsent_.clear();
@@ -184,6 +185,7 @@ void sim_master::lose_writes_of(clock::duration last)
 {
     keys_.go_back_to(world_.now() - last);
     draw_replication_id();
+    may_have_lost();
 }
 
 void sim_master::show_database(std::size_t which)

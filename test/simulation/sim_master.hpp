@@ -129,8 +129,18 @@ class sim_master
     void lose_writes_of(clock::duration last);
     /// Restores keys of the past. The server doesn't notice, as if its machine was put back to a copy of the memory.
     void put_back(clock::duration by) { keys_.go_back_to(world_.now() - by); }
-    void flush_all() { keys_.flush(); }
-    void swap_databases(std::size_t one, std::size_t other) { keys_.swap(one, other); }
+    void flush_all()
+    {
+        keys_.flush();
+        may_have_lost();
+    }
+    void swap_databases(std::size_t one, std::size_t other)
+    {
+        keys_.swap(one, other);
+        may_have_lost();
+    }
+    /// No loss of writes reaches beyond the present state.
+    void keep_present_state() noexcept { keys_.forget_changes(); }
     /// Evicts one of the keys. Returns false if there is none.
     bool evict(std::size_t which) { return keys_.evict(which); }
     void flush_scripts() { scripts_.clear(); }
@@ -163,6 +173,9 @@ class sim_master
         }
     }
     std::size_t key_count() { return contents().size(); }
+    /// When it may have lost keys last, without regard to single keys: it was started, promoted, flushed, or had its
+    /// databases swapped. Empty if it wasn't since it was made.
+    const std::optional<clock::time_point>& last_loss() const noexcept { return last_loss_; }
     /// How often it has lost keys other than by commands and their ttl.
     std::size_t losses() const noexcept { return keys_.losses(); }
     /// The number of keys that are parts of queues.
@@ -210,6 +223,7 @@ class sim_master
     std::string info(const client_state& who, const command& words) const;
     reply_value select_in_script(const command& words);
     void draw_replication_id();
+    void may_have_lost() noexcept { last_loss_ = world_.now(); }
     std::string script(const client_state& from, const command& words);
     reply_value run_for_script(const command& words);
     bool has_other_type(const std::string& key);
@@ -221,6 +235,7 @@ class sim_master
     master_store keys_;
     std::size_t shown_ = 0; // The database of the state functions.
     std::size_t promotions_ = 0;
+    std::optional<clock::time_point> last_loss_; // True.
     bool hung_ = false;
     std::vector<std::pair<std::shared_ptr<virtual_link>, std::string>>
         unsent_; // Replies that wait for the disk.

@@ -187,7 +187,7 @@ std::string sim_master::swap_databases(const client_state&, const command& words
     {
         return no_database;
     }
-    keys_.swap(static_cast<std::size_t>(*one), static_cast<std::size_t>(*other));
+    swap_databases(static_cast<std::size_t>(*one), static_cast<std::size_t>(*other));
     return ok_reply;
 }
 
@@ -198,7 +198,7 @@ std::string sim_master::flush_all(const client_state&, const command& words)
     {
         return syntax_error_reply;
     }
-    keys_.flush();
+    flush_all();
     return ok_reply;
 }
 

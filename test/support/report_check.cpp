@@ -2,6 +2,8 @@
 // Compares reports with the wire.
 #include "report_check.hpp"
 
+#include "guarded_words.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +19,10 @@ namespace
 /// The meaning of an error reply, by its first words. The library has its own table: src/core/server_error.cpp.
 master_errc reason_of(std::string_view error)
 {
-    constexpr std::array<std::pair<std::string_view, master_errc>, 15> reasons{{
+    constexpr std::array<std::pair<std::string_view, master_errc>, 18> reasons{{
+        {"NOVOTE incarnation", master_errc::incarnation_changed},
+        {"NOVOTE clock", master_errc::clock_ahead},
+        {"NOVOTE group", master_errc::other_group},
         {"LOADING ", master_errc::loading},
         {"BUSY ", master_errc::busy},
         {"READONLY ", master_errc::read_only},
@@ -84,6 +89,10 @@ std::optional<operation> operation_of(const std::string& what, const command& wo
 
 bool report_check::shows(const short_text& detail, std::string_view reply) const
 {
+    if (reply.starts_with(no_vote))
+    {
+        return detail.view().empty();
+    }
     return short_text{text_of(reply)}.view() == detail.view() ||
            (!password_.empty() && reply.find(password_) != std::string_view::npos);
 }
@@ -118,6 +127,10 @@ bool report_check::follows(operation what, const master_report& vote, const std:
         const bool is_denial = what != operation::acquire && reply.starts_with("-WRONGTYPE ");
         return is_error(reply) ? is_denial && vote.vote == vote::denied : vote_of(what, reply) == vote.vote;
     }
+    if (reply.starts_with(no_vote) && text_of(reply).ends_with(" key"))
+    {
+        return vote.vote == vote::failed && !vote.reason && shows(vote.detail, reply);
+    }
     return vote.vote == vote::failed && is_error(reply) && reason_of(text_of(reply)) == vote.reason &&
            shows(vote.detail, reply);
 }
@@ -126,6 +139,25 @@ std::optional<std::string> report_check::record(
     std::size_t master, int process, clock::time_point at, const std::string& what, const command& words,
     const std::string& reply, bool distorted)
 {
+    if (const auto plain = in_plain_mode(what, words, reply))
+    {
+        auto wrong = record(master, process, at, plain->what, plain->words, plain->reply, distorted);
+        if (plain->counter)
+        {
+            const std::string& owner_id = plain->words[plain->what == "SET" ? 2 : 5];
+            answers_[{owner_id, operation::acquire}][master].back().has_counter = true;
+            unused_[{owner_id, operation::acquire}][master].back().has_counter = true;
+        }
+        return wrong;
+    }
+    if (const auto raise = read_raise(what, words))
+    {
+        if (const auto failed = failed_raise(reply))
+        {
+            answers_[{raise->owner_id, operation::acquire}][master].push_back({at, *failed});
+            unused_[{raise->owner_id, operation::acquire}][master].push_back({at, *failed});
+        }
+    }
     if (distorted)
     {
         distorted_.emplace(process, master);
@@ -170,6 +202,8 @@ const char* report_check::wrong_with(
     const bool is_answered = std::any_of(
         answers.begin(), answers.end(),
         [&](const exchange& each) { return follows(told.operation, vote, each.reply); });
+    const bool is_granted = std::any_of(
+        answers.begin(), answers.end(), [](const exchange& each) { return each.has_counter; });
     switch (vote.vote)
     {
     case vote::pending:
@@ -190,8 +224,9 @@ const char* report_check::wrong_with(
         return is_answered || of_connection ? nullptr : "it isn't the answer of the master";
     }
     case vote::timed_out:
+        // Or the master has granted, and its raise timed out.
         return vote.reason == master_errc::timed_out && vote.detail.view().empty() &&
-                       vote.elapsed >= told.node_timeout
+                       (vote.elapsed >= told.node_timeout || (is_granted && told.operation == operation::acquire))
                    ? nullptr
                    : "a vote times out after the node timeout, and has no other reason";
     case vote::unsent:

@@ -61,6 +61,7 @@ class report_check
     {
         clock::time_point at;
         std::string reply;
+        bool has_counter = false; // A grant in guarded mode.
     };
     using exchanges = std::map<std::size_t, std::vector<exchange>>; // By master, in order.
 

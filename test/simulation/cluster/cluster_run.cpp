@@ -38,6 +38,8 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
       resources_{first_run_ids(options().masters.size())},
       told_{told},
       world_{std::make_shared<virtual_world>(chance::mixed(drawn.seed + 1), ties::by_chance)},
+      masters_{make_masters()},
+      group_{make_group()},
       oracle_{*this},
       picks_{chance::mixed(drawn.seed + 2)},
       births_{chance::mixed(drawn.seed + 3)},
@@ -48,8 +50,7 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
     const auto bound = static_cast<std::size_t>(plan_.max_drift());
     for (std::size_t index = 0; index < plan_.masters; ++index)
     {
-        masters_.push_back(std::make_unique<sim_master>(*world_, fresh_run_id()));
-        sim_master& one = *masters_.back();
+        sim_master& one = *masters_[index];
         one.network = calm();
         one.show_database(static_cast<std::size_t>(plan_.database));
         one.password = plan_.locked_up ? observer_client::password : "";
@@ -74,6 +75,10 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
         one.witness = [this, index](const auto& from, const auto& what, const auto& words, const auto& reply)
         { oracle_.on_command(index, from, what, words, reply); };
     }
+    if (group_)
+    {
+        group_->provision();
+    }
     for (std::size_t index = 0; index < plan_.clients; ++index)
     {
         add_process().start();
@@ -82,6 +87,33 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
     {
         world_->at(beginning + each.at, event_kind::timer, [this, each] { inject(each); });
     }
+}
+
+std::vector<std::unique_ptr<sim_master>> cluster_run::make_masters()
+{
+    std::vector<std::unique_ptr<sim_master>> all;
+    for (std::size_t index = 0; index < plan_.masters; ++index)
+    {
+        all.push_back(std::make_unique<sim_master>(*world_, fresh_run_id()));
+    }
+    return all;
+}
+
+std::shared_ptr<guarded_masters> cluster_run::make_group() const
+{
+    if (!plan_.guarded)
+    {
+        return nullptr;
+    }
+    std::vector<sim_master*> all;
+    std::vector<std::string> names;
+    for (std::size_t index = 0; index < plan_.masters; ++index)
+    {
+        all.push_back(masters_[index].get());
+        names.push_back(options().masters[index].name());
+    }
+    return std::make_shared<guarded_masters>(
+        std::move(all), std::move(names), plan_.guarded->max_ttl, static_cast<std::size_t>(plan_.database));
 }
 
 cluster_run::~cluster_run()
@@ -201,6 +233,7 @@ void cluster_run::set_clock(std::size_t master, clock::duration by)
 {
     masters_[master]->clock_of_its_own().jump(world_->now(), by);
     clock_was_set_[master] = true;
+    oracle_.distrust_clocks();
     oracle_.queues().forget(master, world_->now());
 }
 

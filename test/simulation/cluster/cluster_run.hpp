@@ -8,6 +8,7 @@
 #include "process.hpp"
 #include "resource_names.hpp"
 #include "simulation/sim_master.hpp"
+#include "token_rules.hpp"
 #include "trace.hpp"
 #include "trace_numbers.hpp"
 
@@ -44,6 +45,9 @@ class cluster_run
     const std::vector<std::unique_ptr<sim_master>>& masters() const noexcept { return masters_; }
     /// All processes so far, including those that are down.
     const std::vector<std::shared_ptr<process>>& processes() const noexcept { return processes_; }
+
+    /// The masters as a group of guarded mode; null in a plain seed.
+    const std::shared_ptr<guarded_masters>& group() const noexcept { return group_; }
 
     config options() const;
     const std::string& resource_name(std::size_t number) { return resources_.name(number); }
@@ -82,15 +86,26 @@ class cluster_run
     void tell_fault(fault_number number, std::string_view name, std::size_t about);
 
   private:
+    std::vector<std::unique_ptr<sim_master>> make_masters();
+    std::shared_ptr<guarded_masters> make_group() const;
     void note_disturbance(fault_number number, std::size_t about);
     void inject(const injection& what);
     void mend_everything();
     bool step(clock::time_point limit);
     bool run_for(clock::duration length, const std::function<bool()>& holds = {});
     void settle();
+    // In guarded_end.cpp.
+    void arm_masters();
+    clock::duration longest_quarantine() const;
+    bool can_be_armed_by_clients() const;
+    void arm_by_hand();
+    bool is_impaired(std::size_t master) const;
+    /// The longest ttl of the checks.
+    std::chrono::milliseconds long_ttl() const;
     // In liveness_check.cpp, without faults but those that the check makes itself.
     void check_availability();
     void check_one_round(const std::vector<std::shared_ptr<process>>& these, bool fresh = false);
+    bool counters_are_past() const;
     void check_all_asked(const process& one, const report& told, bool fresh);
     void check_kept();
     void check_backoff();
@@ -122,17 +137,18 @@ class cluster_run
     latency near() const;
 
     plan plan_;
+    std::size_t last_run_ = 0;
     resource_names resources_;
     trace& told_;
     std::shared_ptr<virtual_world> world_;
+    std::vector<std::unique_ptr<sim_master>> masters_;
+    std::shared_ptr<guarded_masters> group_;
     oracle oracle_;
     chance picks_;
     chance births_;
-    std::vector<std::unique_ptr<sim_master>> masters_;
     std::vector<bool> clock_was_set_;
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
-    std::size_t last_run_ = 0;
     std::size_t steps_ = 0; // In this minute.
     clock::time_point minute_ends_{};
     bool mended_ = false;

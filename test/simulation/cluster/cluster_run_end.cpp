@@ -15,8 +15,13 @@ std::optional<violation> cluster_run::run()
     {
         mend_everything();
         tell_fault(fault_number::all_mended, "no faults any more", 0);
-        const clock::time_point mended_at = world_->now();
+        clock::time_point mended_at = world_->now();
         settle();
+        if (group_)
+        {
+            arm_masters();
+            mended_at = world_->now();
+        }
         check_availability();
         check_kept();
         check_backoff();

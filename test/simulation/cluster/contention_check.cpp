@@ -34,7 +34,7 @@ void cluster_run::contend(const std::shared_ptr<contender>& one)
     const time_limit wait = one->draws.one_in(often)
                                 ? time_limit{std::chrono::milliseconds{1 + one->draws.below(20)}}
                                 : time_limit{no_limit};
-    auto done = [this, one](error_code, lease won)
+    auto done = [this, one, moment = oracle_.moment()](error_code, lease won)
     {
         if (!won)
         {
@@ -42,6 +42,7 @@ void cluster_run::contend(const std::shared_ptr<contender>& one)
             return;
         }
         one->has = std::move(won);
+        oracle_.issued(one->by, one->has, nullptr, moment);
         const std::size_t known_as = oracle_.won(one->by, one->has, std::nullopt, false);
         one->by.after(
             one->draws.between(0us, 2ms),
@@ -60,7 +61,7 @@ void cluster_run::contend(const std::shared_ptr<contender>& one)
             });
     };
     one->by.locks().async_acquire(
-        resource_name(resource::shared), {.ttl = 10s, .wait = wait}, std::move(done));
+        resource_name(resource::shared), {.ttl = std::min<std::chrono::milliseconds>(10s, long_ttl()), .wait = wait}, std::move(done));
 }
 
 void cluster_run::check_contention()

@@ -38,7 +38,7 @@ const std::vector<fault>& all_faults()
     static const std::vector<fault> all = []
     {
         std::vector<fault> together;
-        for (const auto& some : {network_faults(), master_faults(), process_faults()})
+        for (const auto& some : {network_faults(), master_faults(), process_faults(), guarded_faults()})
         {
             together.insert(together.end(), some.begin(), some.end());
         }

@@ -25,6 +25,15 @@ class virtual_link;
 inline constexpr bool keeps = false;
 inline constexpr bool breaks = true;
 
+/// What becomes of a kind of fault in guarded mode.
+enum class in_guarded : std::uint8_t
+{
+    same,
+    keeps_promises, // It breaks no assumption of guarded mode.
+    only,           // It isn't drawn for plain seeds.
+    excluded        // It isn't drawn for guarded seeds: see docs/safety.md for what guarded mode doesn't promise.
+};
+
 /// Draws how long a fault lasts: shorter than every timeout, or longer.
 clock::duration some_time(chance& draws);
 
@@ -77,6 +86,7 @@ struct fault
         void (*)(const cluster_fault&), void (*)(const master_fault&), void (*)(const link_fault&),
         void (*)(const process_fault&)>
         inject;
+    in_guarded guarded = in_guarded::same;
 };
 
 /// All kinds of faults, in a fixed order.
@@ -85,6 +95,7 @@ const std::vector<fault>& all_faults();
 std::vector<fault> network_faults();
 std::vector<fault> master_faults();
 std::vector<fault> process_faults();
+std::vector<fault> guarded_faults();
 
 /// Draws where the fault happens, and injects it. Injects nothing if there is no such connection or process.
 void inject(const fault& what, cluster_run& cluster, chance& draws);

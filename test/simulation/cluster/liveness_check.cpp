@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 namespace
 {
 
-constexpr std::chrono::milliseconds long_ttl = 60s;
 constexpr std::chrono::milliseconds held_for = 20ms;
+constexpr std::chrono::milliseconds longest_hold = 5s; // Of the checks that need a lease for that long.
 
 std::size_t own_resource(const process& of)
 {
@@ -57,14 +57,18 @@ std::shared_ptr<cluster_run::attempt>
 cluster_run::begin_attempt(process& by, std::size_t resource, std::optional<std::uint32_t> rounds)
 {
     const auto one = std::make_shared<attempt>();
-    auto done = [this, one, began = world_->now()](error_code, lease won)
+    auto done = [this, one, &by, moment = oracle_.moment(), began = world_->now()](error_code, lease won)
     {
+        if (won)
+        {
+            oracle_.issued(by, won, &one->told, moment);
+        }
         one->has = std::move(won);
         one->took = world_->now() - began;
         one->ended = true;
     };
     by.locks().async_acquire(
-        resource_name(resource), {.ttl = long_ttl, .wait = no_limit, .max_rounds = rounds}, one->told,
+        resource_name(resource), {.ttl = long_ttl(), .wait = no_limit, .max_rounds = rounds}, one->told,
         std::move(done));
     return one;
 }
@@ -101,11 +105,17 @@ void cluster_run::restore_masters()
 void cluster_run::check_one_round(const std::vector<std::shared_ptr<process>>& these, bool fresh)
 {
     const auto done = std::make_shared<std::size_t>(0);
+    const std::size_t raises = group_ ? oracle_.tokens()->raises() : 0;
+    const bool is_usual = group_ && plan_.habits.empty() && !plan_.breaks_assumptions && counters_are_past();
     for (const auto& each : these)
     {
         const auto told = std::make_shared<report>();
-        auto ended = [this, done, each, told, fresh](error_code error, const lease&)
+        auto ended = [this, done, each, told, fresh, began = oracle_.moment()](error_code error, const lease& won)
         {
+            if (won)
+            {
+                oracle_.issued(*each, won, told.get(), began);
+            }
             ++*done;
             each->say(action::own_resource_acquired, error);
             // Some managers were shut down and not replaced.
@@ -115,9 +125,25 @@ void cluster_run::check_one_round(const std::vector<std::shared_ptr<process>>& t
             check_all_asked(*each, *told, fresh);
         };
         each->locks().async_try_acquire(
-            resource_name(own_resource(*each)), {.ttl = long_ttl}, *told, std::move(ended));
+            resource_name(own_resource(*each)), {.ttl = long_ttl()}, *told, std::move(ended));
     }
     run_for(2 * plan_.connect_timeout + 1s, [&] { return *done == these.size(); });
+    oracle_.check(
+        !is_usual || oracle_.tokens()->raises() == raises, "one round trip",
+        "acquires without rivals need {} raises", group_ ? oracle_.tokens()->raises() - raises : 0);
+}
+
+/// Returns whether the clock of each master shows a larger number than all counters, so that a client's hint decides.
+bool cluster_run::counters_are_past() const
+{
+    const std::uint64_t largest = group_->largest_counter();
+    return std::all_of(
+        masters_.begin(), masters_.end(),
+        [&](const auto& each)
+        {
+            const auto shown = std::chrono::floor<std::chrono::microseconds>(each->now().time_since_epoch());
+            return static_cast<std::uint64_t>(shown.count()) > largest;
+        });
 }
 
 /// A new process is connected to every master that refuses it nothing that it needs.
@@ -126,7 +152,8 @@ void cluster_run::check_all_asked(const process& one, const report& told, bool f
     for (std::size_t index = 0; fresh && index < told.masters().size(); ++index)
     {
         const auto& refuses = masters_[index]->habits;
-        const bool needed = refuses.contains("SELECT") && plan_.database != 0;
+        const bool needed =
+            (refuses.contains("SELECT") && plan_.database != 0) || (group_ && is_impaired(index));
         oracle_.check(
             needed || masters_[index]->fsync > 0us || told.masters()[index].vote != vote::unsent,
             "availability", "{} hasn't asked master {}: {}", one.name(), index, told.to_string());
@@ -137,7 +164,7 @@ void cluster_run::check_all_asked(const process& one, const report& told, bool f
 /// refuses.
 void cluster_run::check_availability()
 {
-    if (oracle_.found() || !answers_in_time(long_ttl))
+    if (oracle_.found() || !answers_in_time(long_ttl()))
     {
         return;
     }
@@ -153,7 +180,8 @@ void cluster_run::check_availability()
         }
         else
         {
-            masters_[index]->refuse("SET", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+            masters_[index]->refuse(
+                group_ ? "acquire" : "SET", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
         }
     }
     check_one_round(old_ones);
@@ -166,7 +194,7 @@ void cluster_run::check_availability()
 /// An extension that fails once is repeated before the lease is lost.
 void cluster_run::check_kept()
 {
-    constexpr std::chrono::milliseconds ttl = 500ms;
+    const std::chrono::milliseconds ttl = std::min<std::chrono::milliseconds>(500ms, long_ttl());
     const auto all = those_up();
     if (oracle_.found() || all.empty() || !answers_in_time(ttl) || !can_keep(ttl))
     {
@@ -205,7 +233,7 @@ void cluster_run::check_backoff()
 {
     constexpr std::size_t seldom = 20; // Seeds. This check takes longer than most others.
     constexpr std::size_t tries = 20;
-    if (oracle_.found() || !births_.one_in(seldom))
+    if (oracle_.found() || long_ttl() < longest_hold || !births_.one_in(seldom))
     {
         return;
     }
@@ -249,7 +277,7 @@ void cluster_run::check_refusals()
 {
     constexpr std::size_t seldom = 4;
     const auto all = those_up();
-    if (oracle_.found() || all.empty() || masters_.size() < 3 || !answers_in_time(long_ttl) ||
+    if (oracle_.found() || all.empty() || masters_.size() < 3 || !answers_in_time(long_ttl()) ||
         !births_.one_in(seldom))
     {
         return;
@@ -287,12 +315,12 @@ void cluster_run::check_refusals()
 void cluster_run::check_handover()
 {
     constexpr std::size_t seldom = 4;
-    if (oracle_.found() || !answers_in_time(long_ttl) || !births_.one_in(seldom))
+    if (oracle_.found() || !answers_in_time(long_ttl()) || !births_.one_in(seldom))
     {
         return;
     }
     constexpr std::array<clock::duration, 4> holds{0us, 300us, 5ms, 2s};
-    const clock::duration hold = holds.at(births_.below(holds.size()));
+    const clock::duration hold = std::min<clock::duration>(holds.at(births_.below(holds.size())), long_ttl() / 4);
     set_network(near());
     process& holder = add_process();
     process& waiter = add_process();
@@ -316,7 +344,7 @@ void cluster_run::check_handover()
     taken->has = {};
     // A message, or the heartbeat or poll that replaces it.
     const bool woken = !plan_.old_masters && !hangs && odd == 0 && !overtook;
-    const clock::duration longest = (woken ? 0ms : 300ms) + (woken ? 2 : 5) * node_timeout_of(long_ttl);
+    const clock::duration longest = (woken ? 0ms : 300ms) + (woken ? 2 : 5) * node_timeout_of(long_ttl());
     const bool granted = run_for(longest, [&] { return waits->ended; });
     oracle_.check(
         granted, "liveness", "{} doesn't acquire in {} us what was held for {} us", waiter.name(),
@@ -425,7 +453,7 @@ void cluster_run::check_wrong_queue_master(process& holder, process& rival)
     constexpr std::uint32_t most = 40;
     constexpr std::uint32_t rounds_in_a_second = 15; // Their pauses double.
     const auto taken = make_attempt(holder, resource::contested, 1);
-    if (!taken->has || masters_.size() < 3)
+    if (!taken->has || masters_.size() < 3 || long_ttl() < longest_hold)
     {
         return;
     }
@@ -447,7 +475,7 @@ void cluster_run::check_wrong_queue_master(process& holder, process& rival)
 /// Each process holds a lease at its shutdown, on masters that have forgotten the release script.
 void cluster_run::take_for_shutdown()
 {
-    if (oracle_.found() || !answers_in_time(long_ttl))
+    if (oracle_.found() || !answers_in_time(long_ttl()))
     {
         return;
     }
@@ -461,7 +489,7 @@ void cluster_run::take_for_shutdown()
             ++*done;
         };
         each->locks().async_try_acquire(
-            resource_name(own_resource(*each)), {.ttl = long_ttl}, std::move(ended));
+            resource_name(own_resource(*each)), {.ttl = long_ttl()}, std::move(ended));
     }
     run_for(1s, [&] { return *done == all.size(); });
     run_for(10 * (plan_.latency + plan_.jitter));

@@ -81,7 +81,7 @@ void add_options(CLI::App& app, request& asked)
         ->needs(seed);
 }
 
-int report(std::uint64_t seed, const violation& found)
+int report_violation(std::uint64_t seed, const violation& found)
 {
     fmt::print("seed {} violates {}: {}\n", seed, found.check, found.words);
     return 1;
@@ -91,9 +91,12 @@ int list_faults()
 {
     for (const fault& each : all_faults())
     {
-        fmt::print(
-            "{:<24} {}{}\n", each.name, each.what,
-            each.breaks_assumptions ? " (breaks the assumptions)" : "");
+        const char* const note = each.guarded == in_guarded::keeps_promises
+                                     ? " (breaks the assumptions, but not in guarded mode)"
+                                 : each.guarded == in_guarded::only ? " (in guarded mode)"
+                                 : each.breaks_assumptions          ? " (breaks the assumptions)"
+                                                                    : "";
+        fmt::print("{:<24} {}{}\n", each.name, each.what, note);
     }
     return 0;
 }
@@ -112,7 +115,7 @@ int run(const request& asked)
     {
         const outcome_of_run one = run_seed(draw_plan(asked.first), asked.traces ? stdout : nullptr);
         fmt::print("seed {}: trace {:016x}\n", asked.first, one.hash);
-        return one.found ? report(asked.first, *one.found) : 0;
+        return one.found ? report_violation(asked.first, *one.found) : 0;
     }
     totals all;
     const auto began = std::chrono::steady_clock::now();
@@ -120,7 +123,7 @@ int run(const request& asked)
                                       : run_seeds(asked.first, asked.last, 1, all);
     if (found)
     {
-        return report(found->seed, found->what);
+        return report_violation(found->seed, found->what);
     }
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     fmt::print("{}\n{:.0f} seeds a second\n", all.in_words(), static_cast<double>(all.seeds) / took.count());

@@ -18,9 +18,10 @@ using namespace std::chrono_literals;
 
 using commands = std::initializer_list<const char*>;
 
-constexpr commands only_set{"SET"};
-constexpr commands grants{"SET", "ask", "extend"};
-constexpr commands writes{"SET", "ask", "extend", "release"};
+constexpr commands only_set{"SET", "acquire"};
+constexpr commands grants{"SET", "acquire", "ask", "extend", "raise"};
+constexpr commands writes{"SET",     "acquire", "ask",        "extend",
+                          "release", "raise",   "quarantine", "arm"};
 
 void refuse(sim_master& master, commands refused, const std::string& said)
 {
@@ -127,7 +128,8 @@ void forbid_kills(const master_fault& it)
 void garble(const master_fault& it)
 {
     constexpr std::array<const char*, 6> kinds{"SET", "SET", "SET", "ask", "extend", "release"};
-    const char* const what = kinds.at(it.draws.below(kinds.size()));
+    const std::string_view drawn = kinds.at(it.draws.below(kinds.size()));
+    const char* const what = drawn == "SET" && it.cluster.drawn().guarded ? "acquire" : drawn.data();
     const char* const said = it.draws.one_in(2) ? "$no number\r\n" : "*1\r\n:1\r\n";
     it.master.answer(what, {.bytes = said, .runs = it.draws.one_in(2), .nonsense = true});
     it.undo_later(&sim_master::answer_as_usual);
@@ -162,10 +164,20 @@ void slow_down_disk(const master_fault& it)
     it.cluster.at_mending(undo);
 }
 
+/// Keys that were released are there again.
+void allow_old_keys(const master_fault& it)
+{
+    if (it.cluster.drawn().guarded)
+    {
+        it.cluster.allow_leftovers(it.index);
+    }
+}
+
 void restart_stale(const master_fault& it)
 {
     it.master.on_disk = persistence::everysec;
     it.master.unflushed = it.draws.between(1ms, 2s);
+    allow_old_keys(it);
     it.master.restart(it.cluster.fresh_run_id());
 }
 
@@ -179,6 +191,7 @@ void drift_wildly(const master_fault& it)
 {
     const auto set_rate = [&cluster = it.cluster, &master = it.master](std::int64_t rate)
     { master.clock_of_its_own().set_rate(cluster.world().now(), rate); };
+    it.cluster.watch().distrust_clocks();
     set_rate(static_cast<std::int64_t>(it.draws.below(600'000)) - 300'000);
     it.cluster.at_mending([set_rate] { set_rate(0); });
 }
@@ -224,7 +237,7 @@ std::vector<fault> master_faults()
          [](const master_fault& it)
          {
              refuse_to_the_end(
-                 it, {"ask", "extend", "release"},
+                 it, {"acquire", "raise", "ask", "extend", "release", "quarantine", "arm", "largest counter"},
                  "-ERR unknown command 'EVALSHA', with args beginning with: '' \r\n");
          }},
         {fault_number::forbidden, "forbidden",
@@ -251,17 +264,27 @@ std::vector<fault> master_faults()
          [](const master_fault& it)
          { it.master.clock_of_its_own().set_rate(it.cluster.world().now(), permitted_drift(it)); }},
         {fault_number::restart_empty, "restart empty", "a master restarts without its keys", breaks,
-         [](const master_fault& it) { it.master.restart(it.cluster.fresh_run_id(), false); }},
+         [](const master_fault& it) { it.master.restart(it.cluster.fresh_run_id(), false); },
+         in_guarded::keeps_promises},
         {fault_number::restart_stale, "restart stale",
-         "a master restarts without what wasn't flushed to disk", breaks, restart_stale},
+         "a master restarts without what wasn't flushed to disk", breaks, restart_stale, in_guarded::keeps_promises},
         {fault_number::flushall, "FLUSHALL", "a master's keys are gone", breaks,
-         [](const master_fault& it) { it.master.flush_all(); }},
+         [](const master_fault& it) { it.master.flush_all(); }, in_guarded::keeps_promises},
         {fault_number::promote, "promote", "a replica that is behind takes a master's place", breaks,
          [](const master_fault& it)
-         { it.master.promote_stale_replica(it.cluster.fresh_run_id(), it.draws.between(1ms, 200ms)); }},
+         {
+             allow_old_keys(it);
+             it.master.promote_stale_replica(it.cluster.fresh_run_id(), it.draws.between(1ms, 200ms));
+         },
+         in_guarded::keeps_promises},
         {fault_number::demote_and_promote, "demote and promote",
          "a master loses its last writes without closing connections", breaks,
-         [](const master_fault& it) { it.master.lose_writes_of(it.draws.between(1ms, 200ms)); }},
+         [](const master_fault& it)
+         {
+             allow_old_keys(it);
+             it.master.lose_writes_of(it.draws.between(1ms, 200ms));
+         },
+         in_guarded::keeps_promises},
         {fault_number::evict, "evict", "a key is evicted", breaks,
          [](const master_fault& it) { it.master.evict(it.draws.below(8)); }},
         {fault_number::clock_ahead, "clock ahead", "a master's clock jumps ahead", breaks,

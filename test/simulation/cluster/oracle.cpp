@@ -5,6 +5,7 @@
 #include "cluster_run.hpp"
 #include "observer_client.hpp"
 #include "queue_words.hpp"
+#include "support/guarded_words.hpp"
 
 #include <boost/asio/error.hpp>
 #include <fmt/format.h>
@@ -40,6 +41,12 @@ std::string shown(const command& words)
     return text;
 }
 
+/// How many node timeouts a round takes at most: one for the votes, in guarded mode another one for the token.
+int rounds_of(const process& by)
+{
+    return by.guarded() ? 2 : 1;
+}
+
 queue_rules::setting setting_of(const cluster_run& cluster)
 {
     const plan& drawn = cluster.drawn();
@@ -62,6 +69,32 @@ oracle::oracle(cluster_run& cluster)
       reports_{observer_client::password},
       releases_(cluster.drawn().masters)
 {
+    if (cluster.group())
+    {
+        tokens_.emplace(cluster.group(), quorum_of(cluster.drawn().masters));
+    }
+}
+
+void oracle::issued(const process& by, const lease& has, const report* told, token_rules::moment began)
+{
+    const std::optional<std::uint64_t> token = has.fencing_token();
+    check(
+        told == nullptr || told->fencing_token == token, "token", "{}: the token of {} isn't that of its report",
+        by.name(), has.owner_id());
+    if (!by.guarded())
+    {
+        check(!token, "token", "{} has a token without guarded mode", by.name());
+        return;
+    }
+    const bool is_valid = has.valid() && !cluster_.drawn().breaks_assumptions;
+    check_rule(tokens_->issued(
+        key_of(std::string{has.resource()}), std::string{has.owner_id()}, token, began, is_valid,
+        cluster_.world().now()));
+}
+
+bool oracle::is_promised(const lease_interval_record& one) const
+{
+    return !cluster_.drawn().breaks_assumptions && (!cluster_.group() || one.by->guarded());
 }
 
 std::size_t oracle::won(
@@ -176,15 +209,16 @@ void oracle::check_alone(std::size_t known_as)
         ++doubles_;
         // A kept lease is held until its validity ends, because the body may still be running.
         check(
-            cluster_.drawn().breaks_assumptions, other.kept && !other.has->valid() ? "body" : "exclusion",
+            !is_promised(one) || !is_promised(other), other.kept && !other.has->valid() ? "body" : "exclusion",
             "{} holds {} with {}, and so does {} with {}", one.by->name(), one.resource, one.owner_id,
             other.by->name(), other.owner_id);
     }
 }
 
+/// In guarded mode, a master that can't grant the key to another client is as good as one that keeps it.
 void oracle::check_kept_by_quorum(const lease_interval_record& one)
 {
-    if (cluster_.drawn().breaks_assumptions || !believes(one))
+    if (!is_promised(one) || !believes(one))
     {
         return;
     }
@@ -198,8 +232,12 @@ void oracle::check_kept_by_quorum(const lease_interval_record& one)
         const auto expires = each->value(key) == one.owner_id ? each->expiry(key) : std::nullopt;
         return expires && each->clock_of_its_own().when_shown(*expires) >= last;
     };
-    const auto keep =
+    auto keep =
         static_cast<std::size_t>(std::count_if(cluster_.masters().begin(), cluster_.masters().end(), keeps));
+    for (std::size_t master = 0; cluster_.group() && master < cluster_.masters().size(); ++master)
+    {
+        keep += !keeps(cluster_.masters()[master]) && !cluster_.group()->is_armed(master) ? 1U : 0U;
+    }
     const std::size_t quorum = quorum_of(cluster_.masters().size());
     check(
         keep >= quorum, "validity",
@@ -211,7 +249,7 @@ void oracle::check_kept_by_quorum(const lease_interval_record& one)
 void oracle::watch_end(std::size_t known_as)
 {
     const lease_interval_record& one = lease_intervals_[known_as];
-    if (cluster_.drawn().breaks_assumptions)
+    if (!is_promised(one))
     {
         return;
     }
@@ -230,9 +268,10 @@ void oracle::on_command(
     told.add_exchange(what, words, reply);
     if (told.printing())
     {
-        const bool is_script = what == "extend" || what == "release" || what == "ask";
-        const std::string asked =
-            is_script ? what + " " + shown(command{words.begin() + 3, words.end()}) : shown(words);
+        const bool is_script = name_of(words).starts_with("EVAL") && what != "EVAL";
+        const std::string asked = is_script && words.size() > queue_words::key
+                                      ? what + " " + shown(command{words.begin() + queue_words::key, words.end()})
+                                      : shown(words);
         const process* const by = cluster_.process_of(from.origin);
         told.print(
             cluster_.world().now(), fmt::format("master {}", master), cluster_.masters()[master]->now(),
@@ -240,6 +279,27 @@ void oracle::on_command(
                 "client {} ({}) on #{}: {} -> {}", from.origin,
                 by != nullptr ? in_seconds(by->now()) : "gone", from.id, asked, shown(reply)));
     }
+    check_reported(
+        reports_.record(master, from.origin, cluster_.world().now(), what, words, reply, from.got_nonsense));
+    if (tokens_)
+    {
+        check_rule(tokens_->look(master, what, words, reply, cluster_.world().now()));
+    }
+    if (const auto plain = in_plain_mode(what, words, reply))
+    {
+        look_at_plain(master, from, plain->what, plain->words, plain->reply);
+    }
+    else
+    {
+        look_at_plain(master, from, what, words, reply);
+    }
+}
+
+/// Looks at a command of plain mode, or at what stands for it in guarded mode.
+void oracle::look_at_plain(
+    std::size_t master, const client_state& from, const std::string& what, const command& words,
+    const std::string& reply)
+{
     commands_ += what == "SET" || what == "ask" || what == "extend" || what == "release" ? 1U : 0U;
     releases_[master] += what == "release" ? 1U : 0U;
     if (!cluster_.drawn().looked_on || what != "TIME") // An observer client reads clocks as well.
@@ -249,8 +309,6 @@ void oracle::on_command(
             ->events()
             .record(master, cluster_.masters()[master]->run_id, from.id, cluster_.world().now(), what, reply);
     }
-    check_reported(
-        reports_.record(master, from.origin, cluster_.world().now(), what, words, reply, from.got_nonsense));
     check_rule(wire_.look(master, cluster_.masters()[master]->run_id, from, what, words, reply));
     look_at_queues(master, from, what, words, reply);
     const bool asks = what == "ask" && words.size() > 4;
@@ -401,7 +459,7 @@ void oracle::check_round(const process& by, const report& told, error_code error
     check(
         error || told.validity > clock::duration{0}, "verdict", "{} gets a lease without validity",
         by.name());
-    const auto patience = told.node_timeout + std::chrono::milliseconds{1};
+    const auto patience = rounds_of(by) * told.node_timeout + std::chrono::milliseconds{1};
     check(
         paused || error == boost::asio::error::operation_aborted || told.elapsed <= patience, "in time",
         "{}: a round with {} ms for its masters took {} us", by.name(), told.node_timeout.count(),
@@ -440,7 +498,7 @@ void oracle::check_wait(
     const process& by, std::chrono::milliseconds wait, std::chrono::milliseconds node_timeout,
     clock::duration took, bool paused)
 {
-    const clock::duration patience = wait + node_timeout + std::chrono::milliseconds{1};
+    const clock::duration patience = wait + rounds_of(by) * node_timeout + std::chrono::milliseconds{1};
     check(
         paused || took <= patience, "in time", "{}: an acquire that may wait for {} ms took {} us", by.name(),
         wait.count(), in_us(took));

@@ -6,6 +6,7 @@
 #include "queue_rules.hpp"
 #include "simulation/sim_master.hpp"
 #include "support/report_check.hpp"
+#include "token_rules.hpp"
 #include "wait_rules.hpp"
 #include "wire_rules.hpp"
 
@@ -68,7 +69,7 @@ inline clock::rep in_us(clock::duration length)
 ///   shutdown        a manager was shut down, and a key of its still exists
 ///   reports         a report contradicts what the masters answered
 ///   settles         a release is repeated at a master that refuses releases permanently, or other releases fail
-/// and those of wire_rules, queue_rules and wait_rules.
+/// and those of wire_rules, queue_rules, wait_rules and token_rules.
 class oracle
 {
   public:
@@ -100,6 +101,20 @@ class oracle
     std::size_t
     won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
         std::optional<clock::time_point> hold_ends = {});
+    /// The order of events, for `issued`.
+    token_rules::moment moment() noexcept { return tokens_ ? tokens_->now() : 0; }
+    /// Checks the token of a lease that a caller got from an acquire that began at `began`. `told`: null if there is no report.
+    void issued(
+        const process& by, const lease& has, const report* told, token_rules::moment began);
+    /// Clocks of masters are too wrong for what depends on them.
+    void distrust_clocks() noexcept
+    {
+        if (tokens_)
+        {
+            tokens_->distrust_clocks();
+        }
+    }
+    token_rules* tokens() noexcept { return tokens_ ? &*tokens_ : nullptr; }
     void gave_back(std::size_t known_as);
     void told_of_loss(std::size_t known_as) { lease_intervals_[known_as].told = true; }
     /// The library reported the loss: the lease mustn't look valid again.
@@ -185,6 +200,9 @@ class oracle
         std::string_view what;
     };
 
+    void look_at_plain(
+        std::size_t master, const client_state& from, const std::string& what, const command& words,
+        const std::string& reply);
     void look_at_queues(
         std::size_t master, const client_state& from, const std::string& what, const command& words,
         const std::string& reply);
@@ -196,6 +214,8 @@ class oracle
         }
     }
     bool believes(const lease_interval_record& one) const;
+    /// Guarded mode promises nothing to a plain client.
+    bool is_promised(const lease_interval_record& one) const;
     void check_alone(std::size_t known_as);
     /// A quorum of the masters doesn't have the key.
     void check_confirmed(const process& by, const std::string& owner_id, const std::string& resource);
@@ -209,6 +229,7 @@ class oracle
     wire_rules wire_;
     queue_rules queues_;
     wait_rules waits_;
+    std::optional<token_rules> tokens_; // In guarded seeds.
     report_check reports_;
     std::optional<violation> found_;
     std::vector<lease_interval_record> lease_intervals_;

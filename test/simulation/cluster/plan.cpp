@@ -125,6 +125,38 @@ void draw_habits(plan& drawn, chance& draws)
     }
 }
 
+bool breaks_assumptions(const plan& drawn, const fault& one)
+{
+    return one.breaks_assumptions && !(drawn.guarded && one.guarded == in_guarded::keeps_promises);
+}
+
+/// A run that is long enough for quarantines to end, or a short one.
+void draw_guarded(plan& drawn, chance& draws)
+{
+    guarded_plan its;
+    for (milliseconds& each : drawn.ttls)
+    {
+        each = draws.one_in(4) ? each : std::min(each, one_of(draws, std::array{60ms, 150ms, 300ms}));
+    }
+    const milliseconds shortest = *std::min_element(drawn.ttls.begin(), drawn.ttls.end());
+    if (drawn.node_timeout)
+    {
+        drawn.node_timeout = std::clamp(shortest / 8, 2ms, 50ms);
+    }
+    drawn.does.work = std::min<clock::duration>(drawn.does.work, 3 * shortest);
+    its.max_ttl = std::max(
+        drawn.longest_ttl(), one_of(draws, std::array<milliseconds, 6>{150ms, 300ms, 300ms, 1s, 5s, 60s}));
+    if (its.max_ttl <= 1s && !draws.one_in(3))
+    {
+        // As many operations, over a longer time.
+        const auto longer = static_cast<clock::rep>(5 + draws.below(25));
+        drawn.length *= longer;
+        drawn.does.pause *= longer / 3;
+    }
+    its.plain_client = draws.one_in(6);
+    drawn.guarded = its;
+}
+
 void draw_injections(plan& drawn, chance& draws)
 {
     // Each seed enables a random subset: some violations need the absence of other faults.
@@ -133,7 +165,10 @@ void draw_injections(plan& drawn, chance& draws)
     const auto& all = all_faults();
     for (std::size_t kind = 0; kind < all.size(); ++kind)
     {
-        if (draws.one_in(rareness) && (drawn.breaks_assumptions || !all[kind].breaks_assumptions))
+        // Faults of guarded mode take no draw from plain seeds.
+        const bool fits = drawn.guarded ? all[kind].guarded != in_guarded::excluded
+                                        : all[kind].guarded != in_guarded::only;
+        if (fits && draws.one_in(rareness) && (drawn.breaks_assumptions || !breaks_assumptions(drawn, all[kind])))
         {
             enabled.push_back(kind);
         }
@@ -185,6 +220,11 @@ plan draw_plan(std::uint64_t seed)
     draw_habits(drawn, draws);
     drawn.other_executors = draws.one_in(3);
     drawn.throws_one_in = draws.one_in(4) ? 6 : 0;
+    // Separate draws, so that plain seeds stay as they are.
+    if (chance guarded{chance::mixed(seed + 5)}; guarded.one_in(2))
+    {
+        draw_guarded(drawn, guarded);
+    }
     draw_injections(drawn, draws);
     drawn.strict = draws.one_in(4);
     return drawn;

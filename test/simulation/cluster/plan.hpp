@@ -44,10 +44,19 @@ struct habit
     clock::duration fsync{};            // How long a write waits for the disk.
 };
 
+/// The masters are a guarded group, and the clients use guarded mode.
+struct guarded_plan
+{
+    std::chrono::milliseconds max_ttl{};
+    bool plain_client = false; // The first client doesn't.
+};
+
 struct plan
 {
     std::uint64_t seed = 0;
-    /// Masters may lose keys and clocks may drift freely, so exclusion isn't checked.
+    std::optional<guarded_plan> guarded{};
+    /// Masters may lose keys and clocks may drift freely, so exclusion isn't checked. In guarded mode, this doesn't include
+    /// losses that guarded masters notice.
     bool breaks_assumptions = false;
 
     std::size_t masters = 3;

@@ -56,10 +56,20 @@ void process::start()
     }
 }
 
+bool process::guarded() const noexcept
+{
+    const std::optional<guarded_plan>& group = cluster_.drawn().guarded;
+    return group && !(group->plain_client && number_ == 1);
+}
+
 void process::make_manager()
 {
     config options = cluster_.options();
     const plan& drawn = cluster_.drawn();
+    if (guarded())
+    {
+        options.guarded.emplace();
+    }
     // Processes that are added later check the others, and need more than one operation.
     if (static_cast<std::size_t>(number_) <= drawn.clients)
     {

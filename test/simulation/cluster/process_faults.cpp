@@ -171,7 +171,7 @@ std::vector<fault> process_faults()
         {fault_number::manager_dropped, "manager dropped", "a manager is destroyed, and another one made",
          keeps, [](const process_fault& it) { it.process->drop_manager(); }},
         {fault_number::same_server, "same server", "for a client two names lead to one master", keeps,
-         share_a_server},
+         share_a_server, in_guarded::excluded},
         {fault_number::client_drift, "client drift", "a client's clock goes faster or slower, as it may",
          keeps, [](const process_fault& it) { it.process->environment().set_rate(permitted_drift(it)); }},
     };

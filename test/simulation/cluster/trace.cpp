@@ -5,6 +5,7 @@
 
 #include "resource_names.hpp"
 #include "simulation/virtual_world.hpp"
+#include "support/fake_replies.hpp"
 #include "trace_numbers.hpp"
 
 #include <boost/asio/error.hpp>
@@ -36,6 +37,12 @@ std::uint64_t command_number(std::string_view what)
         throw std::logic_error{"the trace has no number for the command " + std::string{what}};
     }
     return static_cast<std::uint64_t>(found - numbered_from_one.begin()) + 1;
+}
+
+/// Returns the index of the first argument of a script, after the number of its keys and these.
+std::size_t first_argument(const command& words)
+{
+    return 3 + integer_in<std::size_t>(words[2]).value_or(1);
 }
 
 /// Returns the number of an error's category; 0 for success.
@@ -141,10 +148,15 @@ void trace::add_exchange(std::string_view what, const command& words, std::strin
         add({resource_names::number_in(words[1])});
         add_words(words, 2);
     }
+    else if (what == "quarantine" || what == "arm" || what == "largest counter" || what == "raise floor")
+    {
+        add({name == "EVAL" ? 1U : 0U}); // Its keys are those of the group.
+        add_words(words, first_argument(words));
+    }
     else if ((name == "EVAL" || name == "EVALSHA") && words.size() > 3)
     {
         add({name == "EVAL" ? 1U : 0U, resource_names::number_in(words[3])});
-        add_words(words, 4);
+        add_words(words, first_argument(words));
     }
     else if (what == "SELECT" || what == "INFO" || what == "CONFIG" || what == "CLIENT KILL")
     {

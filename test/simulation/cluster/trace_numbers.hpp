@@ -104,7 +104,15 @@ enum class fault_number : std::uint8_t
     all_mended = 59, // No fault, but their end.
     push = 60,
     slow_disk = 61,
-    busy_caller = 62
+    busy_caller = 62,
+    power_cut = 63,
+    majority_empty = 64,
+    older_copies = 65,
+    forgets_again = 66,
+    swapdb = 67,
+    swapdb_twice = 68,
+    first_replica = 69,
+    raise_refused = 70
 };
 
 /// Returns the name of an action for printed traces and for messages.

@@ -3,6 +3,7 @@
 #include "wire_rules.hpp"
 
 #include "support/fake_replies.hpp"
+#include "support/guarded_words.hpp"
 
 #include <fmt/format.h>
 
@@ -29,7 +30,7 @@ bool is_permanent(const std::string& reply)
 bool has_not_run(const std::string& reply)
 {
     return is_permanent(reply) || reply.starts_with("-LOADING ") || reply.starts_with("-BUSY ") ||
-           reply.starts_with("-OOM ") || reply.starts_with("-READONLY ");
+           reply.starts_with("-OOM ") || reply.starts_with("-READONLY ") || reply.starts_with(no_vote);
 }
 
 } // namespace

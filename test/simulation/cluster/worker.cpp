@@ -165,10 +165,11 @@ void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
     const std::size_t pauses = home_.pauses();
     const std::chrono::milliseconds least = draw_min_validity(ttl);
     auto done = [this, self = under_way_, ttl, resource, told, pauses, least,
-                 truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
+                 moment = home_.cluster().watch().moment(), truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
         home_.end(self, error);
         check_acquire(truly_began, resource, *told, won);
+        check_token(moment, told.get(), won);
         home_.cluster().watch().check_round(home_, *told, error, home_.pauses() > pauses);
         home_.cluster().watch().check_validity(home_, *told, error, ttl, least);
         on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl}));
@@ -192,9 +193,10 @@ void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
     const std::chrono::milliseconds wait{draws_.below(100)};
     const std::chrono::milliseconds least = draw_min_validity(ttl);
     auto done = [this, self = under_way_, ttl, resource, told, began, pauses, wait, least,
-                 truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
+                 moment = home_.cluster().watch().moment(), truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
         check_acquire(truly_began, resource, *told, won);
+        check_token(moment, told.get(), won);
         const clock::duration took = home_.now() - began;
         home_.end(self, error);
         home_.read(*told);
@@ -224,9 +226,11 @@ void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
     under_way_ = home_.begin(action::acquire_kept, resource);
     const std::optional<std::chrono::milliseconds> most =
         draws_.one_in(4) ? std::optional{1ms + std::chrono::milliseconds{draws_.below(100)}} : std::nullopt;
-    auto done = [this, self = under_way_, ttl, most](error_code error, redlock::lease won)
+    auto done = [this, self = under_way_, ttl, most,
+                 moment = home_.cluster().watch().moment()](error_code error, redlock::lease won)
     {
         home_.end(self, error);
+        check_token(moment, nullptr, won);
         on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl, true, false, most}));
     };
     keep_options with{
@@ -248,6 +252,14 @@ void worker::check_acquire(
     watch.check_reported(
         won ? watch.reports().reported(mine, began, won.owner_id(), told)
             : watch.reports().refused(mine, began, key_of(home_.cluster().resource_name(resource)), told));
+}
+
+void worker::check_token(token_rules::moment began, const report* told, const redlock::lease& won)
+{
+    if (won)
+    {
+        home_.cluster().watch().issued(home_, won, told, began);
+    }
 }
 
 void worker::on_won(const lease_interval_ptr& won)
@@ -401,7 +413,11 @@ void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
         later();
     };
     const bool elsewhere = home_.cluster().drawn().other_executors && draws_.one_in(2);
-    auto body = [this, margin, elsewhere](redlock::lease& held) { return work(held, margin, elsewhere); };
+    auto body = [this, margin, elsewhere, moment = home_.cluster().watch().moment()](redlock::lease& held)
+    {
+        check_token(moment, nullptr, held);
+        return work(held, margin, elsewhere);
+    };
     keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
     auto called = cancellable(under_way_, std::move(done));
     if (elsewhere)

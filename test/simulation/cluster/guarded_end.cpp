@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSL-1.0
+// The end of a guarded seed: masters in quarantine are armed, by the clients or by an operator.
+#include "cluster_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace redlock::test
+{
+
+using namespace std::chrono_literals;
+
+std::chrono::milliseconds cluster_run::long_ttl() const
+{
+    return plan_.guarded ? plan_.guarded->max_ttl : std::chrono::milliseconds{60s};
+}
+
+/// Returns whether a master refuses commands to the end of the run, so that it may never be armed.
+bool cluster_run::is_impaired(std::size_t master) const
+{
+    return master < plan_.habits.size() && !plan_.habits[master].refuses.empty();
+}
+
+/// By the slowest clock of a client, with the time in which a client finds out and every client waits for its turn.
+clock::duration cluster_run::longest_quarantine() const
+{
+    const double drift = std::max(plan_.drift_factor, 0.01);
+    const std::chrono::milliseconds wait{
+        static_cast<std::int64_t>(std::ceil(static_cast<double>(plan_.guarded->max_ttl.count()) * (1 + drift))) + 2};
+    return wait + wait * plan_.max_drift() / 1'000'000 + 3s;
+}
+
+/// Returns whether the masters that are left have the counters of every token, or were all restarted with their data.
+bool cluster_run::can_be_armed_by_clients() const
+{
+    std::size_t armed = 0;
+    bool all_have_data = true;
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        const bool is_armed = group_->is_armed(index);
+        armed += is_armed && !is_impaired(index) ? 1U : 0U;
+        all_have_data = all_have_data && !is_impaired(index) && (is_armed || group_->is_stale(index));
+    }
+    return armed + quorum_of(masters_.size()) > masters_.size() || all_have_data;
+}
+
+/// As an operator does with `redlock provision`.
+void cluster_run::arm_by_hand()
+{
+    std::vector<std::size_t> unarmed;
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        if (!group_->is_armed(index))
+        {
+            unarmed.push_back(index);
+            group_->put_into_quarantine(index);
+        }
+    }
+    run_for(longest_quarantine() - 3s);
+    oracle_.tokens()->armed_by_hand();
+    for (const std::size_t index : unarmed)
+    {
+        if (!group_->is_armed(index))
+        {
+            group_->arm(index);
+        }
+    }
+}
+
+/// Waits until the masters are armed. If the clients have to be able to do it, that is bounded.
+void cluster_run::arm_masters()
+{
+    if (!group_ || oracle_.found())
+    {
+        return;
+    }
+    add_process().open(); // All others may have ended.
+    const bool can_be_armed = can_be_armed_by_clients() && !plan_.breaks_assumptions;
+    const auto all_are = [&](bool even_impaired)
+    {
+        for (std::size_t index = 0; index < masters_.size(); ++index)
+        {
+            if (!group_->is_armed(index) && (even_impaired || !is_impaired(index)))
+            {
+                return false;
+            }
+        }
+        return true;
+    };
+    const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
+    run_for(longest_quarantine() + reconnects, [&] { return all_are(false); });
+    if (oracle_.found())
+    {
+        return;
+    }
+    oracle_.check(
+        !can_be_armed || all_are(false), "liveness", "{} of {} masters are armed after {} ms",
+        group_->count_armed(), masters_.size(), (longest_quarantine() + reconnects) / 1ms);
+    if (!all_are(true))
+    {
+        arm_by_hand();
+    }
+    run_for(1s + reconnects + 10 * (plan_.latency + plan_.jitter)); // Every client looks at them.
+}
+
+} // namespace redlock::test

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSL-1.0
+// The faults of guarded masters: losses of data that they notice, of several masters or repeated ones.
+#include "faults.hpp"
+
+#include "cluster_run.hpp"
+#include "token_rules.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+/// Draws masters, `least` of them or more.
+std::vector<std::size_t> some_masters(const cluster_fault& it, std::size_t least)
+{
+    const std::size_t all = it.cluster.masters().size();
+    const std::size_t first = it.draws.below(all);
+    const std::size_t count = least + it.draws.below(all - least + 1);
+    std::vector<std::size_t> some;
+    for (std::size_t each = 0; each < count; ++each)
+    {
+        some.push_back((first + each) % all);
+    }
+    return some;
+}
+
+/// A master that is restarted with its data loses what it hasn't written to its disk.
+void restart_with_data(const cluster_fault& it, std::size_t index)
+{
+    sim_master& master = *it.cluster.masters()[index];
+    if (it.draws.one_in(2))
+    {
+        master.restart(it.cluster.fresh_run_id(), true);
+        return;
+    }
+    it.cluster.allow_leftovers(index);
+    master.on_disk = persistence::everysec;
+    master.unflushed = it.draws.between(1ms, 2s);
+    master.restart(it.cluster.fresh_run_id());
+}
+
+void cut_power(const cluster_fault& it)
+{
+    const std::size_t all = it.cluster.masters().size();
+    it.tell(all);
+    for (std::size_t index = 0; index < all; ++index)
+    {
+        restart_with_data(it, index);
+    }
+}
+
+void lose_majority(const cluster_fault& it)
+{
+    const std::vector<std::size_t> some = some_masters(it, quorum_of(it.cluster.masters().size()));
+    it.tell(some.size());
+    for (const std::size_t index : some)
+    {
+        it.cluster.masters()[index]->restart(it.cluster.fresh_run_id(), false);
+    }
+}
+
+void restore_copies(const cluster_fault& it)
+{
+    const std::vector<std::size_t> some = some_masters(it, 1);
+    const clock::duration age = it.draws.between(1ms, 2s);
+    it.tell(some.size());
+    for (const std::size_t index : some)
+    {
+        it.cluster.allow_leftovers(index);
+        it.cluster.masters()[index]->promote_stale_replica(it.cluster.fresh_run_id(), age);
+    }
+}
+
+/// A master in quarantine, if there is one, is flushed, restarted, or falls back to an older copy.
+void forget_again(const cluster_fault& it)
+{
+    const guarded_masters& group = *it.cluster.group();
+    std::vector<std::size_t> unarmed;
+    for (std::size_t index = 0; index < group.size(); ++index)
+    {
+        if (!group.is_armed(index))
+        {
+            unarmed.push_back(index);
+        }
+    }
+    if (unarmed.empty())
+    {
+        return;
+    }
+    const std::size_t index = unarmed[it.draws.below(unarmed.size())];
+    it.tell(index);
+    sim_master& master = *it.cluster.masters()[index];
+    switch (it.draws.below(4))
+    {
+    case 0:
+        master.flush_all();
+        break;
+    case 1:
+        master.restart(it.cluster.fresh_run_id(), it.draws.one_in(2));
+        break;
+    case 2:
+        it.cluster.allow_leftovers(index);
+        master.lose_writes_of(it.draws.between(1ms, 1s));
+        break;
+    default:
+        restart_with_data(it, index);
+        break;
+    }
+}
+
+void swap_databases(const master_fault& it)
+{
+    const auto own = static_cast<std::size_t>(it.cluster.drawn().database);
+    it.cluster.allow_leftovers(it.index);
+    it.master.swap_databases(own, own + 1);
+}
+
+/// The second time may be in a quarantine or after it.
+void swap_twice(const master_fault& it)
+{
+    swap_databases(it);
+    const clock::duration longest = it.cluster.group()->max_ttl() + 2s;
+    it.cluster.later(
+        it.draws.between(0ms, std::min<clock::duration>(longest, it.cluster.drawn().length)),
+        [&cluster = it.cluster, &master = it.master]
+        {
+            const auto own = static_cast<std::size_t>(cluster.drawn().database);
+            master.swap_databases(own, own + 1);
+            cluster.watch().queues().disturb();
+        });
+}
+
+} // namespace
+
+std::vector<fault> guarded_faults()
+{
+    return {
+        {fault_number::power_cut, "power cut", "all masters restart, some without their last writes", keeps,
+         cut_power, in_guarded::only},
+        {fault_number::majority_empty, "majority empty", "a majority of masters restarts without keys", keeps,
+         lose_majority, in_guarded::only},
+        {fault_number::older_copies, "older copies", "some masters fall back to copies of the same age", keeps,
+         restore_copies, in_guarded::only},
+        {fault_number::forgets_again, "forgets again", "a master in quarantine loses data once more", keeps,
+         forget_again, in_guarded::only},
+        {fault_number::swapdb, "SWAPDB", "a master's database is exchanged with another one", keeps, swap_databases,
+         in_guarded::only},
+        {fault_number::swapdb_twice, "SWAPDB twice", "the same, and back in a quarantine or after it", keeps,
+         swap_twice, in_guarded::only},
+        {fault_number::first_replica, "first replica",
+         "a replica attaches to a master, which gets another replication id", keeps,
+         [](const master_fault& it) { it.master.lose_writes_of(0ms); }, in_guarded::only},
+        {fault_number::raise_refused, "raise refused", "a master doesn't raise counters for a while", keeps,
+         [](const master_fault& it)
+         {
+             it.master.refuse("raise", "-BUSY Redis is busy running a script.\r\n");
+             it.undo_later(&sim_master::answer_as_usual);
+         },
+         in_guarded::only},
+    };
+}
+
+} // namespace redlock::test

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: BSL-1.0
+// Rules for the guarded mode.
+#include "token_rules.hpp"
+
+#include "support/fake_replies.hpp"
+#include "support/guarded_words.hpp"
+
+#include "core/marker.hpp"
+#include "core/members.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+const std::string guard_key = "lock::redlock-guard";
+const std::string fence_key = "lock::redlock-fence";
+const std::string members_key = "lock::redlock-members";
+constexpr std::string_view group_name = "0123456789abcdef";
+constexpr std::size_t counters_of_a_master = 1024;
+
+std::uint64_t number_of(const std::optional<std::string>& text)
+{
+    return text ? integer_in<std::uint64_t>(*text).value_or(0) : 0;
+}
+
+std::uint64_t microseconds(clock::time_point shown)
+{
+    return static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(shown.time_since_epoch()).count());
+}
+
+} // namespace
+
+guarded_masters::guarded_masters(
+    std::vector<sim_master*> masters, std::vector<std::string> names, std::chrono::milliseconds max_ttl,
+    std::size_t database)
+    : masters_{std::move(masters)},
+      record_{core::to_text(core::member_record{std::string{group_name}, std::move(names)})},
+      max_ttl_{max_ttl},
+      database_{database}
+{
+}
+
+void guarded_masters::provision()
+{
+    for (std::size_t master = 0; master < size(); ++master)
+    {
+        put_marker(master, "armed");
+        at(master).set_field(fence_key, "floor", "1000");
+        at(master).set(members_key, record_);
+        at(master).keep_present_state();
+    }
+}
+
+void guarded_masters::put_into_quarantine(std::size_t master)
+{
+    put_marker(master, "quarantine");
+}
+
+void guarded_masters::arm(std::size_t master)
+{
+    using namespace std::chrono_literals;
+    std::uint64_t floor = largest_counter();
+    for (const sim_master* const each : masters_)
+    {
+        floor = std::max(floor, microseconds(each->now() + 2h));
+    }
+    at(master).set_field(fence_key, "floor", std::to_string(floor));
+    at(master).set(members_key, record_);
+    put_marker(master, "armed");
+}
+
+void guarded_masters::put_marker(std::size_t master, std::string_view state)
+{
+    at(master).set(
+        guard_key, core::to_text(
+                       {.group = std::string{group_name},
+                        .seat = static_cast<std::uint32_t>(master + 1),
+                        .masters = static_cast<std::uint32_t>(size()),
+                        .max_ttl = max_ttl_,
+                        .policy = core::arming_policy::clocks,
+                        .state = state == "armed" ? core::marker_state::armed : core::marker_state::quarantine,
+                        .why = core::incarnation_end::created,
+                        .nonce = fmt::format("{:016x}", ++nonces_),
+                        .replication_id = at(master).replication_id}));
+}
+
+bool guarded_masters::is_armed(std::size_t master) const
+{
+    const std::optional<std::string> text = at(master).value(guard_key);
+    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
+    return found && found->state == core::marker_state::armed && found->group == group_name &&
+           found->replication_id == at(master).replication_id && floor(master) > 0;
+}
+
+std::size_t guarded_masters::count_armed() const
+{
+    std::size_t count = 0;
+    for (std::size_t master = 0; master < size(); ++master)
+    {
+        count += is_armed(master) ? 1U : 0U;
+    }
+    return count;
+}
+
+bool guarded_masters::is_stale(std::size_t master) const
+{
+    const std::optional<std::string> text = at(master).value(guard_key);
+    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
+    if (!found || is_armed(master))
+    {
+        return false;
+    }
+    return found->state == core::marker_state::armed ? found->replication_id != at(master).replication_id
+                                                     : found->why == core::incarnation_end::stale;
+}
+
+std::uint64_t guarded_masters::counter(std::size_t master, const std::string& slot) const
+{
+    const std::uint64_t floor = number_of(at(master).field(fence_key, "floor"));
+    return floor == 0 ? 0 : std::max(floor, number_of(at(master).field(fence_key, slot)));
+}
+
+std::uint64_t guarded_masters::largest_counter() const
+{
+    std::uint64_t largest = 0;
+    for (std::size_t master = 0; master < size(); ++master)
+    {
+        for (std::size_t slot = 0; slot < counters_of_a_master; ++slot)
+        {
+            largest = std::max(largest, counter(master, std::to_string(slot)));
+        }
+    }
+    return largest;
+}
+
+bool guarded_masters::has_other_marker(std::size_t master) const
+{
+    bool found = false;
+    for (std::size_t other = 0; other < master_store::databases; ++other)
+    {
+        at(master).show_database(other);
+        found = found || (other != database_ && at(master).value(guard_key));
+    }
+    at(master).show_database(database_);
+    return found;
+}
+
+std::optional<clock::duration> token_rules::since_loss(std::size_t master, clock::time_point at) const
+{
+    const std::optional<clock::time_point>& lost = group_->at(master).last_loss();
+    return lost ? std::optional{at - *lost} : std::nullopt;
+}
+
+std::optional<violation> token_rules::look(
+    std::size_t master, const std::string& what, const command& words, const std::string& reply,
+    clock::time_point at)
+{
+    if (const auto plain = in_plain_mode(what, words, reply); plain && plain->counter)
+    {
+        const std::string& owner_id = plain->words[plain->what == "SET" ? 2 : 5];
+        if (group_->at(master).value(words[3]) == owner_id)
+        {
+            exact_[owner_id][master].insert(*plain->counter);
+        }
+        return check_vote(master, at);
+    }
+    if (const auto raise = read_raise(what, words))
+    {
+        ++raises_;
+        const bool is_exact = reply == ":1\r\n" && group_->counter(master, raise->slot) == raise->token &&
+                              group_->at(master).value(raise->key) == raise->owner_id;
+        if (is_exact)
+        {
+            exact_[raise->owner_id][master].insert(raise->token);
+        }
+        return reply == ":1\r\n" ? check_vote(master, at) : std::nullopt;
+    }
+    const bool has_armed = what == "arm" && reply.starts_with(':') && !reply.starts_with(":-");
+    return has_armed ? check_arming(master, at) : std::nullopt;
+}
+
+std::optional<violation> token_rules::check_vote(std::size_t master, clock::time_point at) const
+{
+    if (!group_->is_armed(master))
+    {
+        return violation{"quarantine", fmt::format("master {} votes, and isn't armed", master)};
+    }
+    const std::optional<clock::duration> passed = since_loss(master, at);
+    if (passed && *passed < group_->max_ttl())
+    {
+        return violation{
+            "quarantine", fmt::format(
+                              "master {} votes {} us after it may have lost keys", master,
+                              std::chrono::duration_cast<std::chrono::microseconds>(*passed).count())};
+    }
+    return std::nullopt;
+}
+
+std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at)
+{
+    ++arms_;
+    const std::size_t others = group_->count_armed() - (group_->is_armed(master) ? 1U : 0U);
+    const bool by_clock = others + quorum_ < group_->size() + 1;
+    promised_ = promised_ && (trusts_clocks_ || !by_clock);
+    const std::optional<clock::duration> passed = since_loss(master, at);
+    if (passed && *passed < group_->max_ttl())
+    {
+        return violation{
+            "quarantine", fmt::format(
+                              "master {} is armed {} us after it may have lost keys", master,
+                              std::chrono::duration_cast<std::chrono::microseconds>(*passed).count())};
+    }
+    if (group_->has_other_marker(master))
+    {
+        return violation{
+            "one marker", fmt::format("master {} is armed, and another database has a marker", master)};
+    }
+    // The counters are read after the wait.
+    const clock::time_point wait_ends = at - passed.value_or(clock::duration{0}) + group_->max_ttl();
+    std::uint64_t least = 0;
+    for (const auto& [when, largest] : issued_)
+    {
+        least = when < wait_ends ? largest : least;
+    }
+    if (promised_ && group_->floor(master) < least)
+    {
+        return violation{
+            "floor", fmt::format(
+                         "master {} is armed with the floor {}, and {} was issued", master,
+                         group_->floor(master), least)};
+    }
+    return std::nullopt;
+}
+
+std::optional<violation> token_rules::issued(
+    const std::string& key, const std::string& owner_id, std::optional<std::uint64_t> token, moment began,
+    bool is_valid, clock::time_point at)
+{
+    if (!token)
+    {
+        return violation{"token", fmt::format("{} has no token", owner_id)};
+    }
+    ++tokens_;
+    std::size_t exact = 0;
+    if (const auto found = exact_.find(owner_id); found != exact_.end())
+    {
+        for (const auto& [master, counters] : found->second)
+        {
+            exact += counters.contains(*token) ? 1U : 0U;
+        }
+    }
+    if (exact < quorum_)
+    {
+        return violation{
+            "token exact",
+            fmt::format("{} is issued to {}, and {} masters had it exactly", *token, owner_id, exact)};
+    }
+    resource_tokens& of = resources_[key];
+    if (promised_ && !of.all.insert(*token).second)
+    {
+        return violation{"token unique", fmt::format("{} of {} is issued twice", *token, key)};
+    }
+    std::uint64_t before = 0;
+    for (const issue& each : of.issues)
+    {
+        before = each.when < began ? each.largest : before;
+    }
+    if (promised_ && *token <= before)
+    {
+        return violation{
+            "token order", fmt::format(
+                               "{} of {} is issued to an acquire that began after {} was issued", *token, key,
+                               before)};
+    }
+    const std::uint64_t largest = of.issues.empty() ? 0 : of.issues.back().largest;
+    if (promised_ && is_valid && *token <= largest)
+    {
+        return violation{"token rises", fmt::format("{} of {} is issued after {}", *token, key, largest)};
+    }
+    of.issues.push_back({now(), std::max(largest, *token)});
+    issued_.emplace_back(at, std::max(issued_.empty() ? 0 : issued_.back().second, *token));
+    return std::nullopt;
+}
+
+} // namespace redlock::test

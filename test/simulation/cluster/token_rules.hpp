@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSL-1.0
+// Rules for the guarded mode: which masters grant, and which tokens are issued.
+#pragma once
+
+#include "simulation/sim_master.hpp"
+#include "wire_rules.hpp"
+
+#include <redlock/clock.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+/// The masters of a run as a guarded group, by what they have stored.
+class guarded_masters
+{
+  public:
+    /// `names`: those of the clients' configuration.
+    guarded_masters(
+        std::vector<sim_master*> masters, std::vector<std::string> names, std::chrono::milliseconds max_ttl,
+        std::size_t database);
+
+    std::chrono::milliseconds max_ttl() const noexcept { return max_ttl_; }
+    /// Provisions the group, as an operator does ahead of all clients.
+    void provision();
+    /// Puts a master into quarantine, or arms it with a floor above all counters and clocks, as an operator does if the
+    /// clients can't.
+    void put_into_quarantine(std::size_t master);
+    void arm(std::size_t master);
+
+    /// Returns whether a master may vote.
+    bool is_armed(std::size_t master) const;
+    std::size_t count_armed() const;
+    /// Returns whether a master isn't armed, and its marker shows that it has kept its data.
+    bool is_stale(std::size_t master) const;
+    /// Returns the counter of a slot; 0 if the master has no floor.
+    std::uint64_t counter(std::size_t master, const std::string& slot) const;
+    std::uint64_t floor(std::size_t master) const { return counter(master, "floor"); }
+    std::uint64_t largest_counter() const;
+    /// Returns whether a master has a marker in another database than that of the group.
+    bool has_other_marker(std::size_t master) const;
+
+    sim_master& at(std::size_t master) const { return *masters_[master]; }
+    std::size_t size() const noexcept { return masters_.size(); }
+
+  private:
+    void put_marker(std::size_t master, std::string_view state);
+
+    std::vector<sim_master*> masters_;
+    std::string record_;
+    std::chrono::milliseconds max_ttl_;
+    std::size_t database_;
+    std::uint64_t nonces_ = 0;
+};
+
+/// Checks what masters execute in guarded mode, and the tokens of leases:
+///   quarantine     a master grants that isn't armed; or it grants, or is armed, earlier than max_ttl after it may have lost
+///                  keys
+///   floor          a master is armed below a token that was issued before its wait has ended
+///   one marker     a master is armed, and another one of its databases has a marker
+///   token          a lease of guarded mode has no token, one of plain mode has one, or its report has another
+///   token exact    a token is issued that a quorum of the masters didn't have exactly, while the key was that of the lease:
+///                  granted with it, or raised to it
+///   token unique   a token of a resource is issued twice
+///   token order    an acquire that began after a token was issued gets a smaller one
+///   token rises    a valid lease is issued with a smaller token than an earlier one
+class token_rules
+{
+  public:
+    /// The order of events, where time stands still.
+    using moment = std::uint64_t;
+
+    token_rules(std::shared_ptr<guarded_masters> group, std::size_t quorum)
+        : group_{std::move(group)}, quorum_{quorum}
+    {
+    }
+
+    /// Returns a broken rule; empty if no rule is broken. `words` and `reply` as on the wire.
+    std::optional<violation> look(
+        std::size_t master, const std::string& what, const command& words, const std::string& reply,
+        clock::time_point at);
+
+    moment now() noexcept { return ++last_; }
+    /// A caller got a lease with this token from an acquire that began then. `is_valid`: the lease is valid, and no
+    /// assumption is broken. Returns a broken rule.
+    std::optional<violation> issued(
+        const std::string& key, const std::string& owner_id, std::optional<std::uint64_t> token, moment began,
+        bool is_valid, clock::time_point at);
+
+    /// Clocks of masters are wrong by so much that tokens can't be promised once too few masters are armed.
+    void distrust_clocks() noexcept { trusts_clocks_ = false; }
+    /// An operator has armed masters by their clocks.
+    void armed_by_hand() noexcept { promised_ = promised_ && trusts_clocks_; }
+    std::size_t raises() const noexcept { return raises_; }
+    std::size_t arms() const noexcept { return arms_; }
+    std::size_t tokens() const noexcept { return tokens_; }
+
+  private:
+    struct issue
+    {
+        moment when;
+        std::uint64_t largest; // So far.
+    };
+    struct resource_tokens
+    {
+        std::set<std::uint64_t> all{};
+        std::vector<issue> issues{};
+    };
+
+    std::optional<violation> check_vote(std::size_t master, clock::time_point at) const;
+    std::optional<violation> check_arming(std::size_t master, clock::time_point at);
+    std::optional<clock::duration> since_loss(std::size_t master, clock::time_point at) const;
+
+    std::shared_ptr<guarded_masters> group_;
+    std::size_t quorum_;
+    moment last_ = 0;
+    bool trusts_clocks_ = true;
+    bool promised_ = true; // That tokens are unique and rise.
+    std::map<std::string, std::map<std::size_t, std::set<std::uint64_t>>, std::less<>>
+        exact_; // By owner id and master.
+    std::map<std::string, resource_tokens, std::less<>> resources_; // By key.
+    std::vector<std::pair<clock::time_point, std::uint64_t>> issued_; // The largest token of all so far.
+    std::size_t raises_ = 0;
+    std::size_t arms_ = 0;
+    std::size_t tokens_ = 0;
+};
+
+} // namespace redlock::test
