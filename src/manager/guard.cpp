@@ -117,6 +117,11 @@ void guard::member::begin_look()
     std::string command;
     for (std::size_t at = 0; at < net::look::commands; ++at)
     {
+        if (look_.reason())
+        {
+            on_vote(index_, {}, began_); // There was no room for the one before: replies are matched by their order.
+            continue;
+        }
         command.clear();
         net::look::append(command, of_.keys_, at);
         of_.service_.connection_to(index_).send_query(command, *this, of_.service_.strand().now());

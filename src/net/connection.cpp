@@ -14,6 +14,7 @@ namespace
 {
 
 constexpr std::size_t optional_for_each_key = 2; // A SET and an extension.
+constexpr std::size_t optional_if_guarded = 8;   // A look, and the commands of quarantine and arming.
 
 constexpr std::chrono::milliseconds second_look{1};
 
@@ -34,7 +35,7 @@ connection::connection(
       commands_{
           index,
           outstanding_,
-          options.max_outstanding_keys * optional_for_each_key,
+          options.max_outstanding_keys * optional_for_each_key + (options.guarded ? optional_if_guarded : 0),
           options.max_write_queue_bytes,
           options.reconnect,
           options.guarded}

@@ -169,7 +169,7 @@ void look::append(std::string& out, const guard_keys& keys, std::size_t at)
 
 bool look::take(const resp::reply& reply)
 {
-    const std::size_t at = taken_++;
+    const std::size_t at = replies_++;
     if (reply.is_error())
     {
         const core::server_error error = core::classify(reply.text());
@@ -208,7 +208,7 @@ bool look::take(const resp::reply& reply)
 
 void look::take_failure(const answer& none)
 {
-    ++taken_;
+    ++failures_;
     fail(none.reason, none.text);
 }
 

@@ -64,10 +64,10 @@ class look
 
     /// Takes the next reply. Returns false if it can't be one.
     bool take(const resp::reply& reply);
-    /// The next command has no reply.
+    /// The last command that can still be answered has no reply.
     void take_failure(const answer& none);
 
-    bool is_complete() const noexcept { return taken_ == commands; }
+    bool is_complete() const noexcept { return replies_ + failures_ == commands; }
     /// Why the look failed; empty if it has shown something.
     error_code reason() const noexcept { return reason_; }
     const std::string& detail() const noexcept { return detail_; }
@@ -80,7 +80,8 @@ class look
     bool take_text(const resp::reply& reply, std::optional<std::string>& value);
     bool take_replication(const resp::reply& reply);
 
-    std::size_t taken_ = 0;
+    std::size_t replies_ = 0;
+    std::size_t failures_ = 0;
     error_code reason_;
     std::string detail_;
     core::sight seen_;

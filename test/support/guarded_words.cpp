@@ -57,7 +57,7 @@ plain_exchange as_set(const command& one_key, const std::string& reply)
     }
     else if (counter)
     {
-        plain.reply = "$-1\r\n";
+        plain.reply = denied_key;
     }
     return plain;
 }

@@ -14,6 +14,8 @@ namespace redlock::test
 
 /// The beginning of a translated reply of a master that may not vote. No server sends it.
 inline constexpr std::string_view no_vote = "-NOVOTE ";
+/// The translated reply of a master that has denied a key, so that nothing has to be released there.
+inline constexpr std::string_view denied_key = "$-1 denied\r\n";
 
 /// A command of guarded mode in plain mode: an acquire is a SET, a question and an extension lose the keys of the group. A
 /// grant is answered as there. A negative answer is an error that begins with `no_vote`.

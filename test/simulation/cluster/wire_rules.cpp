@@ -30,7 +30,8 @@ bool is_permanent(const std::string& reply)
 bool has_not_run(const std::string& reply)
 {
     return is_permanent(reply) || reply.starts_with("-LOADING ") || reply.starts_with("-BUSY ") ||
-           reply.starts_with("-OOM ") || reply.starts_with("-READONLY ") || reply.starts_with(no_vote);
+           reply.starts_with("-OOM ") || reply.starts_with("-READONLY ") || reply.starts_with(no_vote) ||
+           reply == denied_key;
 }
 
 } // namespace
