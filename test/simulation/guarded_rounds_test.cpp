@@ -236,6 +236,17 @@ TEST_CASE("guarded: the first round waits for the looks", "[guarded]")
     CHECK(got->report.rounds == 1);
 }
 
+TEST_CASE("guarded: masters are looked at however few keys may be outstanding", "[guarded]")
+{
+    guarded_simulation test;
+    config with = test.group.options();
+    with.max_outstanding_keys = 1;
+    lock_manager locks = test.sim.make_connected_manager(with);
+    CHECK(token_of(test.acquire(locks)) > 0);
+    test.sim.run_for(5s);
+    CHECK(test.sim.count("HELLO") == test.sim.masters().size()); // No connection was replaced.
+}
+
 TEST_CASE("guarded: clients that wait in the queue get rising tokens", "[guarded]")
 {
     guarded_simulation test;

@@ -282,6 +282,16 @@ TEST_CASE("a look takes four replies", "[guarded]")
         CHECK(!seen.seen().is_master);
         CHECK(seen.members().empty());
     }
+    SECTION("of which the last command was not sent")
+    {
+        seen.take_failure(net::make_failed_vote(vote::unsent, master_errc::write_queue_full));
+        CHECK(seen.take(text("a marker")));
+        CHECK(seen.take(text("1000")));
+        CHECK(!seen.is_complete());
+        CHECK(seen.take(text(replication)));
+        CHECK(seen.is_complete());
+        CHECK(seen.reason() == master_errc::write_queue_full);
+    }
     SECTION("of keys of other types")
     {
         const auto foreign = [&]
