@@ -28,6 +28,12 @@ constexpr std::uint32_t bit_of(std::size_t master) noexcept
     return std::uint32_t{1} << master;
 }
 
+/// Returns whether another client, or another incarnation, came first: the next look shows it.
+bool is_out_of_date(const net::arming_reply& said) noexcept
+{
+    return said.refusal == net::guard_differs || said.refusal == net::incarnation_differs;
+}
+
 } // namespace
 
 arming::arming(lock_service& service, guard& of) : service_{service}, guard_{of}
@@ -342,20 +348,20 @@ bool arming::quarantine::on_reply(std::size_t master, const resp::reply& reply) 
         }
         return true;
     }
-    if (said.reason)
+    const bool is_refused = said.reason && !is_out_of_date(said);
+    if (is_refused)
     {
-        on_refused(said);
+        on_refused(said); // Tried again after the next look at its interval: at once, it would be refused again.
     }
-    of_.guard_.look_again(index_);
+    else
+    {
+        of_.guard_.look_again(index_);
+    }
     return true;
 }
 
 void arming::quarantine::on_refused(const net::arming_reply& said)
 {
-    if (said.refusal == net::guard_differs || said.refusal == net::incarnation_differs)
-    {
-        return; // Another client, or another incarnation: the next look shows it.
-    }
     const std::string_view why =
         said.refusal == net::databases_unknown
             ? "there may be markers in databases that it doesn't let this user select"

@@ -309,6 +309,23 @@ TEST_CASE("arming: a master that can't be armed without the counter of another o
     CHECK(!test.acquire(locks)->error);
 }
 
+TEST_CASE("arming: what a master refuses isn't repeated at once", "[guarded]")
+{
+    arming_simulation test;
+    const std::string what = GENERATE("quarantine", "arm");
+    CAPTURE(what);
+    test.sim.master(0).habits[what] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(0).restart("another run", true);
+    test.sim.run_for(guarded_group::max_ttl + 3s);
+    const std::size_t before = test.sim.count(what);
+    REQUIRE(before > 0);
+    test.sim.run_for(10s);
+    CHECK(test.sim.count(what) > before);
+    CHECK(test.sim.count(what) - before <= 10 * test.sim.masters().size() + 1);
+    CHECK(!test.acquire(locks)->error);
+}
+
 TEST_CASE("arming: the marker of another database can't come back", "[guarded][scenario-69]")
 {
     arming_simulation test;
