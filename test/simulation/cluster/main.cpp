@@ -61,7 +61,7 @@ void add_options(CLI::App& app, request& asked)
     modes
         ->add_option_function<std::string>(
             "--seeds", [&asked](const std::string& text) { read_range(text, asked); },
-            "Run these seeds until the first violation")
+            "Run these seeds until the first violation; from 10^12 on they are in guarded mode")
         ->type_name("FIRST..LAST");
     CLI::Option* const seed = modes->add_option("--seed", asked.first, "Run one seed")->type_name("SEED");
     modes->add_flag("--faults", asked.lists_faults, "List the kinds of faults");

@@ -220,9 +220,9 @@ plan draw_plan(std::uint64_t seed)
     draw_habits(drawn, draws);
     drawn.other_executors = draws.one_in(3);
     drawn.throws_one_in = draws.one_in(4) ? 6 : 0;
-    // Separate draws, so that plain seeds stay as they are.
-    if (chance guarded{chance::mixed(seed + 5)}; guarded.one_in(2))
+    if (seed >= first_guarded_seed)
     {
+        chance guarded{chance::mixed(seed + 5)};
         draw_guarded(drawn, guarded);
     }
     draw_injections(drawn, draws);

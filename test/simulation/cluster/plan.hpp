@@ -101,5 +101,7 @@ struct plan
 };
 
 plan draw_plan(std::uint64_t seed);
+/// From this seed on, the masters are a guarded group.
+inline constexpr std::uint64_t first_guarded_seed = 1'000'000'000'000;
 
 } // namespace redlock::test
