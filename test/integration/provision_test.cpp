@@ -258,7 +258,7 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
         std::function<void(server&)> make;
     };
     const std::string of_others =
-        "redlock 1 00000000000000aa 2 3 50 clocks armed new 00000000000000bb " + std::string(40, 'c');
+        "redlock 1 00000000000000aa 2 3 51 clocks armed new 00000000000000bb " + std::string(40, 'c');
     const misfit one = GENERATE_COPY(
         misfit{
             provision_finding::replica, "",
@@ -267,7 +267,7 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
             }},
         misfit{
             provision_finding::other_group,
-            "its marker is \"redlock 1 00000000000000aa 2 3 50 clocks armed new\"",
+            "its marker is \"redlock 1 00000000000000aa 2 3 51 clocks armed new\"",
             [of_others](server& at) {
                 at.command({"SET", guard, of_others});
             }},
@@ -283,7 +283,7 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
             }},
         misfit{
             provision_finding::other_database,
-            "the marker of database 3 is \"redlock 1 00000000000000aa 2 3 50 clocks armed new\"",
+            "the marker of database 3 is \"redlock 1 00000000000000aa 2 3 51 clocks armed new\"",
             [of_others](server& at)
             {
                 at.command({"SELECT", "3"});

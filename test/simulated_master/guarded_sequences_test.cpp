@@ -466,7 +466,7 @@ TEST_CASE("a simulated master runs the scripts of guarded mode as a real one", "
     for (const net::script* const each : called)
     {
         INFO(each->text);
-        CHECK(accepted[each->sha1] * 4 >= guarded_sequences());
+        CHECK(accepted[each->sha1] * 8 >= guarded_sequences());
     }
 }
 
