@@ -351,7 +351,8 @@ bool arming::quarantine::on_reply(std::size_t master, const resp::reply& reply) 
     const bool is_refused = said.reason && !is_out_of_date(said);
     if (is_refused)
     {
-        on_refused(said); // Tried again after the next look at its interval: at once, it would be refused again.
+        on_refused(
+            said); // Tried again after the next look at its interval: at once, it would be refused again.
     }
     else
     {

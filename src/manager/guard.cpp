@@ -119,7 +119,9 @@ void guard::member::begin_look()
     {
         if (look_.reason())
         {
-            on_vote(index_, {}, began_); // There was no room for the one before: replies are matched by their order.
+            on_vote(
+                index_, {},
+                began_); // There was no room for the one before: replies are matched by their order.
             continue;
         }
         command.clear();

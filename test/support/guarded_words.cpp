@@ -84,18 +84,16 @@ in_plain_mode(const std::string& what, const command& words, const std::string& 
 {
     const bool has_arguments = words.size() > first_key + 2;
     const auto keys = has_arguments ? integer_in<std::size_t>(words[key_count]) : std::nullopt;
-    const bool is_guarded =
-        keys && *keys > 1 && words.size() > first_key + *keys + 1 &&
-        (what == "acquire" || what == "ask" || what == "extend");
+    const bool is_guarded = keys && *keys > 1 && words.size() > first_key + *keys + 1 &&
+                            (what == "acquire" || what == "ask" || what == "extend");
     if (!is_guarded || (what == "acquire" && reply.starts_with("-NOSCRIPT ")))
     {
         return std::nullopt;
     }
     command one_key = with_one_key(words, *keys);
     plain_exchange plain = what == "acquire" ? as_set(one_key, reply)
-                           : what == "ask"
-                               ? as_ask(std::move(one_key), reply)
-                               : plain_exchange{what, std::move(one_key), reply, {}};
+                           : what == "ask"   ? as_ask(std::move(one_key), reply)
+                                             : plain_exchange{what, std::move(one_key), reply, {}};
     if (auto refused = refusal_in(what, reply))
     {
         plain.reply = std::move(*refused);

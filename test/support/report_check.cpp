@@ -202,8 +202,8 @@ const char* report_check::wrong_with(
     const bool is_answered = std::any_of(
         answers.begin(), answers.end(),
         [&](const exchange& each) { return follows(told.operation, vote, each.reply); });
-    const bool is_granted = std::any_of(
-        answers.begin(), answers.end(), [](const exchange& each) { return each.has_counter; });
+    const bool is_granted =
+        std::any_of(answers.begin(), answers.end(), [](const exchange& each) { return each.has_counter; });
     switch (vote.vote)
     {
     case vote::pending:
@@ -226,7 +226,8 @@ const char* report_check::wrong_with(
     case vote::timed_out:
         // Or the master has granted, and its raise timed out.
         return vote.reason == master_errc::timed_out && vote.detail.view().empty() &&
-                       (vote.elapsed >= told.node_timeout || (is_granted && told.operation == operation::acquire))
+                       (vote.elapsed >= told.node_timeout ||
+                        (is_granted && told.operation == operation::acquire))
                    ? nullptr
                    : "a vote times out after the node timeout, and has no other reason";
     case vote::unsent:

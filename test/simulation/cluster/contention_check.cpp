@@ -61,7 +61,8 @@ void cluster_run::contend(const std::shared_ptr<contender>& one)
             });
     };
     one->by.locks().async_acquire(
-        resource_name(resource::shared), {.ttl = std::min<std::chrono::milliseconds>(10s, long_ttl()), .wait = wait}, std::move(done));
+        resource_name(resource::shared),
+        {.ttl = std::min<std::chrono::milliseconds>(10s, long_ttl()), .wait = wait}, std::move(done));
 }
 
 void cluster_run::check_contention()

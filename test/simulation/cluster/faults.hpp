@@ -31,7 +31,7 @@ enum class in_guarded : std::uint8_t
     same,
     keeps_promises, // It breaks no assumption of guarded mode.
     only,           // It isn't drawn for plain seeds.
-    excluded        // It isn't drawn for guarded seeds: see docs/safety.md for what guarded mode doesn't promise.
+    excluded // It isn't drawn for guarded seeds: see docs/safety.md for what guarded mode doesn't promise.
 };
 
 /// Draws how long a fault lasts: shorter than every timeout, or longer.

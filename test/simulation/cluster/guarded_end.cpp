@@ -26,7 +26,9 @@ clock::duration cluster_run::longest_quarantine() const
 {
     const double drift = std::max(plan_.drift_factor, 0.01);
     const std::chrono::milliseconds wait{
-        static_cast<std::int64_t>(std::ceil(static_cast<double>(plan_.guarded->max_ttl.count()) * (1 + drift))) + 2};
+        static_cast<std::int64_t>(
+            std::ceil(static_cast<double>(plan_.guarded->max_ttl.count()) * (1 + drift))) +
+        2};
     return wait + wait * plan_.max_drift() / 1'000'000 + 3s;
 }
 

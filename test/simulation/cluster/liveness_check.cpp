@@ -110,7 +110,8 @@ void cluster_run::check_one_round(const std::vector<std::shared_ptr<process>>& t
     for (const auto& each : these)
     {
         const auto told = std::make_shared<report>();
-        auto ended = [this, done, each, told, fresh, began = oracle_.moment()](error_code error, const lease& won)
+        auto ended =
+            [this, done, each, told, fresh, began = oracle_.moment()](error_code error, const lease& won)
         {
             if (won)
             {
@@ -320,7 +321,8 @@ void cluster_run::check_handover()
         return;
     }
     constexpr std::array<clock::duration, 4> holds{0us, 300us, 5ms, 2s};
-    const clock::duration hold = std::min<clock::duration>(holds.at(births_.below(holds.size())), long_ttl() / 4);
+    const clock::duration hold =
+        std::min<clock::duration>(holds.at(births_.below(holds.size())), long_ttl() / 4);
     set_network(near());
     process& holder = add_process();
     process& waiter = add_process();

@@ -20,8 +20,7 @@ using commands = std::initializer_list<const char*>;
 
 constexpr commands only_set{"SET", "acquire"};
 constexpr commands grants{"SET", "acquire", "ask", "extend", "raise"};
-constexpr commands writes{"SET",     "acquire", "ask",        "extend",
-                          "release", "raise",   "quarantine", "arm"};
+constexpr commands writes{"SET", "acquire", "ask", "extend", "release", "raise", "quarantine", "arm"};
 
 void refuse(sim_master& master, commands refused, const std::string& said)
 {
@@ -267,7 +266,8 @@ std::vector<fault> master_faults()
          [](const master_fault& it) { it.master.restart(it.cluster.fresh_run_id(), false); },
          in_guarded::keeps_promises},
         {fault_number::restart_stale, "restart stale",
-         "a master restarts without what wasn't flushed to disk", breaks, restart_stale, in_guarded::keeps_promises},
+         "a master restarts without what wasn't flushed to disk", breaks, restart_stale,
+         in_guarded::keeps_promises},
         {fault_number::flushall, "FLUSHALL", "a master's keys are gone", breaks,
          [](const master_fault& it) { it.master.flush_all(); }, in_guarded::keeps_promises},
         {fault_number::promote, "promote", "a replica that is behind takes a master's place", breaks,

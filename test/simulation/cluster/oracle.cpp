@@ -79,8 +79,8 @@ void oracle::issued(const process& by, const lease& has, const report* told, tok
 {
     const std::optional<std::uint64_t> token = has.fencing_token();
     check(
-        told == nullptr || told->fencing_token == token, "token", "{}: the token of {} isn't that of its report",
-        by.name(), has.owner_id());
+        told == nullptr || told->fencing_token == token, "token",
+        "{}: the token of {} isn't that of its report", by.name(), has.owner_id());
     if (!by.guarded())
     {
         check(!token, "token", "{} has a token without guarded mode", by.name());
@@ -209,7 +209,8 @@ void oracle::check_alone(std::size_t known_as)
         ++doubles_;
         // A kept lease is held until its validity ends, because the body may still be running.
         check(
-            !is_promised(one) || !is_promised(other), other.kept && !other.has->valid() ? "body" : "exclusion",
+            !is_promised(one) || !is_promised(other),
+            other.kept && !other.has->valid() ? "body" : "exclusion",
             "{} holds {} with {}, and so does {} with {}", one.by->name(), one.resource, one.owner_id,
             other.by->name(), other.owner_id);
     }
@@ -269,9 +270,10 @@ void oracle::on_command(
     if (told.printing())
     {
         const bool is_script = name_of(words).starts_with("EVAL") && what != "EVAL";
-        const std::string asked = is_script && words.size() > queue_words::key
-                                      ? what + " " + shown(command{words.begin() + queue_words::key, words.end()})
-                                      : shown(words);
+        const std::string asked =
+            is_script && words.size() > queue_words::key
+                ? what + " " + shown(command{words.begin() + queue_words::key, words.end()})
+                : shown(words);
         const process* const by = cluster_.process_of(from.origin);
         told.print(
             cluster_.world().now(), fmt::format("master {}", master), cluster_.masters()[master]->now(),

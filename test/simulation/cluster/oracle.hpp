@@ -104,8 +104,7 @@ class oracle
     /// The order of events, for `issued`.
     token_rules::moment moment() noexcept { return tokens_ ? tokens_->now() : 0; }
     /// Checks the token of a lease that a caller got from an acquire that began at `began`. `told`: null if there is no report.
-    void issued(
-        const process& by, const lease& has, const report* told, token_rules::moment began);
+    void issued(const process& by, const lease& has, const report* told, token_rules::moment began);
     /// Clocks of masters are too wrong for what depends on them.
     void distrust_clocks() noexcept
     {

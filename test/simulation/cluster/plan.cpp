@@ -166,9 +166,10 @@ void draw_injections(plan& drawn, chance& draws)
     for (std::size_t kind = 0; kind < all.size(); ++kind)
     {
         // Faults of guarded mode take no draw from plain seeds.
-        const bool fits = drawn.guarded ? all[kind].guarded != in_guarded::excluded
-                                        : all[kind].guarded != in_guarded::only;
-        if (fits && draws.one_in(rareness) && (drawn.breaks_assumptions || !breaks_assumptions(drawn, all[kind])))
+        const bool fits =
+            drawn.guarded ? all[kind].guarded != in_guarded::excluded : all[kind].guarded != in_guarded::only;
+        if (fits && draws.one_in(rareness) &&
+            (drawn.breaks_assumptions || !breaks_assumptions(drawn, all[kind])))
         {
             enabled.push_back(kind);
         }

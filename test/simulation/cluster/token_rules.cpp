@@ -79,16 +79,17 @@ void guarded_masters::arm(std::size_t master)
 void guarded_masters::put_marker(std::size_t master, std::string_view state)
 {
     at(master).set(
-        guard_key, core::to_text(
-                       {.group = std::string{group_name},
-                        .seat = static_cast<std::uint32_t>(master + 1),
-                        .masters = static_cast<std::uint32_t>(size()),
-                        .max_ttl = max_ttl_,
-                        .policy = core::arming_policy::clocks,
-                        .state = state == "armed" ? core::marker_state::armed : core::marker_state::quarantine,
-                        .why = core::incarnation_end::created,
-                        .nonce = fmt::format("{:016x}", ++nonces_),
-                        .replication_id = at(master).replication_id}));
+        guard_key,
+        core::to_text(
+            {.group = std::string{group_name},
+             .seat = static_cast<std::uint32_t>(master + 1),
+             .masters = static_cast<std::uint32_t>(size()),
+             .max_ttl = max_ttl_,
+             .policy = core::arming_policy::clocks,
+             .state = state == "armed" ? core::marker_state::armed : core::marker_state::quarantine,
+             .why = core::incarnation_end::created,
+             .nonce = fmt::format("{:016x}", ++nonces_),
+             .replication_id = at(master).replication_id}));
 }
 
 bool guarded_masters::is_armed(std::size_t master) const
@@ -275,9 +276,9 @@ std::optional<violation> token_rules::issued(
     if (promised_ && *token <= before)
     {
         return violation{
-            "token order", fmt::format(
-                               "{} of {} is issued to an acquire that began after {} was issued", *token, key,
-                               before)};
+            "token order",
+            fmt::format(
+                "{} of {} is issued to an acquire that began after {} was issued", *token, key, before)};
     }
     const std::uint64_t largest = of.issues.empty() ? 0 : of.issues.back().largest;
     if (promised_ && is_valid && *token <= largest)

@@ -129,8 +129,8 @@ class token_rules
     bool trusts_clocks_ = true;
     bool promised_ = true; // That tokens are unique and rise.
     std::map<std::string, std::map<std::size_t, std::set<std::uint64_t>>, std::less<>>
-        exact_; // By owner id and master.
-    std::map<std::string, resource_tokens, std::less<>> resources_; // By key.
+        exact_;                                                       // By owner id and master.
+    std::map<std::string, resource_tokens, std::less<>> resources_;   // By key.
     std::vector<std::pair<clock::time_point, std::uint64_t>> issued_; // The largest token of all so far.
     std::size_t raises_ = 0;
     std::size_t arms_ = 0;

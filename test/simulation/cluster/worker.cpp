@@ -165,7 +165,8 @@ void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
     const std::size_t pauses = home_.pauses();
     const std::chrono::milliseconds least = draw_min_validity(ttl);
     auto done = [this, self = under_way_, ttl, resource, told, pauses, least,
-                 moment = home_.cluster().watch().moment(), truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
+                 moment = home_.cluster().watch().moment(),
+                 truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
         home_.end(self, error);
         check_acquire(truly_began, resource, *told, won);
@@ -193,7 +194,8 @@ void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
     const std::chrono::milliseconds wait{draws_.below(100)};
     const std::chrono::milliseconds least = draw_min_validity(ttl);
     auto done = [this, self = under_way_, ttl, resource, told, began, pauses, wait, least,
-                 moment = home_.cluster().watch().moment(), truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
+                 moment = home_.cluster().watch().moment(),
+                 truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
         check_acquire(truly_began, resource, *told, won);
         check_token(moment, told.get(), won);
