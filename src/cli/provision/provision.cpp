@@ -35,6 +35,8 @@ namespace
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
+constexpr milliseconds patience{5000}; // For each answer of a master.
+
 milliseconds wait_of(const provision_options& options, const config& masters)
 {
     return std::chrono::ceil<milliseconds>(provisioning_wait(options.max_ttl, masters.drift_factor));
@@ -149,6 +151,8 @@ void provision(const provision_arguments& asked)
     std::signal(SIGPIPE, SIG_IGN);
     config options = manager_config(asked.servers);
     options.key_prefix = asked.prefix;
+    // A run needs all masters, and isn't urgent.
+    options.connect_timeout = options.response_timeout = patience;
     const milliseconds wait = wait_of(asked.options, options);
     asio::io_context io{1};
     progress shown{io};
