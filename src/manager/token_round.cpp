@@ -106,8 +106,8 @@ void token_round::on_vote(std::size_t master, const net::answer& result, clock::
 void token_round::fail(std::size_t master, const net::answer& result) noexcept
 {
     choice_.add_failed_raise(master);
-    // That the key is not ours any more is no answer that a caller expects of a grant.
-    const vote what = result.vote == vote::denied ? vote::failed : result.vote;
+    // The master was asked, and has granted.
+    const vote what = result.vote == vote::timed_out ? vote::timed_out : vote::failed;
     failed_.resize(masters_);
     failed_[master] = {what, result.reason, service_.redacted().show(result.text)};
     if (net::is_guard_refusal(result))
