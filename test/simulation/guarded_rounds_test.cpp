@@ -148,6 +148,31 @@ TEST_CASE("guarded: without acknowledged raises there is no lease, and nothing s
     CHECK(token_of(test.acquire(locks)) > now + 1'000'000'004);
 }
 
+TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[guarded]")
+{
+    guarded_simulation test{3};
+    const auto now = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
+            .count());
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.group.put_counter(index, "stock", now + 1'000'000'000 + 2 * index);
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(1).hang();
+    test.sim.master(2).network.back = 10ms;
+    const outcome_ptr got = test.sim.acquire(locks, "stock", once);
+    test.sim.run_for(5ms);
+    REQUIRE(test.sim.master(0).value("lock:stock"));
+    test.sim.master(0).door = entrance::refuses;
+    test.sim.master(0).break_connections();
+    REQUIRE(test.sim.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    CHECK(got->report.masters()[0].vote == vote::failed);
+    CHECK(got->report.masters()[0].reason);
+    CHECK(got->report.masters()[2].vote == vote::granted);
+}
+
 TEST_CASE("guarded: a master that was restarted with its data grants nothing", "[guarded][scenario-7]")
 {
     guarded_simulation test{3};

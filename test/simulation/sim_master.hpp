@@ -10,6 +10,8 @@
 
 #include <redlock/clock.hpp>
 
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -137,7 +139,12 @@ class sim_master
     void swap_databases(std::size_t one, std::size_t other)
     {
         keys_.swap(one, other);
-        may_have_lost();
+        std::swap(contents_.at(one), contents_.at(other));
+        for (const std::size_t database : {one, other})
+        {
+            auto& entered = contents_.at(database).entered.at(database);
+            entered = entered.value_or(world_.now());
+        }
     }
     /// No loss of writes reaches beyond the present state.
     void keep_present_state() noexcept { keys_.forget_changes(); }
@@ -174,8 +181,12 @@ class sim_master
     }
     std::size_t key_count() { return contents().size(); }
     /// When it may have lost keys last, without regard to single keys: it was started, promoted, flushed, or had its
-    /// databases swapped. Empty if it wasn't since it was made.
-    const std::optional<clock::time_point>& last_loss() const noexcept { return last_loss_; }
+    /// databases swapped. Empty if it wasn't since it was made. A database that is swapped back has lost nothing.
+    std::optional<clock::time_point> last_loss() const
+    {
+        const content_history& shown = contents_.at(shown_);
+        return shown.home == shown_ ? shown.lost : std::max(shown.lost, shown.entered.at(shown_));
+    }
     /// How often it has lost keys other than by commands and their ttl.
     std::size_t losses() const noexcept { return keys_.losses(); }
     /// The number of keys that are parts of queues.
@@ -202,6 +213,24 @@ class sim_master
     void on_end(virtual_link& from);
 
   private:
+    /// What has happened to the contents of a database. Times are true.
+    struct content_history
+    {
+        std::size_t home = 0; // Its database at first.
+        std::optional<clock::time_point> lost{};
+        std::array<std::optional<clock::time_point>, master_store::databases>
+            entered{}; // Each database, first.
+    };
+
+    static std::array<content_history, master_store::databases> first_contents()
+    {
+        std::array<content_history, master_store::databases> all{};
+        for (std::size_t database = 0; database < all.size(); ++database)
+        {
+            all.at(database).home = database;
+        }
+        return all;
+    }
     void serve(virtual_link& who);
     void execute(virtual_link& from, const command& words);
     std::optional<scripted_answer>
@@ -223,7 +252,13 @@ class sim_master
     std::string info(const client_state& who, const command& words) const;
     reply_value select_in_script(const command& words);
     void draw_replication_id();
-    void may_have_lost() noexcept { last_loss_ = world_.now(); }
+    void may_have_lost() noexcept
+    {
+        for (content_history& each : contents_)
+        {
+            each.lost = world_.now();
+        }
+    }
     std::string script(const client_state& from, const command& words);
     reply_value run_for_script(const command& words);
     bool has_other_type(const std::string& key);
@@ -235,7 +270,7 @@ class sim_master
     master_store keys_;
     std::size_t shown_ = 0; // The database of the state functions.
     std::size_t promotions_ = 0;
-    std::optional<clock::time_point> last_loss_; // True.
+    std::array<content_history, master_store::databases> contents_ = first_contents(); // By database.
     bool hung_ = false;
     std::vector<std::pair<std::shared_ptr<virtual_link>, std::string>>
         unsent_; // Replies that wait for the disk.

@@ -86,7 +86,7 @@ in_plain_mode(const std::string& what, const command& words, const std::string& 
     const auto keys = has_arguments ? integer_in<std::size_t>(words[key_count]) : std::nullopt;
     const bool is_guarded = keys && *keys > 1 && words.size() > first_key + *keys + 1 &&
                             (what == "acquire" || what == "ask" || what == "extend");
-    if (!is_guarded || (what == "acquire" && reply.starts_with("-NOSCRIPT ")))
+    if (!is_guarded)
     {
         return std::nullopt;
     }
@@ -115,7 +115,7 @@ std::optional<std::string> failed_raise(const std::string& reply)
 {
     if (reply.starts_with('-'))
     {
-        return reply.starts_with("-NOSCRIPT ") ? std::nullopt : std::optional{reply};
+        return reply;
     }
     if (auto refused = refusal_in("raise", reply))
     {

@@ -28,7 +28,7 @@ struct plain_exchange
 };
 
 /// Returns the translation of a command and its reply; empty for a command without one: those of plain mode, a raise, those
-/// of quarantine and arming, and an acquire that has not run because its script is unknown. `what` is that of `what_of`.
+/// of quarantine and arming. `what` is that of `what_of`.
 std::optional<plain_exchange>
 in_plain_mode(const std::string& what, const command& words, const std::string& reply);
 

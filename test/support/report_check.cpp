@@ -221,7 +221,13 @@ const char* report_check::wrong_with(
             (vote.reason == master_errc::connection_lost || vote.reason == master_errc::unresponsive ||
              vote.reason.category() != master_category() ||
              errors_.contains({process, master, vote.reason.value()}));
-        return is_answered || of_connection ? nullptr : "it isn't the answer of the master";
+        // A raise that isn't sent has no answer.
+        const bool of_unsent_raise = is_granted && vote.detail.view().empty() &&
+                                     (vote.reason == master_errc::incarnation_changed ||
+                                      vote.reason == master_errc::write_queue_full ||
+                                      vote.reason == master_errc::too_many_outstanding_keys);
+        return is_answered || of_connection || of_unsent_raise ? nullptr
+                                                               : "it isn't the answer of the master";
     }
     case vote::timed_out:
         // Or the master has granted, and its raise timed out.

@@ -36,14 +36,17 @@ clock::duration cluster_run::longest_quarantine() const
 bool cluster_run::can_be_armed_by_clients() const
 {
     std::size_t armed = 0;
+    std::size_t marked = 0; // New clients find the group at a quorum.
     bool all_have_data = true;
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
         const bool is_armed = group_->is_armed(index);
         armed += is_armed && !is_impaired(index) ? 1U : 0U;
+        marked += is_armed || group_->is_stale(index) ? 1U : 0U;
         all_have_data = all_have_data && !is_impaired(index) && (is_armed || group_->is_stale(index));
     }
-    return armed + quorum_of(masters_.size()) > masters_.size() || all_have_data;
+    const std::size_t quorum = quorum_of(masters_.size());
+    return (armed + quorum > masters_.size() && marked >= quorum) || all_have_data;
 }
 
 /// As an operator does with `redlock provision`.

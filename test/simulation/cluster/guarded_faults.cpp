@@ -115,11 +115,18 @@ void forget_again(const cluster_fault& it)
     }
 }
 
+void exchange_databases(cluster_run& cluster, std::size_t index)
+{
+    const auto own = static_cast<std::size_t>(cluster.drawn().database);
+    cluster.allow_leftovers(index);
+    cluster.masters()[index]->swap_databases(own, own + 1);
+    cluster.watch().queues().disturb();
+    cluster.watch().queues().forget(index, cluster.world().now());
+}
+
 void swap_databases(const master_fault& it)
 {
-    const auto own = static_cast<std::size_t>(it.cluster.drawn().database);
-    it.cluster.allow_leftovers(it.index);
-    it.master.swap_databases(own, own + 1);
+    exchange_databases(it.cluster, it.index);
 }
 
 /// The second time may be in a quarantine or after it.
@@ -129,12 +136,7 @@ void swap_twice(const master_fault& it)
     const clock::duration longest = it.cluster.group()->max_ttl() + 2s;
     it.cluster.later(
         it.draws.between(0ms, std::min<clock::duration>(longest, it.cluster.drawn().length)),
-        [&cluster = it.cluster, &master = it.master]
-        {
-            const auto own = static_cast<std::size_t>(cluster.drawn().database);
-            master.swap_databases(own, own + 1);
-            cluster.watch().queues().disturb();
-        });
+        [&cluster = it.cluster, index = it.index] { exchange_databases(cluster, index); });
 }
 
 } // namespace

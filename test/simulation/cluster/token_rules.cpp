@@ -60,6 +60,12 @@ void guarded_masters::provision()
 
 void guarded_masters::put_into_quarantine(std::size_t master)
 {
+    for (std::size_t other = 0; other < master_store::databases; ++other)
+    {
+        at(master).show_database(other);
+        at(master).remove(guard_key);
+    }
+    at(master).show_database(database_);
     put_marker(master, "quarantine");
 }
 
@@ -155,7 +161,7 @@ bool guarded_masters::has_other_marker(std::size_t master) const
 
 std::optional<clock::duration> token_rules::since_loss(std::size_t master, clock::time_point at) const
 {
-    const std::optional<clock::time_point>& lost = group_->at(master).last_loss();
+    const std::optional<clock::time_point> lost = group_->at(master).last_loss();
     return lost ? std::optional{at - *lost} : std::nullopt;
 }
 
@@ -183,6 +189,12 @@ std::optional<violation> token_rules::look(
         }
         return reply == ":1\r\n" ? check_vote(master, at) : std::nullopt;
     }
+    if (what == "quarantine" && reply.starts_with('$'))
+    {
+        const std::string present = group_->at(master).value(guard_key).value_or("");
+        quarantine& known = quarantines_[master];
+        known = known.marker == present ? known : quarantine{present, at};
+    }
     const bool has_armed = what == "arm" && reply.starts_with(':') && !reply.starts_with(":-");
     return has_armed ? check_arming(master, at) : std::nullopt;
 }
@@ -209,7 +221,10 @@ std::optional<violation> token_rules::check_arming(std::size_t master, clock::ti
     ++arms_;
     const std::size_t others = group_->count_armed() - (group_->is_armed(master) ? 1U : 0U);
     const bool by_clock = others + quorum_ < group_->size() + 1;
-    promised_ = promised_ && (trusts_clocks_ || !by_clock);
+    // After two restarts of too many masters within the difference of their clocks, the second floor may be below the first.
+    const std::uint64_t floor = group_->floor(master);
+    promised_ = promised_ && (!by_clock || (trusts_clocks_ && floor >= largest_by_clock_));
+    largest_by_clock_ = by_clock ? std::max(largest_by_clock_, floor) : largest_by_clock_;
     const std::optional<clock::duration> passed = since_loss(master, at);
     if (passed && *passed < group_->max_ttl())
     {
@@ -224,7 +239,10 @@ std::optional<violation> token_rules::check_arming(std::size_t master, clock::ti
             "one marker", fmt::format("master {} is armed, and another database has a marker", master)};
     }
     // The counters are read after the wait.
-    const clock::time_point wait_ends = at - passed.value_or(clock::duration{0}) + group_->max_ttl();
+    const auto begun = quarantines_.find(master);
+    const clock::time_point wait_ends =
+        (begun != quarantines_.end() ? begun->second.since : at - passed.value_or(clock::duration{0})) +
+        group_->max_ttl();
     std::uint64_t least = 0;
     for (const auto& [when, largest] : issued_)
     {

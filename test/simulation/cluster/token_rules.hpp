@@ -108,6 +108,11 @@ class token_rules
     std::size_t tokens() const noexcept { return tokens_; }
 
   private:
+    struct quarantine
+    {
+        std::string marker{};
+        clock::time_point since{};
+    };
     struct issue
     {
         moment when;
@@ -127,9 +132,11 @@ class token_rules
     std::size_t quorum_;
     moment last_ = 0;
     bool trusts_clocks_ = true;
-    bool promised_ = true; // That tokens are unique and rise.
+    bool promised_ = true;               // That tokens are unique and rise.
+    std::uint64_t largest_by_clock_ = 0; // The largest floor of a master that was armed by its clock.
     std::map<std::string, std::map<std::size_t, std::set<std::uint64_t>>, std::less<>>
         exact_;                                                       // By owner id and master.
+    std::map<std::size_t, quarantine> quarantines_;                   // By master.
     std::map<std::string, resource_tokens, std::less<>> resources_;   // By key.
     std::vector<std::pair<clock::time_point, std::uint64_t>> issued_; // The largest token of all so far.
     std::size_t raises_ = 0;

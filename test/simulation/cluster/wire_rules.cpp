@@ -29,9 +29,10 @@ bool is_permanent(const std::string& reply)
 /// Returns true for errors after which neither the command nor any part of a script has run.
 bool has_not_run(const std::string& reply)
 {
-    return is_permanent(reply) || reply.starts_with("-LOADING ") || reply.starts_with("-BUSY ") ||
-           reply.starts_with("-OOM ") || reply.starts_with("-READONLY ") || reply.starts_with(no_vote) ||
-           reply == denied_key;
+    // In a script, no command follows the one that was refused: the SET is the last one.
+    return is_permanent(reply) || reply.starts_with("-ERR The user executing the script can't ") ||
+           reply.starts_with("-LOADING ") || reply.starts_with("-BUSY ") || reply.starts_with("-OOM ") ||
+           reply.starts_with("-READONLY ") || reply.starts_with(no_vote) || reply == denied_key;
 }
 
 } // namespace
@@ -85,7 +86,7 @@ std::optional<violation> wire_rules::look(
         return std::nullopt;
     }
     // A client that has to wait has set no key, and an unknown script has done nothing.
-    if (what == "ask" && (reply.starts_with('*') || reply.starts_with("-NOSCRIPT ")))
+    if ((what == "ask" && reply.starts_with('*')) || reply.starts_with("-NOSCRIPT "))
     {
         return std::nullopt;
     }
