@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: BSL-1.0
+// Guarded mode on real masters that lose data, change their role or hang: there are never two holders, tokens rise, and the
+// masters are armed again. Each test waits for events, and none depends on how long something takes.
+#include "integration/guarded_masters.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+/// What happens to a master.
+struct fault
+{
+    std::string name;
+    std::function<void(guarded_masters&, std::size_t)> inject;
+    incarnation_end why; // As the quarantine names it.
+};
+
+const std::vector<fault>& faults()
+{
+    static const std::vector<fault> all{
+        {"killed, and restarted with its data",
+         [](guarded_masters& of, std::size_t master) { of.restart_with_data(master); },
+         incarnation_end::stale},
+        {"killed, and restarted without its data",
+         [](guarded_masters& of, std::size_t master) { of.restart_without_data(master); },
+         incarnation_end::emptied},
+        {"FLUSHALL",
+         [](guarded_masters& of, std::size_t master) { expect_ok(of.at(master).command({"FLUSHALL"})); },
+         incarnation_end::emptied},
+        {"SWAPDB",
+         [](guarded_masters& of, std::size_t master) {
+             expect_ok(of.at(master).command({"SWAPDB", "0", "1"}));
+         },
+         incarnation_end::emptied},
+        {"REPLICAOF and REPLICAOF NO ONE",
+         [](guarded_masters& of, std::size_t master) { of.demote_and_promote(master); },
+         incarnation_end::stale}};
+    return all;
+}
+
+/// The servers of the tests: every program, however it keeps its data.
+struct environment
+{
+    std::string program;
+    persistence how;
+};
+
+std::optional<environment> any_environment()
+{
+    const environment one{
+        GENERATE("redis-server", "valkey-server"),
+        GENERATE(persistence::none, persistence::snapshot, persistence::append_only)};
+    return have_program(one.program) ? std::optional{one} : std::nullopt;
+}
+
+/// Lets a client acquire the resource at masters 0 and 1 only, so that one more vote makes a second holder.
+redlock::lease win_without_last(guarded_masters& masters, guarded_clients& clients)
+{
+    for (;;)
+    {
+        expect_ok(masters.at(2).command({"SET", "lock:stock", "foreign"}));
+        redlock::lease held = clients.win(0, "stock", masters.max_ttl());
+        masters.at(2).command({"DEL", "lock:stock"});
+        if (held.valid())
+        {
+            return held;
+        }
+    }
+}
+
+/// Checks that a try of another client has not succeeded as long as the lease is held. Returns its token, if it has.
+std::optional<std::uint64_t>
+check_rival(redlock::lock_manager& rival, const redlock::lease& held, std::chrono::milliseconds ttl)
+{
+    acquired got = try_acquire(rival, "stock", {.ttl = ttl});
+    if (got.error)
+    {
+        return std::nullopt;
+    }
+    const clock::time_point by = clock::now();
+    CHECK(held.valid_until() <= by);
+    CHECK(got.lease.fencing_token().value() > held.fencing_token().value());
+    const std::uint64_t token = *got.lease.fencing_token();
+    release(got.lease);
+    return token;
+}
+
+bool is_armed_since(guarded_clients& clients, std::size_t master, std::size_t since)
+{
+    const std::vector<redlock::event> events = clients.events().events();
+    return std::any_of(
+        events.begin() + static_cast<std::ptrdiff_t>(since), events.end(),
+        [&](const redlock::event& each)
+        {
+            const auto* found = std::get_if<master_armed>(&each);
+            return found != nullptr && found->index == master;
+        });
+}
+
+} // namespace
+
+TEST_CASE(
+    "guarded: a master that has lost a key gives nobody a second lease, and votes again after its quarantine",
+    "[own-servers][threads][scenario-6][scenario-7][scenario-9]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program))
+    {
+        return;
+    }
+    CAPTURE(program);
+    guarded_masters masters{3, 800ms, keeping_data(program, persistence::append_only)};
+    guarded_clients clients{masters.options(), 2};
+    std::uint64_t last = 0;
+    for (const fault& each : faults())
+    {
+        INFO(each.name);
+        redlock::lease held = win_without_last(masters, clients);
+        CHECK(held.fencing_token().value() > last);
+        last = held.fencing_token().value();
+        const std::size_t before = clients.mark();
+        each.inject(masters, 1);
+        // Through all of it one client extends its lease, and the other one tries to get it.
+        while (!is_armed_since(clients, 1, before))
+        {
+            last = std::max(last, check_rival(clients[1], held, masters.max_ttl()).value_or(0));
+            if (held.valid())
+            {
+                extend(held, masters.max_ttl());
+            }
+            masters.at(2).command({"BLPOP", "no list of anybody", "0.01"}); // Answered at the timeout.
+        }
+        CHECK(clients.wait_for_quarantine(1, before).why == each.why);
+        release(held);
+        redlock::lease next = clients.win(1, "stock", masters.max_ttl());
+        CHECK(next.fencing_token().value() > last);
+        last = next.fencing_token().value();
+        release(next);
+    }
+}
+
+TEST_CASE(
+    "guarded: clients that compete while each master loses its data in turn never hold a lock together",
+    "[own-servers][threads][scenario-6][scenario-7]")
+{
+    const std::optional<environment> where = any_environment();
+    if (!where)
+    {
+        return;
+    }
+    CAPTURE(where->program, static_cast<int>(where->how));
+    guarded_masters masters{3, 800ms, keeping_data(where->program, where->how)};
+    guarded_clients clients{masters.options(), 3};
+    contest fight{clients, masters.max_ttl()};
+    fight.wait_for_holdings(3);
+    std::size_t master = 0;
+    for (const fault& each : faults())
+    {
+        if (where->how == persistence::none && each.name == faults().front().name)
+        {
+            continue;
+        }
+        INFO(each.name);
+        const std::size_t before = clients.mark();
+        each.inject(masters, master);
+        CHECK(clients.wait_for_quarantine(master, before).why == each.why);
+        fight.wait_for_holdings(1); // Two masters are enough.
+        clients.wait_for_armed(master, before);
+        fight.wait_for_holdings(1);
+        master = (master + 1) % masters.size();
+    }
+    CHECK(contradictions(fight.finish()) == std::vector<std::string>{});
+}
+
+TEST_CASE("guarded: a marker doesn't come back by SWAPDB after a quarantine", "[own-servers][scenario-69]")
+{
+    guarded_masters masters{3, 800ms, keeping_data("redis-server", persistence::none)};
+    guarded_clients clients{masters.options(), 1};
+    redlock::lease held = clients.win(0, "stock", masters.max_ttl());
+    release(held);
+    for (int time = 0; time < 2; ++time)
+    {
+        const std::size_t before = clients.mark();
+        expect_ok(masters.at(1).command({"SWAPDB", "0", "1"}));
+        CHECK(masters.marker(1).find(" armed ") == std::string::npos);
+        clients.wait_for_armed(1, before);
+    }
+}
+
+TEST_CASE(
+    "guarded: the first replica of a master puts it into quarantine, and takes no vote away for longer",
+    "[own-servers][threads][scenario-80]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program))
+    {
+        return;
+    }
+    CAPTURE(program);
+    guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
+    guarded_clients clients{masters.options(), 2};
+    contest fight{clients, masters.max_ttl()};
+    fight.wait_for_holdings(3);
+    server replica{keeping_data(program, persistence::none)};
+    std::size_t before = clients.mark();
+    expect_ok(replica.command({"REPLICAOF", "127.0.0.1", std::to_string(masters.at(1).port())}));
+    CHECK(clients.wait_for_quarantine(1, before).why == incarnation_end::stale);
+    clients.wait_for_armed(1, before);
+    REQUIRE(becomes(replica, guarded_masters::guard, masters.marker(1)));
+    // A second one changes nothing.
+    server other{keeping_data(program, persistence::none)};
+    const std::string marker = masters.marker(1);
+    before = clients.mark();
+    expect_ok(other.command({"REPLICAOF", "127.0.0.1", std::to_string(masters.at(1).port())}));
+    REQUIRE(becomes(other, guarded_masters::guard, marker));
+    fight.wait_for_holdings(5);
+    CHECK(clients.quarantines(before) == 0);
+    CHECK(masters.marker(1) == marker);
+    CHECK(contradictions(fight.finish()) == std::vector<std::string>{});
+}
+
+TEST_CASE("guarded: a master that hangs isn't put into quarantine, and votes again", "[own-servers][threads]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program))
+    {
+        return;
+    }
+    CAPTURE(program);
+    guarded_masters masters{3, 800ms, keeping_data(program, persistence::append_only)};
+    guarded_clients clients{masters.options(), 3};
+    contest fight{clients, masters.max_ttl()};
+    fight.wait_for_holdings(3);
+    const std::size_t before = clients.mark();
+    for (std::size_t master = 0; master < masters.size(); ++master)
+    {
+        // Longer than a lock lasts.
+        expect_ok(masters.at(master).command({"DEBUG", "SLEEP", "1"}));
+        fight.wait_for_holdings(2);
+    }
+    CHECK(contradictions(fight.finish()) == std::vector<std::string>{});
+    for (std::size_t master = 0; master < masters.size(); ++master)
+    {
+        const bool votes = comes_true(
+            masters.at(master),
+            [&]
+            {
+                acquired got = try_acquire(clients[0], "other", {.ttl = masters.max_ttl()});
+                const auto said = got.report.masters();
+                release(got.lease);
+                return !got.error && said[master].vote == vote::granted;
+            });
+        CHECK(votes);
+    }
+    CHECK(clients.quarantines(before) == 0);
+}
+
+TEST_CASE(
+    "guarded: after a restart of all masters with their data, locks can be acquired again, with larger "
+    "tokens",
+    "[own-servers][scenario-65]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    const persistence how = GENERATE(persistence::snapshot, persistence::append_only);
+    if (!have_program(program))
+    {
+        return;
+    }
+    CAPTURE(program, static_cast<int>(how));
+    guarded_masters masters{3, 800ms, keeping_data(program, how)};
+    guarded_clients clients{masters.options(), 2};
+    redlock::lease held = clients.win(0, "stock", masters.max_ttl());
+    const std::size_t before = clients.mark();
+    for (std::size_t master = 0; master < masters.size(); ++master)
+    {
+        masters.restart_with_data(master);
+    }
+    redlock::lease next = clients.win(1, "stock", masters.max_ttl());
+    CHECK(held.valid_until() <= clock::now());
+    CHECK(next.fencing_token().value() > held.fencing_token().value());
+    for (std::size_t master = 0; master < masters.size(); ++master)
+    {
+        CHECK(clients.wait_for_quarantine(master, before).why == incarnation_end::stale);
+        clients.wait_for_armed(master, before);
+    }
+    const std::uint64_t token = next.fencing_token().value();
+    release(next);
+    CHECK(clients.win(0, "stock", masters.max_ttl()).fencing_token().value() > token);
+}
+
+TEST_CASE(
+    "guarded: masters of which a majority came back empty are armed by nobody", "[own-servers][scenario-66]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program))
+    {
+        return;
+    }
+    CAPTURE(program);
+    guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
+    guarded_clients before{masters.options(), 1};
+    before.win(0, "stock", masters.max_ttl());
+    const std::string last = masters.marker(2);
+    masters.at(0).kill();
+    masters.at(1).kill();
+    masters.restart_without_data(0);
+    masters.restart_without_data(1);
+    guarded_clients after{masters.options(), 1};
+    // Time for looks after max_ttl and the longest delay of arming.
+    const auto looks = [&] { return info_number(masters.at(2), "commandstats", "cmdstat_hget"); };
+    const long long so_far = looks();
+    REQUIRE(comes_true(masters.at(2), [&] { return looks() > so_far + 40; }));
+    for (guarded_clients* const each : {&before, &after})
+    {
+        const acquired got = try_acquire((*each)[0], "stock", {.ttl = masters.max_ttl()});
+        INFO(got.report);
+        CHECK(got.error == errc::no_quorum);
+        CHECK(got.report.masters()[0].reason == master_errc::not_provisioned);
+        CHECK(got.report.masters()[1].reason == master_errc::not_provisioned);
+        CHECK(each->quarantines(0) == 0);
+    }
+    CHECK(masters.marker(0).empty());
+    CHECK(masters.marker(1).empty());
+    CHECK(masters.marker(2) == last);
+}
+
+} // namespace redlock::test
