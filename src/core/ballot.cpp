@@ -70,12 +70,13 @@ verdict ballot::outcome() const noexcept
     return reachable ? verdict::undecided : verdict::lost;
 }
 
-refusal ballot::why_lost() const noexcept
+refusal ballot::why_lost(std::size_t failed_grants) const noexcept
 {
-    const std::size_t answered = count(vote::granted) + count(vote::denied);
+    const std::size_t answered = count(vote::granted) - failed_grants + count(vote::denied);
     if (answered >= quorum())
     {
-        return refusal::held;
+        // Without a refusal, a quorum granted, but has no fencing token.
+        return count(vote::denied) != 0 ? refusal::held : refusal::no_quorum;
     }
     return answered + count(vote::pending) >= quorum() ? refusal::unknown : refusal::no_quorum;
 }

@@ -44,8 +44,9 @@ class ballot
     std::size_t count(vote value) const noexcept { return counts_[static_cast<std::size_t>(value)]; }
 
     verdict outcome() const noexcept;
-    /// Returns the reason why the round was lost. Meaningful only for a lost round.
-    refusal why_lost() const noexcept;
+    /// Returns the reason why the round was lost. Meaningful only for a lost round. Of the grants, `failed_grants` count as
+    /// failed.
+    refusal why_lost(std::size_t failed_grants = 0) const noexcept;
     /// Returns whether the masters that did not vote `denied` ("not ours", in an extension) are fewer than a quorum.
     bool disowned() const noexcept;
 

@@ -48,6 +48,9 @@ class token_choice
         return counters_[master] != 0 && counters_[master] < target_;
     }
 
+    /// Returns how many grants count no more because their raise has failed.
+    std::size_t failed_raises() const noexcept { return count(failed); }
+
   private:
     static constexpr std::uint64_t failed = ~std::uint64_t{0}; // In the place of a counter.
 

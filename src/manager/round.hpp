@@ -81,8 +81,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     /// Returns the reason why the round was lost. Meaningful only for a lost round.
     core::refusal why_lost() const noexcept
     {
-        // A quorum granted, but has not acknowledged the token.
-        return ballot_.outcome() == core::verdict::won ? core::refusal::no_quorum : ballot_.why_lost();
+        return ballot_.why_lost(guarded_ ? tokens_->failed_raises() : 0);
     }
     /// Of a round that was won: the fencing token; 0 in plain mode.
     std::uint64_t fencing_token() const noexcept

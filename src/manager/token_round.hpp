@@ -43,6 +43,8 @@ class token_round final : public net::vote_sink
     /// Returns the result of a round in which a quorum granted, and as many masters as `pending` have not voted yet.
     core::verdict outcome(std::size_t pending) const noexcept;
     std::optional<std::uint64_t> token() const noexcept { return choice_.token(); }
+    /// Returns how many masters granted, but have not acknowledged the raise.
+    std::size_t failed_raises() const noexcept { return choice_.failed_raises(); }
     /// Changes the report of a master that granted, but has not acknowledged the raise.
     void amend(std::size_t master, master_report& out) const;
     /// Ends the node timeout, because nobody waits for the token any more.

@@ -148,6 +148,25 @@ TEST_CASE("guarded: without acknowledged raises there is no lease, and nothing s
     CHECK(token_of(test.acquire(locks)) > now + 1'000'000'004);
 }
 
+TEST_CASE("guarded: with a failed raise and a key of another owner, the resource is held", "[guarded]")
+{
+    guarded_simulation test{3};
+    const auto now = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
+            .count());
+    test.group.put_counter(0, "stock", now + 1'000'000'000);
+    test.group.put_counter(1, "stock", now + 1'000'000'002);
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(2).set("lock:stock", "another owner", 10s);
+    test.sim.master(0).refuse("raise", "-ERR no\r\n");
+    const outcome_ptr got = test.sim.acquire(locks, "stock", once);
+    REQUIRE(test.sim.finish(got));
+    CHECK(got->report.masters()[0].vote == vote::failed);
+    CHECK(got->report.masters()[1].vote == vote::granted);
+    CHECK(got->report.masters()[2].vote == vote::denied);
+    CHECK(got->error == errc::held_by_other);
+}
+
 TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[guarded]")
 {
     guarded_simulation test{3};

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 
 namespace redlock::test
 {
@@ -93,7 +95,10 @@ void cluster_run::arm_masters()
         return true;
     };
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
-    run_for(longest_quarantine() + reconnects, [&] { return all_are(false); });
+    std::optional<std::size_t> seen; // Arms.
+    run_for(
+        longest_quarantine() + reconnects,
+        [&] { return seen != std::exchange(seen, oracle_.tokens()->arms()) && all_are(false); });
     if (oracle_.found())
     {
         return;

@@ -450,9 +450,10 @@ void oracle::check_verdict(const process& by, const report& told, error_code err
         error != errc::held_by_other || answered >= told.quorum(), "verdict", "{}: '{}' with {} answers",
         by.name(), error.message(), answered);
     check(
-        error != errc::no_quorum || answered + pending < told.quorum(), "verdict",
-        "{}: '{}' with {} answers, and {} that may still come", by.name(), error.message(), answered,
-        pending);
+        error != errc::no_quorum || answered + pending < told.quorum() ||
+            (tokens_ && told.count(vote::denied) == 0),
+        "verdict", "{}: '{}' with {} answers, and {} that may still come", by.name(), error.message(),
+        answered, pending);
 }
 
 void oracle::check_round(const process& by, const report& told, error_code error, bool paused)

@@ -216,15 +216,33 @@ std::optional<violation> token_rules::check_vote(std::size_t master, clock::time
     return std::nullopt;
 }
 
+/// Floors by the clock rise if the masters' clocks differ by less than the time between two restarts of too many.
+bool token_rules::clocks_order_floors(clock::time_point at) const
+{
+    std::optional<clock::time_point> last_loss;
+    clock::time_point earliest = clock::time_point::max();
+    clock::time_point latest = clock::time_point::min();
+    for (std::size_t master = 0; master < group_->size(); ++master)
+    {
+        last_loss = std::max(last_loss, group_->at(master).last_loss());
+        earliest = std::min(earliest, group_->at(master).now());
+        latest = std::max(latest, group_->at(master).now());
+    }
+    return std::all_of(
+        armed_by_clock_.begin(), armed_by_clock_.end(),
+        [&](clock::time_point before) { return before > last_loss || at - before > latest - earliest; });
+}
+
 std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at)
 {
     ++arms_;
     const std::size_t others = group_->count_armed() - (group_->is_armed(master) ? 1U : 0U);
     const bool by_clock = others + quorum_ < group_->size() + 1;
-    // After two restarts of too many masters within the difference of their clocks, the second floor may be below the first.
-    const std::uint64_t floor = group_->floor(master);
-    promised_ = promised_ && (!by_clock || (trusts_clocks_ && floor >= largest_by_clock_));
-    largest_by_clock_ = by_clock ? std::max(largest_by_clock_, floor) : largest_by_clock_;
+    promised_ = promised_ && (!by_clock || (trusts_clocks_ && clocks_order_floors(at)));
+    if (by_clock)
+    {
+        armed_by_clock_.push_back(at);
+    }
     const std::optional<clock::duration> passed = since_loss(master, at);
     if (passed && *passed < group_->max_ttl())
     {

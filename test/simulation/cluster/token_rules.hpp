@@ -125,6 +125,7 @@ class token_rules
     };
 
     std::optional<violation> check_vote(std::size_t master, clock::time_point at) const;
+    bool clocks_order_floors(clock::time_point at) const;
     std::optional<violation> check_arming(std::size_t master, clock::time_point at);
     std::optional<clock::duration> since_loss(std::size_t master, clock::time_point at) const;
 
@@ -132,8 +133,8 @@ class token_rules
     std::size_t quorum_;
     moment last_ = 0;
     bool trusts_clocks_ = true;
-    bool promised_ = true;               // That tokens are unique and rise.
-    std::uint64_t largest_by_clock_ = 0; // The largest floor of a master that was armed by its clock.
+    bool promised_ = true; // That tokens are unique and rise.
+    std::vector<clock::time_point> armed_by_clock_;
     std::map<std::string, std::map<std::size_t, std::set<std::uint64_t>>, std::less<>>
         exact_;                                                       // By owner id and master.
     std::map<std::size_t, quarantine> quarantines_;                   // By master.

@@ -143,6 +143,31 @@ TEST_CASE("with two masters, one grant and one refusal lose the round at once", 
     CHECK(votes.why_lost() == (second == vote::denied ? refusal::held : refusal::no_quorum));
 }
 
+TEST_CASE("grants that have failed later are no answers")
+{
+    ballot votes{5};
+    for (const std::size_t master : {0U, 1U, 2U})
+    {
+        votes.cast(master, vote::granted);
+    }
+    votes.cast(3, vote::denied);
+    CHECK(votes.why_lost(1) == refusal::held);
+    CHECK(votes.why_lost(2) == refusal::unknown);
+    CHECK(votes.why_lost(3) == refusal::no_quorum);
+    votes.cast(4, vote::denied);
+    CHECK(votes.why_lost(2) == refusal::held);
+    CHECK(votes.why_lost(3) == refusal::no_quorum);
+}
+
+TEST_CASE("a quorum of grants without a token isn't held by others")
+{
+    ballot votes{3};
+    votes.cast(0, vote::granted);
+    votes.cast(1, vote::granted);
+    votes.cast(2, vote::granted);
+    CHECK(votes.why_lost(1) == refusal::no_quorum);
+}
+
 TEST_CASE("with two masters, the first refusal loses the round before the second answer", "[scenario-35]")
 {
     ballot votes{2};
