@@ -106,7 +106,9 @@ TEST_CASE("guard: without the marker, or with another one, nothing is granted or
     CHECK(one.contents() == before);
 }
 
-TEST_CASE("guard: after a restart or a promotion, nothing is granted or raised with the old marker")
+TEST_CASE(
+    "guard: after a restart or a promotion, nothing is granted or raised with the old marker",
+    "[scenario-70][scenario-77]")
 {
     guarded_master one;
     REQUIRE(one.acquire("mine") == 1001);
@@ -180,7 +182,9 @@ TEST_CASE("guard: a clock that is ahead of the latest time grants nothing")
     CHECK(one.acquire_at(one.at(), "another", "7", 0, one.before_now()) == 0);
 }
 
-TEST_CASE("guard: a hint is taken if it is larger, unless it is far ahead of both clock and counter")
+TEST_CASE(
+    "guard: a hint is taken if it is larger, unless it is far ahead of both clock and counter",
+    "[scenario-72]")
 {
     guarded_master one;
     const std::int64_t now = time_of(one.at());

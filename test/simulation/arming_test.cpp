@@ -66,7 +66,9 @@ struct arming_simulation
 
 } // namespace
 
-TEST_CASE("arming: a restarted master votes again after max_ttl, above every token", "[guarded][scenario-7]")
+TEST_CASE(
+    "arming: a restarted master votes again after max_ttl, above every token",
+    "[guarded][scenario-7][scenario-68]")
 {
     arming_simulation test;
     lock_manager locks = test.sim.make_connected_manager(test.observed());

@@ -148,6 +148,39 @@ TEST_CASE("guarded: without acknowledged raises there is no lease, and nothing s
     CHECK(token_of(test.acquire(locks)) > now + 1'000'000'004);
 }
 
+TEST_CASE("guarded: a validity that ends while counters are raised gives no lease", "[guarded][scenario-71]")
+{
+    guarded_simulation test{3};
+    const auto now = static_cast<std::uint64_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
+            .count());
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.group.put_counter(index, "stock", now + 1'000'000'000 + 2 * index);
+    }
+    config options = test.group.options();
+    options.node_timeout = 30ms;
+    lock_manager locks = test.sim.make_connected_manager(options);
+    for (const auto& each : test.sim.masters())
+    {
+        each->network.back = 20ms; // Less than the validity, but not twice.
+    }
+    const outcome_ptr got = test.acquire(locks, {.ttl = 42ms, .wait = 0ms});
+    CHECK(got->error == errc::validity_exhausted);
+    CHECK(!got->lease);
+    CHECK(!got->lease.fencing_token());
+    CHECK(test.sim.count("raise") >= 1);
+    CHECK(test.sim.run_until(
+        [&]
+        {
+            return std::none_of(
+                test.sim.masters().begin(), test.sim.masters().end(),
+                [](const auto& each) { return each->value("lock:stock").has_value(); });
+        },
+        60ms));
+    token_of(test.acquire(locks));
+}
+
 TEST_CASE("guarded: with a failed raise and a key of another owner, the resource is held", "[guarded]")
 {
     guarded_simulation test{3};

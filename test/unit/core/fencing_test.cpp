@@ -118,7 +118,9 @@ TEST_CASE("token: different counters are raised to the largest of the first quor
     }
 }
 
-TEST_CASE("token: of all orders of answers, none issues a token that fewer than a quorum have exactly")
+TEST_CASE(
+    "token: of all orders of answers, none issues a token that fewer than a quorum have exactly",
+    "[scenario-67]")
 {
     const auto masters =
         GENERATE(std::size_t{1}, std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{5});
