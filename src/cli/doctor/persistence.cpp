@@ -15,6 +15,8 @@ namespace
 
 constexpr const char* keep_out = "keep it out of reach after a restart until the longest ttl has passed";
 constexpr const char* two_holders = "and a lock may have two holders";
+constexpr const char* unknown = "it doesn't answer CONFIG GET, so its persistence is unknown";
+constexpr const char* allow_config = "allow CONFIG GET: ACL SETUSER ... +config|get";
 
 finding note(std::string_view kind, std::string what, std::string meaning, std::string advice)
 {
@@ -24,6 +26,23 @@ finding note(std::string_view kind, std::string what, std::string meaning, std::
 bool is_told(const master_examination& one)
 {
     return one.appendonly && (*one.appendonly != "yes" || one.appendfsync);
+}
+
+/// In guarded mode, a master that has lost the newest keys costs a quarantine, and one that is empty may cost more.
+std::optional<finding> about_guarded_persistence(const master_examination& one)
+{
+    constexpr const char* meaning = "If more than a minority of masters come back empty, no lock can be "
+                                    "acquired until a new group is made";
+    const bool keeps_data = is_told(one) && (*one.appendonly == "yes" || (one.save && !one.save->empty()));
+    if (keeps_data)
+    {
+        return std::nullopt;
+    }
+    return is_told(one)
+               ? note("forgets", persistence_of(one), meaning, "Set appendonly yes; everysec is enough")
+               : note(
+                     "persistence_unknown", unknown, meaning,
+                     fmt::format("Make sure that it has appendonly yes; or {}", allow_config));
 }
 
 } // namespace
@@ -39,13 +58,16 @@ std::string persistence_of(const master_examination& one)
 
 std::optional<finding> about_persistence(const master_examination& one)
 {
+    if (one.guarded)
+    {
+        return about_guarded_persistence(one);
+    }
     if (!is_told(one))
     {
         return note(
-            "persistence_unknown", "it doesn't answer CONFIG GET, so its persistence is unknown",
+            "persistence_unknown", unknown,
             fmt::format("Without persistence a restart loses every lock, {}", two_holders),
-            "Make sure that it has appendonly yes and appendfsync always; or allow CONFIG GET: ACL SETUSER "
-            "... +config|get");
+            fmt::format("Make sure that it has appendonly yes and appendfsync always; or {}", allow_config));
     }
     if (*one.appendonly != "yes")
     {

@@ -13,8 +13,8 @@ namespace redlock::cli
 /// Returns a short description: "appendfsync always", "appendonly no", "unknown".
 std::string persistence_of(const master_examination& one);
 
-/// Returns nothing if each lock is on disk before it is granted. Else returns a note, since weaker persistence may be
-/// intended.
+/// Returns nothing if each lock is on disk before it is granted; in guarded mode, if a restart keeps any data. Else returns a
+/// note, since weaker persistence may be intended.
 std::optional<finding> about_persistence(const master_examination& one);
 
 } // namespace redlock::cli

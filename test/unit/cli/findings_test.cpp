@@ -180,11 +180,12 @@ void add_settings(collection& to)
         one.examined.appendonly = appendonly;
         one.examined.appendfsync = appendfsync;
         one.examined.save = save;
-        to.add(
-            fmt::format(
-                "appendonly {}, appendfsync {}, save '{}'", appendonly.value_or("unknown"),
-                appendfsync.value_or("unknown"), save.value_or("unknown")),
-            one);
+        const std::string name = fmt::format(
+            "appendonly {}, appendfsync {}, save '{}'", appendonly.value_or("unknown"),
+            appendfsync.value_or("unknown"), save.value_or("unknown"));
+        to.add(name, one);
+        one.examined.guarded.emplace();
+        to.add("guarded, " + name, one);
     }
 }
 
