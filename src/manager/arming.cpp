@@ -118,11 +118,27 @@ void arming::begin(std::size_t master, core::incarnation_end why)
         seen.marker.value_or(std::string{}));
 }
 
+/// Returns whether a master of the list shows that the group has changed. The last look counts, however old it is: those at the
+/// other masters may have been answered first.
+bool arming::sees_other_group() const
+{
+    for (std::size_t master = 0; master < masters_.size(); ++master)
+    {
+        const std::optional<core::judgement>& found = guard_.found(master);
+        if (found && (found->what == core::standing::other_group || found->what == core::standing::retired ||
+                      found->what == core::standing::unreadable))
+        {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Returns whether a master may be armed by the clock: a quorum of masters, this one included, were seen unarmed since its
 /// quarantine began, each with the marker of a server that was restarted with its data, and no master belongs to another group.
 bool arming::may_use_clock(const quarantine& of) const
 {
-    if (guard_.identity()->policy != core::arming_policy::clocks)
+    if (guard_.identity()->policy != core::arming_policy::clocks || sees_other_group())
     {
         return false;
     }
@@ -136,10 +152,6 @@ bool arming::may_use_clock(const quarantine& of) const
         }
         switch (found->what)
         {
-        case core::standing::other_group:
-        case core::standing::retired:
-        case core::standing::unreadable:
-            return false;
         case core::standing::forgetful:
             restarted += found->why == core::incarnation_end::stale ? 1U : 0U;
             break;
@@ -285,7 +297,7 @@ void arming::quarantine::on_counted()
     {
         arm(std::max<std::uint64_t>(largest_of_armed_, 1));
     }
-    else if (by_clock && of_armed_ + of_unarmed_ >= quorum_of(masters) && last)
+    else if (by_clock && !of_.sees_other_group() && of_armed_ + of_unarmed_ >= quorum_of(masters) && last)
     {
         const clock::time_point now = of_.service_.strand().now();
         arm(std::max(largest_, core::floor_by_clock(*last, now)));

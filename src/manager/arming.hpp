@@ -112,6 +112,7 @@ class arming
 
     void reconsider(std::size_t master);
     bool may_use_clock(const quarantine& of) const;
+    bool sees_other_group() const;
     void on_waited();
     void watch();
     void report_refusal(std::size_t master, std::string why);

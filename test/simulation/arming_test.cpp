@@ -24,12 +24,7 @@ struct arming_simulation
 {
     explicit arming_simulation(std::size_t masters = 3) : sim{masters}, group{sim} { group.arm_all(); }
 
-    bool is(std::size_t index, core::marker_state state) const
-    {
-        const std::optional<core::marker> found = group.present(index);
-        return found && found->state == state &&
-               found->replication_id == group.marker_of(index, state).replication_id;
-    }
+    bool is(std::size_t index, core::marker_state state) const { return group.is(index, state); }
     bool all_are(core::marker_state state) const
     {
         bool all = true;

@@ -84,6 +84,12 @@ class guarded_group
         const std::optional<std::string> text = sim_.master(index).value(guard_key);
         return text ? core::parse_marker(*text) : std::nullopt;
     }
+    /// Returns whether the marker of a master has this state, and is that of its present incarnation.
+    bool is(std::size_t index, core::marker_state state) const
+    {
+        const std::optional<core::marker> found = present(index);
+        return found && found->state == state && found->replication_id == sim_.master(index).replication_id;
+    }
     /// Sets the counter of a resource's slot.
     void put_counter(std::size_t index, std::string_view resource, std::uint64_t counter)
     {
