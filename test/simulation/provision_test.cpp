@@ -345,4 +345,33 @@ TEST_CASE("provisioning: its execution context may be destroyed at any moment", 
     CHECK_FALSE(run->done);
 }
 
+TEST_CASE("provisioning: the group notices a promotion, which keeps the run id", "[guarded][scenario-70]")
+{
+    simulation sim{3};
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        sim.master(index).run_id = std::string(40, static_cast<char>('a' + index)); // As servers show it.
+    }
+    const auto run = end_provision(sim, begin_provision(sim));
+    REQUIRE_FALSE(run->error);
+    config with = sim.options();
+    with.guarded.emplace();
+    lock_manager locks = sim.make_connected_manager(with);
+    const acquire_options once{.ttl = 100ms, .wait = 0ms};
+    const outcome_ptr first = sim.acquire(locks, "stock", once);
+    REQUIRE(sim.finish(first));
+    REQUIRE(!first->error);
+    sim.run_until_idle();
+    CHECK(sim.master(0).value("lock:stock"));
+    sim.run_for(200ms);
+    sim.master(0).lose_writes_of(0ms);
+    const outcome_ptr next = sim.acquire(locks, "stock", once);
+    REQUIRE(sim.finish(next));
+    CHECK(!next->error);
+    CHECK(next->report.masters()[0].vote == vote::failed);
+    CHECK(next->report.masters()[0].reason == master_errc::incarnation_changed);
+    CHECK(sim.run_until([&] { return !is_armed(sim.master(0)); }, 2s));
+    CHECK(sim.run_until([&] { return is_armed(sim.master(0)); }, 3s));
+}
+
 } // namespace redlock::test

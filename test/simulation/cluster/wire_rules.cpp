@@ -59,6 +59,15 @@ std::optional<violation> wire_rules::look(
         }
         return std::nullopt;
     }
+    if (const auto raise = read_raise(what, words))
+    {
+        const bool is_late = owners_[raise->owner_id].released_on.contains(here);
+        return is_late ? std::optional{violation{
+                             "order",
+                             fmt::format(
+                                 "master {} gets a raise of {} after its release", master, raise->owner_id)}}
+                       : std::nullopt;
+    }
     const bool sets = what == "SET" && words.size() > 2;
     const bool calls_script = (what == "extend" || what == "release" || what == "ask") && words.size() > 4;
     if (!sets && !calls_script)

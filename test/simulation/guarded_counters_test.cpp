@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSL-1.0
+// Tests of guarded mode: what changes a counter, what it is compared with, and who may use it.
+#include "guarded_group.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <string>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+constexpr acquire_options one_try{.ttl = 5s, .wait = 0ms};
+
+struct counted_simulation
+{
+    explicit counted_simulation(std::size_t masters = 3) : sim{masters}, group{sim} { group.arm_all(); }
+
+    outcome_ptr acquire(lock_manager& by, const acquire_options& with = one_try)
+    {
+        outcome_ptr got = sim.acquire(by, "stock", with);
+        REQUIRE(sim.finish(got));
+        return got;
+    }
+    /// Returns the time that a master shows, in microseconds.
+    std::uint64_t shown(std::size_t index)
+    {
+        return static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(sim.master(index).now().time_since_epoch())
+                .count());
+    }
+
+    simulation sim;
+    guarded_group group;
+};
+
+} // namespace
+
+TEST_CASE("guarded: a raise leaves a counter that another resource of its slot has raised more", "[guarded]")
+{
+    counted_simulation test;
+    const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.group.put_counter(index, "stock", ahead + 10 * index);
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    const outcome_ptr got = test.sim.acquire(locks, "stock", one_try);
+    REQUIRE(test.sim.run_until([&] { return test.sim.master(0).value("lock:stock").has_value(); }, 1s));
+    test.group.put_counter(0, "stock", 2 * ahead);
+    REQUIRE(test.sim.finish(got));
+    test.sim.run_until_idle();
+    CHECK(!got->error);
+    CHECK(test.sim.master(0).count("raise") == 1);
+    CHECK(test.group.counter(0, "stock") == 2 * ahead);
+}
+
+TEST_CASE(
+    "guarded: a raise needs the key, the marker and the incarnation of the grant", "[guarded][scenario-77]")
+{
+    counted_simulation test;
+    const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
+    test.group.put_counter(0, "stock", ahead);
+    test.group.put_counter(1, "stock", ahead + 10);
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(2).hang();
+    const outcome_ptr got = test.sim.acquire(locks, "stock", one_try);
+    REQUIRE(test.sim.run_until([&] { return test.sim.master(0).value("lock:stock").has_value(); }, 1s));
+    switch (GENERATE(0, 1, 2, 3))
+    {
+    case 0:
+        test.sim.master(0).set("lock:stock", "another owner", 5s);
+        break;
+    case 1:
+        test.sim.master(0).remove("lock:stock");
+        break;
+    case 2:
+        test.sim.master(0).remove(guard_key);
+        break;
+    default:
+        test.sim.master(0).lose_writes_of(0ms); // Promoted, with the same key and marker.
+        break;
+    }
+    REQUIRE(test.sim.finish(got));
+    CHECK(test.sim.master(0).count("raise") == 1);
+    CHECK(got->error == errc::no_quorum);
+    CHECK(got->report.masters()[0].vote == vote::failed);
+    CHECK(test.group.counter(0, "stock") == ahead + 1);
+}
+
+TEST_CASE("guarded: a grant that comes after the release is not raised", "[guarded]")
+{
+    counted_simulation test;
+    const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.group.put_counter(index, "stock", ahead + 10 * (3 - index));
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(2).network.back = 20ms;
+    const outcome_ptr got = test.acquire(locks);
+    REQUIRE(!got->error);
+    const outcome_ptr released = test.sim.release(got->lease);
+    REQUIRE(test.sim.finish(released));
+    test.sim.run_until_idle();
+    CHECK(test.sim.master(2).count("acquire") == 1);
+    CHECK(test.sim.master(2).count("raise") == 0);
+    CHECK(test.sim.count("raise") == 1);
+}
+
+TEST_CASE("guarded: the floor counts for slots that were used before, too", "[guarded][scenario-68]")
+{
+    counted_simulation test;
+    const std::uint64_t floor = test.shown(0) + 1'000'000'000;
+    test.group.arm_all(floor);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.group.put_counter(index, "stock", 7);
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    const outcome_ptr got = test.acquire(locks);
+    CHECK(got->lease.fencing_token().value_or(0) == floor + 1);
+}
+
+TEST_CASE("guarded: a master without its counters grants nothing until it was in quarantine", "[guarded]")
+{
+    counted_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(0).remove(fence_key);
+    const outcome_ptr got = test.acquire(locks);
+    CHECK(!got->error);
+    CHECK(got->report.masters()[0].vote == vote::failed);
+    CHECK(got->report.masters()[0].reason == master_errc::incarnation_changed);
+    CHECK(!test.sim.master(0).value("lock:stock"));
+    CHECK(!test.sim.master(0).field(fence_key, "floor"));
+    REQUIRE(test.sim.run_until([&] { return test.group.is(0, core::marker_state::quarantine); }, 5s));
+    CHECK(test.group.present(0)->why == core::incarnation_end::emptied);
+    REQUIRE(test.sim.run_until(
+        [&] { return test.group.is(0, core::marker_state::armed); }, guarded_group::max_ttl + 5s));
+    CHECK(
+        std::stoull(test.sim.master(0).field(fence_key, "floor").value()) >=
+        got->lease.fencing_token().value_or(0));
+}
+
+TEST_CASE("guarded: a master whose marker has changed since the look grants nothing", "[guarded][scenario-6]")
+{
+    counted_simulation test;
+    config with = test.group.options();
+    with.order = GENERATE(order::waiting, order::strict);
+    lock_manager locks = test.sim.make_connected_manager(with);
+    const bool is_removed = GENERATE(false, true);
+    CAPTURE(is_removed);
+    for (const auto& each : test.sim.masters())
+    {
+        each->remove(guard_key);
+    }
+    if (!is_removed)
+    {
+        for (std::size_t index = 0; index < 3; ++index)
+        {
+            test.group.put_marker(index, core::marker_state::quarantine, core::incarnation_end::clock);
+        }
+    }
+    const outcome_ptr got = test.acquire(locks);
+    CHECK(got->error == errc::no_quorum);
+    test.sim.run_until_idle();
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        CHECK(!test.sim.master(index).value("lock:stock"));
+    }
+}
+
+TEST_CASE("guarded: a hint a year ahead of a master's clock is ignored", "[guarded][scenario-72]")
+{
+    counted_simulation test;
+    for (const std::size_t index : {0U, 1U}) // The median is theirs.
+    {
+        test.sim.master(index).clock_of_its_own().jump(test.sim.now(), std::chrono::hours{24 * 365});
+    }
+    test.sim.master(2).network.back = 20ms;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    const outcome_ptr got = test.acquire(locks);
+    REQUIRE(!got->error);
+    test.sim.run_until_idle();
+    CHECK(got->lease.fencing_token().value_or(0) > test.shown(2) + 3'600'000'000);
+    CHECK(test.sim.master(2).count("acquire") == 1);
+    CHECK(test.sim.master(2).value("lock:stock"));
+    CHECK(test.group.counter(2, "stock") < test.shown(2));
+}
+
+TEST_CASE("guarded: a queue master whose clock has jumped ahead grants nothing", "[guarded][scenario-4]")
+{
+    counted_simulation test{GENERATE(1U, 3U)};
+    config with = test.group.options();
+    with.order = order::strict;
+    lock_manager locks = test.sim.make_connected_manager(with);
+    for (const auto& each : test.sim.masters())
+    {
+        each->clock_of_its_own().jump(test.sim.now(), 10s);
+    }
+    const outcome_ptr got = test.acquire(locks);
+    CHECK(got->error == errc::no_quorum);
+    test.sim.run_until_idle();
+    CHECK(test.sim.count("ask") == 1);
+    for (std::size_t index = 0; index < test.sim.masters().size(); ++index)
+    {
+        CHECK(got->report.masters()[index].vote != vote::granted);
+        CHECK(!test.sim.master(index).value("lock:stock"));
+    }
+}
+
+TEST_CASE("guarded: the validity that must remain does so after the raises", "[guarded][scenario-71]")
+{
+    counted_simulation test;
+    const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.group.put_counter(index, "stock", ahead + 10 * index);
+        test.sim.master(index).network.back = 30ms;
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    const outcome_ptr got = test.acquire(locks, {.ttl = 1s, .wait = 0ms, .min_validity = 940ms});
+    CHECK(got->error == errc::validity_exhausted);
+    CHECK(test.sim.count("raise") > 0);
+    test.sim.run_for(1s);
+    CHECK(!test.sim.master(0).value("lock:stock"));
+    CHECK(!test.acquire(locks, {.ttl = 1s, .wait = 0ms, .min_validity = 910ms})->error);
+}
+
+TEST_CASE("guarded: a ttl that turns out to be longer than that of the group locks nothing", "[guarded]")
+{
+    simulation sim{3};
+    guarded_group group{sim};
+    lock_manager locks = sim.make_connected_manager(group.options());
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10'001ms, .wait = 5s});
+    sim.run_for(1s);
+    CHECK(!got->done);
+    group.arm_all();
+    REQUIRE(sim.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    for (const master_report& each : got->report.masters())
+    {
+        CHECK(each.vote == vote::unsent);
+        CHECK(each.reason == errc::invalid_ttl);
+    }
+    CHECK(sim.count("acquire") + sim.count("ask") == 0);
+}
+
+TEST_CASE("guarded: a manager keeps its group, and so do its leases", "[guarded][scenario-86]")
+{
+    counted_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    const outcome_ptr held = test.acquire(locks);
+    REQUIRE(!held->error);
+    guarded_group{test.sim, "fedcba9876543210"}.arm_all();
+    test.sim.run_for(3s);
+    const outcome_ptr extended = test.sim.extend(held->lease, 6s);
+    REQUIRE(test.sim.finish(extended));
+    CHECK(extended->error == errc::no_quorum);
+    CHECK(extended->report.masters()[0].reason == master_errc::other_group);
+    const outcome_ptr other = test.sim.acquire(locks, "other", one_try);
+    REQUIRE(test.sim.finish(other));
+    CHECK(other->error == errc::no_quorum);
+    CHECK(other->report.masters()[0].reason == master_errc::other_group);
+    lock_manager fresh = test.sim.make_connected_manager(test.group.options());
+    const outcome_ptr got = test.sim.acquire(fresh, "other", one_try);
+    REQUIRE(test.sim.finish(got));
+    CHECK(!got->error);
+}
+
+} // namespace redlock::test
