@@ -110,6 +110,44 @@ TEST_CASE("arming: no master is armed by the clock while one of the list has ano
     CHECK(test.sim.run_until([&] { return test.is_armed(0) && test.is_armed(1); }, one_quarantine));
 }
 
+TEST_CASE(
+    "arming: a master that one manager can't reach isn't taken for a restarted one", "[guarded][scenario-78]")
+{
+    refusing_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(2).door = entrance::refuses;
+    test.sim.master(2).break_connections();
+    test.restart(0, GENERATE(false, true));
+    test.sim.run_for(3 * one_quarantine);
+    CHECK(!test.is_armed(0));
+    test.sim.master(2).door = entrance::open;
+    REQUIRE(test.sim.run_until([&] { return test.group.is(0, core::marker_state::quarantine); }, 5s));
+    CHECK(test.sim.run_until([&] { return test.is_armed(0); }, one_quarantine));
+}
+
+TEST_CASE("arming: what was seen before a quarantine says nothing about it", "[guarded][scenario-78]")
+{
+    refusing_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.restart(0, true);
+    REQUIRE(test.sim.run_until([&] { return test.group.is(0, core::marker_state::quarantine); }, 5s));
+    const std::size_t looks = test.sim.master(0).count("HGET");
+    REQUIRE(test.sim.run_until([&] { return test.sim.master(0).count("HGET") > looks + 1; }, 5s));
+    test.sim.run_for(10ms);
+    // Another manager has armed it. This one sees a promotion of another master first.
+    test.group.arm(0, 2000);
+    test.sim.master(1).lose_writes_of(0ms);
+    REQUIRE(test.sim.finish(test.sim.acquire(locks, "stock", {.ttl = 5s, .wait = 0ms})));
+    REQUIRE(test.sim.run_until([&] { return test.group.is(1, core::marker_state::quarantine); }, 100ms));
+    test.sim.master(2).door = entrance::refuses;
+    test.sim.master(2).break_connections();
+    test.sim.run_for(3 * one_quarantine);
+    CHECK(test.is_armed(0));
+    CHECK(!test.is_armed(1));
+    test.sim.master(2).door = entrance::open;
+    CHECK(test.sim.run_until([&] { return test.is_armed(1); }, one_quarantine));
+}
+
 TEST_CASE("arming: a floor by the clock is two hours ahead of it", "[guarded][scenario-65]")
 {
     refusing_simulation test;
