@@ -273,9 +273,9 @@ std::uint64_t floor_of(std::span<const provision_sight> seen) noexcept
     return floor;
 }
 
-clock::duration provision_wait(std::chrono::milliseconds max_ttl, double drift_factor) noexcept
+clock::duration provision_wait(std::chrono::milliseconds ttl, double drift_factor) noexcept
 {
-    return max_ttl + drift(max_ttl, std::max(drift_factor, least_drift_factor));
+    return ttl + drift(ttl, std::max(drift_factor, least_drift_factor));
 }
 
 } // namespace redlock::core

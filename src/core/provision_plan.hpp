@@ -89,8 +89,8 @@ provision_seat check_again(const provision_sight& seen, const marker& expected);
 /// Returns the floor of all masters: the largest counter of any, at least 1.
 std::uint64_t floor_of(std::span<const provision_sight> seen) noexcept;
 
-/// Returns how long to wait after the last master went into quarantine: max_ttl × (1 + drift) + 2 ms, with a drift of 1 % or
+/// Returns how long to wait after the last master went into quarantine: ttl × (1 + drift) + 2 ms, with a drift of 1 % or
 /// more. By then each key that another client counts on has expired.
-clock::duration provision_wait(std::chrono::milliseconds max_ttl, double drift_factor) noexcept;
+clock::duration provision_wait(std::chrono::milliseconds ttl, double drift_factor) noexcept;
 
 } // namespace redlock::core
