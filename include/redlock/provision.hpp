@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Provisioning: makes masters a guarded group.
+// Provisioning: makes masters a guarded group, and arms them by hand.
 #pragma once
 
 #include <redlock/arming_policy.hpp>
@@ -29,15 +29,34 @@
 namespace redlock
 {
 
+/// What a run of `async_provision` does.
+enum class provision_action : std::uint8_t
+{
+    /// Makes the masters a group. All of them are needed.
+    make_group,
+    /// Arms the masters of a group with `arming_policy::by_hand` that were restarted with their data. A quorum of them is
+    /// needed. If fewer were restarted, clients arm them.
+    arm,
+    /// Makes a group grant again that has lost the data of more masters than clients can arm. `config::guarded` has to name the
+    /// group, because empty servers may be the wrong ones. A quorum of masters is needed.
+    arm_again,
+    /// Deletes the markers of the masters, so that none of them votes: servers with old data, such as a copy of a virtual
+    /// machine, before clients can reach them. Each server is an entry of `config::masters`.
+    retire
+};
+
 /// The options of `async_provision`.
 struct provision_options
 {
+    provision_action action = provision_action::make_group;
     /// The longest ttl of a guarded lock, 1 ms to 100 years. It is fixed for the life of the group. As short as the longest
-    /// lock allows: after a loss of data, a master doesn't vote for as long.
+    /// lock allows: after a loss of data, a master doesn't vote for as long. `arm` and `arm_again` take it from the masters;
+    /// `arm_again` needs it if no master has kept its data.
     std::chrono::milliseconds max_ttl{};
-    /// How the group continues after all of its masters were restarted.
+    /// How the group continues after all of its masters were restarted. `arm_again` uses it only if no master has kept its data.
     arming_policy policy = arming_policy::clocks;
-    /// Skips the wait. Allowed only if all databases of all masters are empty, and no client uses them meanwhile.
+    /// Skips the wait. Allowed only with `make_group`, if all databases of all masters are empty and no client uses them
+    /// meanwhile.
     bool fresh = false;
 };
 
@@ -49,8 +68,9 @@ enum class provision_outcome : std::uint8_t
 {
     unchanged,  ///< No master was changed by this run.
     unfinished, ///< Some masters may be in quarantine, or armed. Another run with the same options continues.
-    provisioned, ///< All masters were armed.
-    complete     ///< All masters were armed already, and none was changed.
+    provisioned, ///< All masters were armed, or a quorum at least with `arm` and `arm_again`.
+    complete, ///< Nothing was left to do: all masters were armed already, or had no marker. None was changed.
+    retired   ///< The markers of all masters were deleted.
 };
 
 /// Returns the name of the enumerator, such as "unfinished". Names never change. Thread-safe.
@@ -61,7 +81,7 @@ struct provisioned_master
 {
     /// The address, without credentials. It is the master's name in the group.
     std::string name;
-    /// What was found at the last look, or what the run has made of it: `armed` after a success.
+    /// What was found at the last look, or what the run has made of it, such as `armed`.
     provision_finding found = provision_finding::unknown;
     /// The reason why it gave no answer, or refused a command; empty otherwise.
     error_code reason;
@@ -79,7 +99,8 @@ struct provision_report
     provision_outcome outcome = provision_outcome::unchanged;
     /// The name of the group, 16 hexadecimal digits; empty if there is none.
     std::string group;
-    /// The largest counter of any master, which is the least fencing token of the group; 0 if it wasn't read.
+    /// The largest counter of any master, which is the least fencing token of the group; 0 if it wasn't read. With `arm` and
+    /// `arm_again`, at least what the masters' clocks show in microseconds, plus two hours.
     std::uint64_t floor = 0;
     /// The masters in the order of `config::masters`. Empty if an argument was refused.
     std::vector<provisioned_master> masters;
@@ -126,7 +147,8 @@ struct provision_initiation
 
 } // namespace detail
 
-/// Makes masters a guarded group: gives each a marker, which entitles it to vote in guarded mode.
+/// Makes masters a guarded group: gives each a marker, which entitles it to vote in guarded mode. Or arms the masters of a
+/// group where clients can't, or deletes markers: see `provision_action`.
 ///
 /// `on` is an executor or an execution context. `masters` are the options of a manager, of which the run uses all that
 /// concern connections, the observer and the key prefix, which is that of the group. `out` receives the report immediately before completion, and
@@ -149,6 +171,10 @@ struct provision_initiation
 ///
 /// The observer of `masters` is notified of the connections, of each master in quarantine when the wait begins
 /// (`master_quarantined`), and of each that is armed (`master_armed`).
+///
+/// `arm` and `arm_again` do the same with the masters of a group that aren't armed, if the rules of `provision_action` permit it.
+/// A master that gives no answer is left out, and clients arm it later. The floor of the fencing tokens is above the counters
+/// that are left and above the masters' clocks. `config::guarded` may name the group; then masters of another one are refused.
 ///
 /// A run that was interrupted is continued by the next one. Two runs at once are safe: both may succeed, or one of them
 /// fails. A run on masters that are armed already succeeds with `provision_outcome::complete`.

@@ -25,7 +25,11 @@ enum class provision_finding : std::uint8_t
     unreadable,     ///< A key of the guarded mode has another format or type.
     evicts,         ///< Its maxmemory-policy isn't noeviction.
     replica,        ///< It is a replica.
-    not_empty       ///< It has keys, so that the wait can't be skipped.
+    not_empty,      ///< It has keys, so that the wait can't be skipped.
+    restarted,      ///< It was restarted or promoted with its data, and isn't armed again.
+    emptied,        ///< It has lost its data or its counters, and isn't armed again.
+    clock_ahead, ///< It is in quarantine because its clock was ahead, or its clock can't be used for a floor.
+    marked       ///< It has a marker, which is to be deleted.
 };
 
 /// Returns the name of the enumerator, such as "unmarked". Names never change. Thread-safe.

@@ -102,7 +102,7 @@ constexpr std::array errors{
         generic::invalid_argument),
     REDLOCK_ERROR(
         errc, provisioning_failed, retryable,
-        "the masters weren't made a group: see the report for what was found on each, and run it again"),
+        "the masters weren't provisioned: see the report for what was found on each, and run it again"),
 };
 
 constexpr std::array master_errors{

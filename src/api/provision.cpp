@@ -25,10 +25,28 @@ namespace
 
 namespace asio = boost::asio;
 
-void check(const provision_options& options)
+/// Checks what the action needs, and that nothing is given that it would ignore.
+void check(const provision_options& options, const std::string& group)
 {
     constexpr std::chrono::milliseconds shortest{1};
-    if (options.max_ttl < shortest || options.max_ttl > core::max_ttl)
+    const bool is_creation = options.action == provision_action::make_group;
+    const bool may_lack_ttl = !is_creation && options.max_ttl.count() == 0;
+    if (options.action > provision_action::retire)
+    {
+        throw system_error{errc::invalid_config, "there is no such action of provisioning"};
+    }
+    if (options.action == provision_action::arm_again && group.empty())
+    {
+        throw system_error{
+            errc::invalid_config, "the group to arm again isn't named: guarded.group has to be its name"};
+    }
+    if (options.fresh && !is_creation)
+    {
+        throw system_error{
+            errc::invalid_config, "fresh can't be used with this action: only masters that are made a group "
+                                  "can do without the wait"};
+    }
+    if (!may_lack_ttl && (options.max_ttl < shortest || options.max_ttl > core::max_ttl))
     {
         throw system_error{
             errc::invalid_ttl,
@@ -77,6 +95,10 @@ std::string result_line(const provision_report& of)
         return message.substr(0, message.find(": ")) +
                (is_unfinished ? "; another run continues" : "; no master was changed");
     }
+    if (of.group.empty())
+    {
+        return of.outcome == provision_outcome::complete ? "there was no marker" : "the markers were deleted";
+    }
     return fmt::format(
         "group {} of {} masters, {}", of.group, of.masters.size(),
         of.outcome == provision_outcome::complete ? "armed already" : "armed");
@@ -110,6 +132,8 @@ std::string_view to_string(provision_outcome value) noexcept
         return "provisioned";
     case provision_outcome::complete:
         return "complete";
+    case provision_outcome::retired:
+        return "retired";
     }
     return "unknown";
 }
@@ -140,13 +164,16 @@ void api::provision(
     detail::status_completion& done)
 {
     config plain = masters;
+    std::string group = options.action != provision_action::make_group && plain.guarded
+                            ? std::move(plain.guarded->group)
+                            : std::string{};
     plain.guarded.reset(); // Its looks and quarantines are for masters of a group.
     const detail::manager_handle_ptr handle = create(executor, std::move(plain), std::move(outside));
     // From here on, the operation itself ends the service.
     const std::shared_ptr<manager::lock_service> service = handle->service();
     const std::uint64_t id = handle->next_operation();
     watch_cancellation(handle, done, id);
-    manager::provision_call call{options, out, std::move(done), id};
+    manager::provision_call call{options, std::move(group), out, std::move(done), id};
     try
     {
         service->enter(manager::provision, std::move(call));
@@ -167,7 +194,7 @@ void detail::start_provision(
     *out = {};
     try
     {
-        check(options);
+        check(options, masters->guarded ? masters->guarded->group : std::string{});
         std::shared_ptr<const runtime::environment> outside = api::real_environment(*masters);
         check_names(*masters);
         api::provision(executor, *masters, options, std::move(outside), out, done);

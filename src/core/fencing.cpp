@@ -87,9 +87,13 @@ std::uint64_t counter_hint(std::span<std::chrono::microseconds> clocks, std::uin
 
 std::uint64_t floor_by_clock(const clock_reading& last, clock::time_point now) noexcept
 {
-    const std::chrono::microseconds shown =
-        last.theirs + std::chrono::ceil<std::chrono::microseconds>(now - last.sent) + std::chrono::hours{2};
-    return static_cast<std::uint64_t>(std::max<std::chrono::microseconds::rep>(shown.count(), 1));
+    return floor_by_clock(last.theirs + std::chrono::ceil<std::chrono::microseconds>(now - last.sent));
+}
+
+std::uint64_t floor_by_clock(std::chrono::microseconds shown) noexcept
+{
+    const std::chrono::microseconds later = shown + std::chrono::hours{2};
+    return static_cast<std::uint64_t>(std::max<std::chrono::microseconds::rep>(later.count(), 1));
 }
 
 std::chrono::microseconds latest_at(

@@ -71,6 +71,8 @@ std::uint64_t counter_hint(std::span<std::chrono::microseconds> clocks, std::uin
 /// plus two hours. A counter is at most an hour ahead of the clocks, or continues such a floor of before, by less than one in a
 /// microsecond.
 std::uint64_t floor_by_clock(const clock_reading& last, clock::time_point now) noexcept;
+/// Returns the same for a master whose clock shows this now.
+std::uint64_t floor_by_clock(std::chrono::microseconds shown) noexcept;
 
 /// Returns the latest time by a master's clock at which a command may run that is sent now: what its clock can show at most
 /// when the node timeout has passed, by the last reading and the permitted drift since.

@@ -5,22 +5,7 @@
 #include "core/validity.hpp"
 
 #include <algorithm>
-#include <array>
 #include <utility>
-
-namespace redlock
-{
-
-std::string_view to_string(provision_finding value) noexcept
-{
-    constexpr std::array<std::string_view, 13> names{
-        "unknown",     "unmarked",       "unfinished", "armed",  "changed", "in_service", "other_run",
-        "other_group", "other_database", "unreadable", "evicts", "replica", "not_empty"};
-    const auto index = static_cast<std::size_t>(value);
-    return index < names.size() ? names[index] : "unknown";
-}
-
-} // namespace redlock
 
 namespace redlock::core
 {
@@ -29,59 +14,6 @@ namespace
 {
 
 constexpr double least_drift_factor = 0.01;
-
-provision_seat finding(provision_finding what, std::string detail = {})
-{
-    provision_seat one;
-    one.found = what;
-    one.detail = std::move(detail);
-    return one;
-}
-
-/// Returns the text of a marker in quotes, without the nonce and the replication id, which mean nothing to a person.
-std::string quoted(const std::string& text)
-{
-    constexpr std::size_t end_of_marker = guard_id_length + replication_id_length + 2;
-    const std::size_t shown = parse_marker(text) ? text.size() - end_of_marker : text.size();
-    return '"' + text.substr(0, shown) + '"';
-}
-
-std::string its_marker(const provision_sight& seen)
-{
-    return "its marker is " + quoted(seen.marker.value_or(""));
-}
-
-/// Returns a finding that depends neither on the marker nor on other masters; empty if there is none.
-std::optional<provision_seat> find_misfit(const provision_sight& seen)
-{
-    if (!seen.is_known)
-    {
-        return finding(provision_finding::unknown);
-    }
-    if (!seen.is_master)
-    {
-        return finding(provision_finding::replica);
-    }
-    if (seen.maxmemory_policy != "noeviction")
-    {
-        const bool is_shown = !seen.maxmemory_policy.empty();
-        return finding(
-            provision_finding::evicts,
-            "maxmemory-policy is " + (is_shown ? seen.maxmemory_policy : std::string{"unknown"}));
-    }
-    if (seen.has_foreign_key)
-    {
-        return finding(provision_finding::unreadable, "one of its keys has another type");
-    }
-    if (seen.other_database)
-    {
-        return finding(
-            provision_finding::other_database, "the marker of database " +
-                                                   std::to_string(*seen.other_database) + " is " +
-                                                   quoted(seen.other_marker));
-    }
-    return std::nullopt;
-}
 
 /// The run that the markers of the masters belong to.
 struct found_run
@@ -103,28 +35,8 @@ found_run run_of(std::span<const provision_sight> seen)
             found.group = found.group.empty() ? its->group : found.group;
         }
     }
-    for (const provision_sight& each : seen)
-    {
-        std::optional<member_record> its = each.members ? parse_members(*each.members) : std::nullopt;
-        if (its && its->group == found.group && !found.record)
-        {
-            found.record = std::move(its);
-        }
-    }
+    found.record = record_among(seen, found.group);
     return found;
-}
-
-/// Returns whether a record of the run has the same names, in any order.
-bool is_same_list(const std::optional<member_record>& record, std::vector<std::string> names)
-{
-    if (!record)
-    {
-        return true; // The run ended before it wrote one.
-    }
-    std::vector<std::string> recorded = record->names;
-    std::sort(recorded.begin(), recorded.end());
-    std::sort(names.begin(), names.end());
-    return recorded == names;
 }
 
 /// Judges a marker of a run. `fits`: the group, its size and the like are those that are wanted.
@@ -134,14 +46,14 @@ provision_seat judge_marker(const provision_sight& seen, const marker& its, bool
     const bool is_present = its.replication_id == seen.replication_id;
     if (!fits || its.state == marker_state::retired)
     {
-        return finding(
-            is_new ? provision_finding::other_run : provision_finding::other_group, its_marker(seen));
+        return seat_with(
+            is_new ? provision_finding::other_run : provision_finding::other_group, quoted_marker(seen));
     }
     if (!is_new && !(its.state == marker_state::armed && is_present && seen.has_floor))
     {
-        return finding(provision_finding::in_service, its_marker(seen));
+        return seat_with(provision_finding::in_service, quoted_marker(seen));
     }
-    provision_seat one = finding(is_new ? provision_finding::unfinished : provision_finding::armed);
+    provision_seat one = seat_with(is_new ? provision_finding::unfinished : provision_finding::armed);
     if (is_present)
     {
         one.keeps = its;
@@ -159,12 +71,12 @@ provision_seat judge(
     }
     if (!seen.marker)
     {
-        return finding(provision_finding::unmarked);
+        return seat_with(provision_finding::unmarked);
     }
     const std::optional<marker> its = parse_marker(*seen.marker);
     if (!its)
     {
-        return finding(provision_finding::unreadable, its_marker(seen));
+        return seat_with(provision_finding::unreadable, quoted_marker(seen));
     }
     const bool fits = is_same && run.group == its->group && its->masters == wanted.names.size() &&
                       its->seat == seat && its->max_ttl == wanted.max_ttl && its->policy == wanted.policy;
@@ -199,9 +111,11 @@ bool all_are(const std::vector<provision_seat>& masters, provision_finding what)
 provision_plan plan_provisioning(std::span<const provision_sight> seen, const provision_order& wanted)
 {
     const found_run run = run_of(seen);
-    const bool is_same = run.is_one && is_same_list(run.record, wanted.names);
+    const bool is_same = run.is_one && is_list_of(run.record, wanted.names);
     provision_plan plan;
     plan.group = run.is_one ? run.group : std::string{};
+    plan.max_ttl = wanted.max_ttl;
+    plan.policy = wanted.policy;
     for (std::size_t index = 0; index < seen.size(); ++index)
     {
         const std::optional<std::uint32_t> recorded =
@@ -248,19 +162,19 @@ provision_seat check_again(const provision_sight& seen, const marker& expected)
     }
     if (!seen.marker)
     {
-        return finding(provision_finding::changed, "it has no marker");
+        return seat_with(provision_finding::changed, "it has no marker");
     }
     if (seen.replication_id != expected.replication_id)
     {
-        return finding(provision_finding::changed, "it was restarted, or a replica was attached to it");
+        return seat_with(provision_finding::changed, "it was restarted, or a replica was attached to it");
     }
     if (seen.has_floor && *seen.marker == to_text(armed(expected)))
     {
-        return finding(provision_finding::armed);
+        return seat_with(provision_finding::armed);
     }
     const bool waits = expected.state == marker_state::quarantine && *seen.marker == to_text(expected);
-    return waits ? finding(provision_finding::unfinished)
-                 : finding(provision_finding::changed, its_marker(seen));
+    return waits ? seat_with(provision_finding::unfinished)
+                 : seat_with(provision_finding::changed, quoted_marker(seen));
 }
 
 std::uint64_t floor_of(std::span<const provision_sight> seen) noexcept

@@ -2,38 +2,18 @@
 // How a guarded group is provisioned, by what a look at all of its masters has shown. Values only.
 #pragma once
 
-#include "core/marker.hpp"
-#include "core/members.hpp"
-#include "core/provision_finding.hpp"
+#include "core/provision_sight.hpp"
 
 #include <redlock/clock.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace redlock::core
 {
-
-/// What a look at a master has shown.
-struct provision_sight
-{
-    bool is_known = true;                 // False if it gave no answer: the rest is meaningless.
-    std::optional<std::string> marker;    // Empty if the key doesn't exist, like the next two.
-    std::optional<std::string> members;   // The record.
-    std::optional<std::uint64_t> largest; // The largest counter, the floor included.
-    bool has_floor = false;
-    bool has_foreign_key = false; // One of these keys has another type.
-    std::string replication_id;
-    bool is_master = true; // Its role. False for a replica.
-    std::string maxmemory_policy;
-    bool has_other_keys = false;       // A database has a key that isn't one of these.
-    std::optional<int> other_database; // Another database that has a marker.
-    std::string other_marker;          // Its text.
-};
 
 /// The group that is wanted.
 struct provision_order
@@ -52,21 +32,13 @@ enum class provision_step : std::uint8_t
     complete, // All masters are armed already. Nothing is changed.
 };
 
-/// The plan for one master.
-struct provision_seat
-{
-    provision_finding found = provision_finding::unknown;
-    std::string detail;     // What was seen, in a refusal.
-    std::uint32_t seat = 0; // From 1.
-    std::optional<marker>
-        keeps; // The marker that it has and keeps, in quarantine or armed. Empty: it needs a new one.
-};
-
 /// The plan for all of them.
 struct provision_plan
 {
     provision_step next = provision_step::refuse;
     std::string group; // Of the run that was found. Empty for none.
+    std::chrono::milliseconds max_ttl{};
+    arming_policy policy = arming_policy::clocks;
     std::vector<provision_seat> masters;
     bool may_skip_wait = false; // No client can hold a lock: no master is armed, and all databases are empty.
 };

@@ -14,19 +14,9 @@ namespace redlock::net
 /// has deleted markers of other databases.
 inline constexpr int databases_unknown = -3;
 
-/// Begins a quarantine if the marker is the one that was seen. Deletes the markers of the other databases: SWAPDB could
-/// bring one back. The last word of the new marker has to be the server's present replication id.
-///
-/// Arguments: the marker that was seen (empty for none), the new marker, the number of the database.
-///
-/// Returns the marker that the master has now, the new one or that of another client; or a negative answer.
-inline constexpr std::string_view quarantine_text = R"lua(local info = redis.call("info", "replication")
-local is_same = string.find(info, "master_replid:" .. string.sub(ARGV[2], -40), 1, true)
-if not is_same or not string.find(info, "role:master", 1, true) then return -2 end
-local present = redis.pcall("get", KEYS[2])
-if (present or "") ~= ARGV[1] then return present or "" end
-local own = tonumber(ARGV[3])
-local function clear_others()
+/// Deletes the markers of the other databases than `own`. Returns false if a database can't be selected although it exists.
+inline constexpr char clear_common[] =
+    R"lua(local function clear_others()
   for database = 0, 16384 do
     if database ~= own then
       local selected = redis.pcall("select", database)
@@ -35,11 +25,29 @@ local function clear_others()
     end
   end
 end
-if not clear_others() then return -3 end
+)lua";
+
+/// Begins a quarantine if the marker is the one that was seen. Deletes the markers of the other databases: SWAPDB could
+/// bring one back. The last word of the new marker has to be the server's present replication id.
+///
+/// Arguments: the marker that was seen (empty for none), the new marker, the number of the database.
+///
+/// Returns the marker that the master has now, the new one or that of another client; or a negative answer.
+inline constexpr auto quarantine_text = join(
+    R"lua(local info = redis.call("info", "replication")
+local is_same = string.find(info, "master_replid:" .. string.sub(ARGV[2], -40), 1, true)
+if not is_same or not string.find(info, "role:master", 1, true) then return -2 end
+local present = redis.pcall("get", KEYS[2])
+if (present or "") ~= ARGV[1] then return present or "" end
+local own = tonumber(ARGV[3])
+)lua",
+    clear_common,
+    R"lua(if not clear_others() then return -3 end
 redis.call("select", own)
 redis.call("set", KEYS[2], ARGV[2])
-return ARGV[2])lua";
-inline constexpr script quarantine_script{quarantine_text, "9ad1dfe3c1638be3319e0e830d2c9657d7aecab7"};
+return ARGV[2])lua");
+inline constexpr script quarantine_script{
+    {quarantine_text.data(), quarantine_text.size()}, "9ad1dfe3c1638be3319e0e830d2c9657d7aecab7"};
 
 /// Reads the largest counter of a master.
 ///

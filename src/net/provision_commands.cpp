@@ -31,6 +31,7 @@ enum element : std::size_t
     other_key_exists,
     its_other_database,
     its_other_marker,
+    its_clock,
     node_count
 };
 
@@ -43,8 +44,8 @@ bool has_the_form(std::span<const resp::node> nodes) noexcept
 {
     const auto texts = {its_replication_id, its_role, its_policy, its_other_marker};
     const auto optional_texts = {its_marker, its_record};
-    const auto numbers = {
-        its_largest_counter, floor_exists, foreign_key_exists, other_key_exists, its_other_database};
+    const auto numbers = {its_largest_counter, floor_exists,       foreign_key_exists,
+                          other_key_exists,    its_other_database, its_clock};
     return nodes.size() == node_count && nodes.front().kind == resp::kind::array &&
            std::all_of(texts.begin(), texts.end(), [&](element each) { return is_text(nodes[each]); }) &&
            std::all_of(
@@ -82,6 +83,13 @@ void append_provision_quarantine(
         {"EVAL", script, "3", keys.members, keys.guard, keys.fence, seen, marker, number.view(), record});
 }
 
+void append_retire(std::string& out, const guard_keys& keys, std::string_view seen, int database)
+{
+    const decimal number{database};
+    resp::append_command(
+        out, {"EVAL", retire_script, "3", keys.members, keys.guard, keys.fence, seen, number.view()});
+}
+
 std::optional<core::provision_sight> read_provision_look(const resp::reply& reply)
 {
     const std::span<const resp::node> nodes = reply.nodes;
@@ -108,6 +116,7 @@ std::optional<core::provision_sight> read_provision_look(const resp::reply& repl
         seen.other_database = static_cast<int>(other);
         seen.other_marker = nodes[its_other_marker].text;
     }
+    seen.clock = std::chrono::microseconds{std::max<std::int64_t>(nodes[its_clock].integer, 0)};
     return seen;
 }
 

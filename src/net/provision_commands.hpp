@@ -22,6 +22,8 @@ void append_provision_look(std::string& out, const guard_keys& keys, int databas
 void append_provision_quarantine(
     std::string& out, const guard_keys& keys, std::string_view seen, const core::marker& begun, int database,
     const core::member_record& members);
+/// `seen` is the text of the marker that was seen. `read_quarantine` reads the reply.
+void append_retire(std::string& out, const guard_keys& keys, std::string_view seen, int database);
 
 /// Translates the reply to `append_provision_look`, which isn't an error; empty if it can't be one.
 std::optional<core::provision_sight> read_provision_look(const resp::reply& reply);

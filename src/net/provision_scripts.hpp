@@ -4,6 +4,7 @@
 #pragma once
 
 #include "net/arming_scripts.hpp"
+#include "net/script_text.hpp"
 
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@
 namespace redlock::net
 {
 
-// Keys of both: the record of the members, the marker, the counters.
+// Keys of all: the record of the members, the marker, the counters.
 
 /// Looks at a master, without a change. Values of strangers may have any size, so they are truncated: a marker is
 /// shorter, and a record has at most 31 names.
@@ -20,7 +21,7 @@ namespace redlock::net
 ///
 /// Returns the marker (null for none), the record (null for none), the largest counter (-1 for none), whether there is a
 /// floor, whether one of the keys has another type, the replication id, the role, the maxmemory-policy, whether there are
-/// other keys in any database, another database that has a marker (-1 for none), and its marker.
+/// other keys in any database, another database that has a marker (-1 for none), its marker, and the time in microseconds.
 inline constexpr std::string_view provision_look_script =
     R"lua(local is_foreign, own_keys = 0, 0
 local function read(command, key)
@@ -59,22 +60,40 @@ for name, keys in string.gmatch(redis.call("info", "keyspace"), "db(%d+):keys=(%
   end
 end
 local replication = redis.call("info", "replication")
+local time = redis.call("time")
 return {
   marker and string.sub(marker, 1, 1024), record and string.sub(record, 1, 33000), largest, has_floor, is_foreign,
   string.match(replication, "master_replid:(%x+)") or "", string.match(replication, "role:(%a+)") or "",
   string.match(redis.call("info", "memory"), "maxmemory_policy:([%w-]+)") or "",
-  other_keys, other_database, other_marker})lua";
+  other_keys, other_database, other_marker, math.min(time[1] * 1000000 + time[2], 9007199254740992)})lua";
 
 /// Returns the script that begins a quarantine as `quarantine_script` does, and writes the record if it began.
 ///
 /// Arguments: those of `quarantine_script`, the record.
 inline std::string provision_quarantine_script()
 {
-    return std::string{"local function begin()\n"}.append(quarantine_text).append(R"lua(
+    return std::string{"local function begin()\n"}.append(quarantine_script.text).append(R"lua(
 end
 local marker = begin()
 if marker == ARGV[2] then redis.call("set", KEYS[1], ARGV[4]) end
 return marker)lua");
 }
+
+/// Deletes the markers of all databases, if the one of this database is the one that was seen.
+///
+/// Arguments: the marker that was seen, the number of the database.
+///
+/// Returns the marker that the master has now, empty for none; or `databases_unknown`.
+inline constexpr auto retire_text = join(
+    R"lua(local present = redis.pcall("get", KEYS[2])
+if present ~= ARGV[1] then return present or "" end
+local own = tonumber(ARGV[2])
+)lua",
+    clear_common,
+    R"lua(if not clear_others() then return -3 end
+redis.call("select", own)
+redis.call("del", KEYS[2])
+return "")lua");
+inline constexpr std::string_view retire_script{retire_text.data(), retire_text.size()};
 
 } // namespace redlock::net

@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -217,6 +218,89 @@ TEST_CASE("provision: an invalid command line is refused", "[guarded][usage]")
         "64 redlock: provision takes no arguments besides options: give masters by --master; see redlock "
         "--help\n");
     CHECK(refused({"--max-ttl", "5s", "--master", "http://a"}).starts_with("78 redlock: "));
+    CHECK(refused({"--arm", "--fresh"}) == "64 redlock: --fresh excludes --arm; see redlock --help\n");
+    CHECK(refused({"--arm", "--max-ttl", "5s"}).starts_with("64 redlock: --"));
+    CHECK(refused({"--again", "0123456789abcdef", "--arm"}).starts_with("64 redlock: --"));
+    CHECK(
+        refused({"--again", "of mine"}) ==
+        "64 redlock: --again: 'of mine' is not the name of a group: give its 16 digits, as redlock doctor "
+        "--guarded shows them\n");
+    CHECK(refused({"--again="}).starts_with("64 redlock: --again: '' is not the name of a group"));
+    CHECK(refused({"--retire", "redis://a", "--master", "redis://b"}).starts_with("64 redlock: --"));
+    CHECK(refused({"--retire", "http://a"}).starts_with("78 redlock: "));
+}
+
+TEST_CASE("provision: --arm arms masters that were restarted with their data", "[guarded]")
+{
+    three_masters masters;
+    REQUIRE(
+        command_run{provision({"--max-ttl", "100ms", "--policy", "operator"}), masters.environment()}
+            .wait() == process_end{.exit_code = 0});
+    const std::string group = masters.group();
+    const command_run early{provision({"--arm"}), masters.environment()};
+    CHECK(early.wait() == process_end{.exit_code = 0});
+    CHECK(early.output().ends_with(fmt::format("group {}: 3 masters were armed already\n", group)));
+    for (server& each : masters.servers)
+    {
+        expect_ok(each.command({"SAVE"}));
+        each.restart();
+    }
+    const command_run made{provision({"--arm"}), masters.environment()};
+    CHECK(made.wait() == process_end{.exit_code = 0});
+    CHECK(
+        made.errors() == "redlock: arms a group of 3 masters: puts those that were restarted into "
+                         "quarantine, waits for its max_ttl, and arms them\n");
+    CHECK(made.output().ends_with(fmt::format("group {}: 3 masters are armed now\n", group)));
+    CHECK(masters.all_are("armed"));
+}
+
+TEST_CASE("provision: --again needs the group's name, and arms masters without data", "[guarded]")
+{
+    three_masters masters;
+    REQUIRE(
+        command_run{provision({"--max-ttl", "100ms"}), masters.environment()}.wait() ==
+        process_end{.exit_code = 0});
+    const std::string group = masters.group();
+    masters.servers[1].command({"FLUSHALL"});
+    masters.servers[2].command({"FLUSHALL"});
+    const command_run refused{provision({"--arm"}), masters.environment()};
+    CHECK(refused.wait() == process_end{.exit_code = 1});
+    CHECK(
+        refused.output() ==
+        fmt::format(
+            "{}  is armed\n{}  has lost its data: only --again arms it\n{}  has lost its data: only --again "
+            "arms it\nno master was changed\n",
+            masters.servers[0].url(), masters.servers[1].url(), masters.servers[2].url()));
+    const command_run misnamed{provision({"--again", "00000000000000aa"}), masters.environment()};
+    CHECK(misnamed.wait() == process_end{.exit_code = 1});
+    CHECK(misnamed.output().find("belongs to another group") != std::string::npos);
+    const command_run made{provision({"--again", group, "--json"}), masters.environment()};
+    CHECK(made.wait() == process_end{.exit_code = 0});
+    CHECK(made.errors().starts_with(fmt::format("redlock: arms group {} of 3 masters again: ", group)));
+    const tree report = read_json(made.output());
+    CHECK(report.get<std::string>("outcome") == "provisioned");
+    CHECK(report.get<std::string>("group") == group);
+    CHECK(report.get<std::uint64_t>("floor") > 1'000'000'000'000'000);
+    CHECK(masters.all_are("armed"));
+    CHECK(masters.group() == group);
+}
+
+TEST_CASE("provision: --retire deletes the marker of the servers that it names, and of no other", "[guarded]")
+{
+    three_masters masters;
+    REQUIRE(
+        command_run{provision({"--max-ttl", "100ms", "--fresh"}), masters.environment()}.wait() ==
+        process_end{.exit_code = 0});
+    const std::string url = masters.servers[1].url();
+    const command_run made{provision({"--retire", url}), masters.environment()};
+    CHECK(made.wait() == process_end{.exit_code = 0});
+    CHECK(made.errors() == "redlock: deletes the marker of 1 master\n");
+    CHECK(made.output() == url + "  has no group\nthe markers are deleted\n");
+    CHECK(masters.servers[1].command({"EXISTS", guard}) == 0);
+    CHECK(masters.servers[0].command({"EXISTS", guard}) == 1);
+    const command_run again{provision({"--retire", url}), masters.environment()};
+    CHECK(again.wait() == process_end{.exit_code = 0});
+    CHECK(again.output() == url + "  has no group\nthere was no marker\n");
 }
 
 } // namespace redlock::test

@@ -310,8 +310,7 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
         std::vector{provision_finding::unmarked, one.found, provision_finding::unmarked});
     CHECK(got.report.masters[1].detail == one.detail);
     CHECK(got.report.to_string().starts_with(
-        "provision: the masters weren't made a group; no master was changed\n  " +
-        options.masters[0].name()));
+        "provision: the masters weren't provisioned; no master was changed\n  " + options.masters[0].name()));
     CHECK(
         got.report.to_string().find(got.report.masters[1].name + ": " + std::string{to_string(one.found)}) !=
         std::string::npos);

@@ -3,6 +3,7 @@
 #include "guarded_master.hpp"
 
 #include "net/arming_scripts.hpp"
+#include "net/provision_scripts.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -35,6 +36,14 @@ reply quarantine(server& at, std::string_view seen, std::string_view marker, std
 reply arm(server& at, std::string_view waited_for, std::string_view armed, std::string_view floor)
 {
     return run(at, redlock::net::arm_script, {waited_for, armed, floor, record});
+}
+
+/// Deletes the markers, always in full, as provisioning does.
+reply retire(server& at, std::string_view seen, std::string_view database = "0")
+{
+    return at.command(
+        {"EVAL", redlock::net::retire_script, "3", guarded_master::members, guarded_master::guard,
+         guarded_master::fence, seen, database});
 }
 
 /// Both texts of a quarantine that a client begins at this master.
@@ -183,6 +192,38 @@ TEST_CASE("quarantine: a key of another type in the place of the marker stays")
     const std::vector<std::string> before = one.contents();
     CHECK(quarantine(one.at(), "", quarantine_texts{one}.waited_for).text.starts_with("WRONGTYPE"));
     CHECK(one.contents() == before);
+}
+
+TEST_CASE("retirement: deletes the markers of all databases, if the one of its own is the one that was seen")
+{
+    guarded_master one;
+    for (const std::string_view database : {"1", "15"})
+    {
+        one.at().command({"COPY", one.guard, one.guard, "DB", database});
+    }
+    const std::string seen = one.marker();
+    const std::vector<std::string> before = one.contents();
+    CHECK(retire(one.at(), "another marker") == seen);
+    CHECK(one.contents() == before);
+    CHECK(retire(one.at(), seen) == "");
+    for (const std::string_view database : {"0", "1", "15"})
+    {
+        one.at().command({"SELECT", database});
+        CHECK(one.at().command({"EXISTS", one.guard}) == 0);
+    }
+    one.at().command({"SELECT", "0"});
+    CHECK(one.counter("floor") == "1000");
+    CHECK(retire(one.at(), seen) == "");
+}
+
+TEST_CASE("retirement: deletes nothing of its own database if others can't be reached")
+{
+    server_options options = server_options::plain();
+    options.settings = {"--rename-command", "SELECT", "no-select"};
+    server one{options};
+    CHECK(one.command({"SET", guarded_master::guard, "its marker"}) == "OK");
+    CHECK(retire(one, "its marker") == redlock::net::databases_unknown);
+    CHECK(one.command({"GET", guarded_master::guard}) == "its marker");
 }
 
 TEST_CASE("arming: ends the quarantine that was waited for, and restores the counters")

@@ -57,6 +57,10 @@ std::string what_of(const command& words)
         {
             return "look";
         }
+        if (words[1] == net::retire_script)
+        {
+            return "retire";
+        }
     }
     return name;
 }
@@ -66,8 +70,8 @@ namespace
 
 bool writes(std::string_view what)
 {
-    static constexpr std::array<std::string_view, 8> all{"SET",     "ask",   "extend",     "release",
-                                                         "acquire", "raise", "quarantine", "arm"};
+    static constexpr std::array<std::string_view, 9> all{
+        "SET", "ask", "extend", "release", "acquire", "raise", "quarantine", "arm", "retire"};
     return std::find(all.begin(), all.end(), what) != all.end();
 }
 

@@ -51,6 +51,9 @@ struct raw_arguments
     std::string max_ttl;
     std::string policy = "clocks";
     bool fresh = false;
+    bool arm = false;
+    std::string group;
+    std::vector<std::string> retired;
 };
 
 /// Help with a synopsis that CLI11 can't produce: CLI11 omits what follows --.
@@ -166,27 +169,47 @@ CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
 CLI::App& add_provision(CLI::App& app, raw_arguments& raw)
 {
     CLI::App& provision = *app.add_subcommand("provision", "Make the masters a group for guarded locks");
-    provision.formatter(
-        std::make_shared<help_with_synopsis>("redlock provision [OPTION]... --max-ttl DURATION"));
+    provision.formatter(std::make_shared<help_with_synopsis>(
+        "redlock provision [OPTION]... --max-ttl DURATION\n"
+        "       redlock provision [OPTION]... --arm | --again GROUP | --retire URL"));
     add_masters(provision, raw.common.servers);
     provision.add_option("--prefix", raw.common.prefix, "Prefix of the keys of the group (default: lock:)")
         ->type_name("TEXT");
+    CLI::Option* const max_ttl =
+        provision
+            .add_option(
+                "--max-ttl", raw.max_ttl,
+                "The longest ttl of a lock, and how long a master is in quarantine (required)")
+            ->type_name("DURATION");
+    CLI::Option* const policy =
+        provision
+            .add_option(
+                "--policy", raw.policy,
+                "After a restart of all masters: clients arm them (clocks), or an operator (default: clocks)")
+            ->type_name("clocks|operator");
+    CLI::Option* const fresh =
+        provision.add_flag("--fresh", raw.fresh, "Skip the wait, which is refused if a master has keys");
+    CLI::Option* const arm =
+        provision
+            .add_flag(
+                "--arm", raw.arm, "Arm the masters that were restarted with their data (--policy operator)")
+            ->excludes(max_ttl, policy, fresh);
+    CLI::Option* const again =
+        provision.add_option("--again", raw.group, "Arm this group again, which has lost its data")
+            ->type_name("GROUP")
+            ->excludes(arm, fresh);
     provision
         .add_option(
-            "--max-ttl", raw.max_ttl,
-            "The longest ttl of a lock, and how long a master is in quarantine (required)")
-        ->type_name("DURATION");
-    provision
-        .add_option(
-            "--policy", raw.policy,
-            "After a restart of all masters: clients arm them (clocks), or an operator (default: clocks)")
-        ->type_name("clocks|operator");
-    provision.add_flag("--fresh", raw.fresh, "Skip the wait, which is refused if a master has keys");
+            "--retire", raw.retired, "Delete the marker of this server, which has old data; repeat for each")
+        ->type_name("URL")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false)
+        ->excludes(max_ttl, policy, fresh, arm, again, provision.get_option("--master"));
     provision.add_flag("--json", raw.json, "Write one JSON object");
     provision.footer(
         std::string{urls} +
-        "Exit code: 0 all masters are armed, 1 a master can't be a member or has changed,\n"
-        "69 a master can't be used\n"
+        "Exit code: 0 the masters are armed (--retire: have no marker), 1 a master can't be a member or\n"
+        "has changed, 69 a master can't be used\n"
         "  64 usage error  71 system error  78 invalid masters");
     return provision;
 }
@@ -382,22 +405,60 @@ arming_policy read_policy(const std::string& text)
     return text == "clocks" ? arming_policy::clocks : arming_policy::by_hand;
 }
 
-provision_arguments complete_provision(const raw_arguments& raw)
+std::string read_group(const std::string& text)
 {
-    if (raw.max_ttl.empty())
+    constexpr std::size_t digits = 16;
+    if (text.size() != digits || text.find_first_not_of("0123456789abcdef") != std::string::npos)
+    {
+        throw std::invalid_argument{fmt::format(
+            "'{}' is not the name of a group: give its 16 digits, as redlock doctor --guarded shows them",
+            short_text{text}.view())};
+    }
+    return text;
+}
+
+provision_action action_of(const raw_arguments& raw, bool is_again)
+{
+    if (!raw.retired.empty())
+    {
+        return provision_action::retire;
+    }
+    if (is_again)
+    {
+        return provision_action::arm_again;
+    }
+    return raw.arm ? provision_action::arm : provision_action::make_group;
+}
+
+provision_arguments complete_provision(const raw_arguments& raw, bool is_again)
+{
+    provision_arguments all;
+    all.options.action = action_of(raw, is_again);
+    if (raw.max_ttl.empty() && all.options.action == provision_action::make_group)
     {
         refuse("--max-ttl is required: give the longest ttl of a lock, as in --max-ttl 60s");
     }
-    provision_arguments all;
-    all.servers = complete(raw.common.servers);
+    all.servers = raw.common.servers;
+    if (all.options.action == provision_action::retire)
+    {
+        all.servers.masters = raw.retired; // Never those of the environment, which are in use.
+    }
+    all.servers = complete(std::move(all.servers));
     all.prefix = read_prefix(raw.common.prefix);
-    all.options.max_ttl = option_value("--max-ttl", raw.max_ttl, read_duration);
     all.options.policy = option_value("--policy", raw.policy, read_policy);
     all.options.fresh = raw.fresh;
     all.json = raw.json;
-    if (all.options.max_ttl <= std::chrono::milliseconds{0})
+    if (is_again)
     {
-        refuse("--max-ttl: give 1ms or more");
+        all.group = option_value("--again", raw.group, read_group);
+    }
+    if (!raw.max_ttl.empty())
+    {
+        all.options.max_ttl = option_value("--max-ttl", raw.max_ttl, read_duration);
+        if (all.options.max_ttl <= std::chrono::milliseconds{0})
+        {
+            refuse("--max-ttl: give 1ms or more");
+        }
     }
     return all;
 }
@@ -417,7 +478,7 @@ request read_arguments(int count, const char* const* words)
     const CLI::App& run = add_run(app, raw);
     const CLI::App& status = add_status(app, raw);
     const CLI::App& doctor = add_doctor(app, raw);
-    add_provision(app, raw);
+    const CLI::App& provision = add_provision(app, raw);
     try
     {
         const bool known = !given.empty() && is_command(given.front());
@@ -436,7 +497,7 @@ request read_arguments(int count, const char* const* words)
         }
         if (!run.parsed())
         {
-            return complete_provision(raw);
+            return complete_provision(raw, provision.count("--again") > 0);
         }
         if (raw.common.resource.empty() && command)
         {

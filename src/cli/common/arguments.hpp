@@ -75,6 +75,7 @@ struct provision_arguments
     master_arguments servers;
     std::string prefix;
     provision_options options;
+    std::string group; // The name of the group to arm again.
     bool json = false;
 };
 

@@ -37,11 +37,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds patience{5000}; // For each answer of a master.
 
-milliseconds wait_of(const provision_options& options, const config& masters)
-{
-    return std::chrono::ceil<milliseconds>(provisioning_wait(options.max_ttl, masters.drift_factor));
-}
-
 /// Reports the time that is left, at a terminal.
 class progress
 {
@@ -153,7 +148,10 @@ void provision(const provision_arguments& asked)
     options.key_prefix = asked.prefix;
     // A run needs all masters, and isn't urgent.
     options.connect_timeout = options.response_timeout = patience;
-    const milliseconds wait = wait_of(asked.options, options);
+    if (!asked.group.empty())
+    {
+        options.guarded.emplace(guarded_options{.group = asked.group});
+    }
     asio::io_context io{1};
     progress shown{io};
     if (::isatty(STDERR_FILENO) != 0)
@@ -163,7 +161,7 @@ void provision(const provision_arguments& asked)
     end_signals signals{io};
     asio::cancellation_signal cancel;
     signals.watch(cancel);
-    say(intention(asked.options, options.masters.size(), wait));
+    say(intention(asked.options, options));
     provision_report report;
     async_provision(
         io, options, asked.options, report,

@@ -51,6 +51,14 @@ std::string in_words(const provisioned_master& of)
         return "is a replica: give the address of its master";
     case provision_finding::not_empty:
         return "has keys, so the wait can't be skipped: omit --fresh";
+    case provision_finding::restarted:
+        return "was restarted with its data";
+    case provision_finding::emptied:
+        return "has lost its data: only --again arms it";
+    case provision_finding::clock_ahead:
+        return "has a wrong clock, or had one: only --again arms it";
+    case provision_finding::marked:
+        return "has a marker";
     case provision_finding::unknown:
         break;
     }
@@ -65,6 +73,17 @@ std::string line_about(const provisioned_master& of)
         "{}  {}{}\n", of.name, in_words(of), is_explained ? std::string{} : fmt::format(" ({})", of.detail));
 }
 
+/// Returns how many masters are armed, of all if there are others.
+std::string armed_masters(const provision_report& of)
+{
+    const auto armed = std::count_if(
+        of.masters.begin(), of.masters.end(),
+        [](const provisioned_master& each) { return each.found == provision_finding::armed; });
+    const bool is_all = static_cast<std::size_t>(armed) == of.masters.size();
+    return is_all ? fmt::format("{} masters", armed)
+                  : fmt::format("{} of {} masters", armed, of.masters.size());
+}
+
 bool has_no_answer(const provisioned_master& of)
 {
     return of.found == provision_finding::unknown && of.reason;
@@ -72,14 +91,35 @@ bool has_no_answer(const provisioned_master& of)
 
 } // namespace
 
-std::string intention(const provision_options& options, std::size_t masters, std::chrono::milliseconds wait)
+std::string intention(const provision_options& options, const config& masters)
 {
+    const std::size_t count = masters.masters.size();
+    const char* const plural = count == 1 ? "" : "s";
+    const char* const them = count == 1 ? "it" : "them";
+    switch (options.action)
+    {
+    case provision_action::make_group:
+        break;
+    case provision_action::arm:
+        return fmt::format(
+            "arms a group of {} master{}: puts those that were restarted into quarantine, waits for its "
+            "max_ttl, and arms them",
+            count, plural);
+    case provision_action::arm_again:
+        return fmt::format(
+            "arms group {} of {} master{} again: puts those that aren't armed into quarantine, waits for its "
+            "max_ttl, and arms them, with or without their data",
+            masters.guarded->group, count, plural);
+    case provision_action::retire:
+        return fmt::format("deletes the marker of {} master{}", count, plural);
+    }
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
+        provisioning_wait(options.max_ttl, masters.drift_factor));
     const std::string pause = options.fresh ? fmt::format("without a wait if all of them are empty")
                                             : fmt::format("waits {}", in_words(wait));
     return fmt::format(
         "makes {} master{} a guarded group with a max_ttl of {}: puts {} into quarantine, {}, and arms {}",
-        masters, masters == 1 ? "" : "s", in_words(options.max_ttl), masters == 1 ? "it" : "them", pause,
-        masters == 1 ? "it" : "them");
+        count, plural, in_words(options.max_ttl), them, pause, them);
 }
 
 std::string conclusion_of(const provision_report& of)
@@ -88,17 +128,22 @@ std::string conclusion_of(const provision_report& of)
     switch (of.outcome)
     {
     case provision_outcome::provisioned:
-        return fmt::format("group {}: {} masters are armed now", of.group, of.masters.size());
+        return fmt::format("group {}: {} are armed now", of.group, armed_masters(of));
     case provision_outcome::complete:
-        return fmt::format("group {}: {} masters were armed already", of.group, of.masters.size());
+        return of.group.empty()
+                   ? std::string{"there was no marker"}
+                   : fmt::format("group {}: {} masters were armed already", of.group, of.masters.size());
+    case provision_outcome::retired:
+        return "the markers are deleted";
     case provision_outcome::unchanged:
         return was_stopped ? "interrupted: no master was changed" : "no master was changed";
     case provision_outcome::unfinished:
         break;
     }
+    const std::string what = of.group.empty() ? "the deletion" : "group " + of.group;
     return fmt::format(
-        "{}group {} is unfinished: run the same command again, which continues",
-        was_stopped ? "interrupted: " : "", of.group);
+        "{}{} is unfinished: run the same command again, which continues", was_stopped ? "interrupted: " : "",
+        what);
 }
 
 std::string text_of(const provision_report& of)

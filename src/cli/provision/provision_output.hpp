@@ -8,15 +8,13 @@
 
 #include <boost/json/object.hpp>
 
-#include <chrono>
-#include <cstddef>
 #include <string>
 
 namespace redlock::cli
 {
 
-/// Returns what a run will do, with the wait.
-std::string intention(const provision_options& options, std::size_t masters, std::chrono::milliseconds wait);
+/// Returns what a run will do, with the wait if it is known.
+std::string intention(const provision_options& options, const config& masters);
 
 /// Returns a line for each master, and one for all of them.
 std::string text_of(const provision_report& of);

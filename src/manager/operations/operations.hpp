@@ -89,6 +89,7 @@ struct examine_call
 struct provision_call
 {
     provision_options options;
+    std::string group; // That is wanted; empty for any.
     provision_report* out;
     detail::status_completion done;
     std::uint64_t id;

@@ -14,7 +14,7 @@ runtime::detached_task provision(lock_service& service, provision_call call)
 {
     active_operation self{service, call.id};
     provision_report report;
-    provisioning steps{service, self, call.options, report};
+    provisioning steps{service, self, call.options, std::move(call.group), report};
     const error_code result = co_await steps.run();
     report.result = result;
     // A change that is in flight is neither repeated nor revoked: another run continues, by what it finds.

@@ -68,6 +68,9 @@ class sights final : public reply_collector
     std::vector<net::failure> failures_;
 };
 
+/// The detail of an answer `net::databases_unknown`.
+inline constexpr const char* unknown_databases = "it refuses SELECT, so another database may have a marker";
+
 /// The answer of one master to a change.
 struct change_answer
 {

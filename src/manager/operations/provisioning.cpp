@@ -2,7 +2,7 @@
 // A run of provisioning: look, quarantine, wait, look again, arm.
 #include "manager/operations/provisioning.hpp"
 
-#include "manager/operations/provision_replies.hpp"
+#include "core/arming_plan.hpp"
 #include "net/arming_scripts.hpp"
 #include "net/provision_commands.hpp"
 
@@ -28,8 +28,14 @@ constexpr std::chrono::milliseconds between_checks{10};
 } // namespace
 
 provisioning::provisioning(
-    lock_service& service, active_operation& self, const provision_options& options, provision_report& report)
-    : service_{service}, self_{self}, options_{options}, report_{report}, keys_{service.options().key_prefix}
+    lock_service& service, active_operation& self, const provision_options& options, std::string group,
+    provision_report& report)
+    : service_{service},
+      self_{self},
+      options_{options},
+      group_{std::move(group)},
+      report_{report},
+      keys_{service.options().key_prefix}
 {
     for (const std::string& name : *service.names())
     {
@@ -39,6 +45,11 @@ provisioning::provisioning(
 
 runtime::task<error_code> provisioning::run()
 {
+    if (options_.action == provision_action::retire)
+    {
+        const error_code result = co_await retire();
+        co_return result;
+    }
     error_code why = co_await prepare();
     if (why || report_.outcome == provision_outcome::complete)
     {
@@ -121,12 +132,7 @@ runtime::task<bool> provisioning::reconnect_and_look()
 /// Plans by the look. Returns an error if a master can't be provisioned.
 error_code provisioning::decide()
 {
-    const core::provision_order wanted = order();
-    plan_ = core::plan_provisioning(seen_, wanted);
-    for (std::size_t master = 0; master < seen_.size(); ++master)
-    {
-        note(master, plan_.masters[master].found, plan_.masters[master].detail);
-    }
+    judge();
     report_.group = plan_.group;
     if (plan_.next == core::provision_step::complete)
     {
@@ -142,8 +148,34 @@ error_code provisioning::decide()
     {
         report_.group = random_id();
     }
-    record_ = core::record_of(plan_, report_.group, wanted.names);
+    record_ = core::record_of(plan_, report_.group, *service_.names());
     return {};
+}
+
+void provisioning::judge()
+{
+    plan_ = plan();
+    for (std::size_t master = 0; master < seen_.size(); ++master)
+    {
+        note(master, plan_.masters[master].found, plan_.masters[master].detail);
+    }
+}
+
+core::provision_plan provisioning::plan() const
+{
+    switch (options_.action)
+    {
+    case provision_action::make_group:
+        break;
+    case provision_action::retire:
+        return core::plan_retirement(seen_);
+    case provision_action::arm:
+    case provision_action::arm_again:
+        return core::plan_arming(
+            seen_, {*service_.names(), group_, options_.action == provision_action::arm_again,
+                    options_.max_ttl, options_.policy});
+    }
+    return core::plan_provisioning(seen_, {*service_.names(), options_.max_ttl, options_.policy});
 }
 
 /// The wait can't be skipped if there are keys: they may be locks that clients count on.
@@ -172,9 +204,10 @@ runtime::task<provisioning::step_end> provisioning::begin_quarantines()
     expected_.clear();
     for (std::size_t master = 0; master < seen_.size(); ++master)
     {
-        const std::optional<core::marker>& kept = plan_.masters[master].keeps;
-        expected_.push_back(kept ? *kept : new_marker(master));
-        if (!kept)
+        const core::provision_seat& its = plan_.masters[master];
+        const bool is_missing = its.takes_part && !its.keeps;
+        expected_.push_back(is_missing ? new_marker(master) : its.keeps);
+        if (is_missing)
         {
             missing.push_back(master);
         }
@@ -211,7 +244,7 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
         const std::string& seen = seen_[master].marker ? *seen_[master].marker : std::string{};
         command_.clear();
         net::append_provision_quarantine(
-            command_, keys_, seen, expected_[master], database_of(master), record_);
+            command_, keys_, seen, *expected_[master], database_of(master), record_);
         service_.send_query(master, command_, *query);
     }
     const bool succeeded = co_await await_replies(*query);
@@ -219,7 +252,7 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
     for (const std::size_t master : masters)
     {
         const change_answer& answer = query->of(master);
-        if (!answer.reason && answer.marker == core::to_text(expected_[master]))
+        if (!answer.reason && answer.marker == core::to_text(*expected_[master]))
         {
             note(master, provision_finding::unfinished);
         }
@@ -231,9 +264,7 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
         else
         {
             const bool is_blind = answer.refusal == net::databases_unknown;
-            note_failure(
-                master, answer.reason,
-                is_blind ? "it refuses SELECT, so another database may have a marker" : answer.detail);
+            note_failure(master, answer.reason, is_blind ? unknown_databases : answer.detail);
             end = step_end::failed;
         }
     }
@@ -263,11 +294,6 @@ runtime::task<bool> provisioning::pause_until(clock::time_point end)
     co_return !self_.stopped();
 }
 
-core::provision_order provisioning::order() const
-{
-    return {*service_.names(), options_.max_ttl, options_.policy};
-}
-
 /// Returns the marker of a quarantine that begins now.
 core::marker provisioning::new_marker(std::size_t master) const
 {
@@ -275,10 +301,10 @@ core::marker provisioning::new_marker(std::size_t master) const
         report_.group,
         plan_.masters[master].seat,
         static_cast<std::uint32_t>(seen_.size()),
-        options_.max_ttl,
-        options_.policy,
+        plan_.max_ttl,
+        plan_.policy,
         core::marker_state::quarantine,
-        core::incarnation_end::created,
+        plan_.masters[master].why,
         random_id(),
         seen_[master].replication_id};
 }

@@ -6,13 +6,14 @@
 
 #include "core/provision_plan.hpp"
 #include "manager/lock_service.hpp"
-#include "manager/operations/broadcast_query.hpp"
+#include "manager/operations/provision_replies.hpp"
 #include "net/arming_commands.hpp"
 #include "net/guard_keys.hpp"
 #include "runtime/tasks.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,14 +23,15 @@ namespace redlock::manager
 
 /// A run of provisioning. The service and its connections serve this run only.
 ///
-/// It looks at all masters, puts them into quarantine, waits, looks at them again, and arms them. All decisions are those of
-/// core/provision_plan.hpp. Each step can fail or be cancelled; another run then continues, by what it finds.
+/// It looks at all masters, puts those that take part into quarantine, waits, looks again, and arms them. All decisions are those
+/// of core/provision_plan.hpp and core/arming_plan.hpp. Each step can fail or be cancelled; another run then continues, by what
+/// it finds.
 class provisioning
 {
   public:
     /// `report` receives what the run finds and achieves. Both must outlive this object.
     provisioning(
-        lock_service& service, active_operation& self, const provision_options& options,
+        lock_service& service, active_operation& self, const provision_options& options, std::string group,
         provision_report& report);
 
     /// Does all of it. Returns the result of the operation.
@@ -51,18 +53,23 @@ class provisioning
     runtime::task<bool> look();
     runtime::task<bool> reconnect_and_look();
     error_code decide();
+    void judge();
+    core::provision_plan plan() const;
     bool is_refused_for_keys();
     runtime::task<step_end> begin_quarantines();
     runtime::task<step_end> begin_quarantines_on(const std::vector<std::size_t>& masters);
     runtime::task<error_code> await_expiry();
     void notify_quarantines(clock::time_point end);
     runtime::task<error_code> check_again();
+    bool is_as_expected() const;
     runtime::task<error_code> arm_all();
     runtime::task<step_end> arm(const std::vector<std::size_t>& masters);
+    bool take_floor();
+    runtime::task<error_code> retire();
+    bool note_retired(std::size_t master, const change_answer& answer);
     runtime::task<bool> await_replies(const reply_collector& replies);
     runtime::task<bool> pause_until(clock::time_point end);
 
-    core::provision_order order() const;
     core::marker new_marker(std::size_t master) const;
     std::string random_id() const;
     int database_of(std::size_t master) const { return service_.options().masters[master].database(); }
@@ -73,12 +80,14 @@ class provisioning
     lock_service& service_;
     active_operation& self_;
     provision_options options_;
+    std::string group_; // That is wanted; empty for any.
     provision_report& report_;
     net::guard_keys keys_;
     std::vector<core::provision_sight> seen_;
     core::provision_plan plan_;
     core::member_record record_;
-    std::vector<core::marker> expected_; // By master: the marker of its quarantine.
+    std::vector<std::optional<core::marker>>
+        expected_; // By master: the marker that it has; empty if it takes no part.
     std::string command_;
 };
 

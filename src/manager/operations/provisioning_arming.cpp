@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // The second half of a run of provisioning: wait, look again, arm.
-#include "manager/operations/provision_replies.hpp"
 #include "manager/operations/provisioning.hpp"
 
+#include "core/arming_plan.hpp"
+#include "core/fencing.hpp"
+#include "net/guard_scripts.hpp"
+
 #include <algorithm>
+#include <optional>
 
 namespace redlock::manager
 {
@@ -16,7 +20,7 @@ runtime::task<error_code> provisioning::await_expiry()
     if (!options_.fresh || !plan_.may_skip_wait)
     {
         const clock::time_point ends =
-            strand().now() + core::provision_wait(options_.max_ttl, service_.options().drift_factor);
+            strand().now() + core::provision_wait(plan_.max_ttl, service_.options().drift_factor);
         notify_quarantines(ends);
         const bool succeeded = co_await pause_until(ends);
         why = succeeded ? error_code{} : self_.stopped();
@@ -28,10 +32,10 @@ void provisioning::notify_quarantines(clock::time_point end)
 {
     for (std::size_t master = 0; service_.observed() && master < expected_.size(); ++master)
     {
-        if (expected_[master].state == core::marker_state::quarantine)
+        const std::optional<core::marker>& its = expected_[master];
+        if (its && its->state == core::marker_state::quarantine)
         {
-            service_.notify(
-                master_quarantined{master, report_.masters[master].name, incarnation_end::created, end});
+            service_.notify(master_quarantined{master, report_.masters[master].name, its->why, end});
         }
     }
 }
@@ -40,28 +44,47 @@ void provisioning::notify_quarantines(clock::time_point end)
 runtime::task<error_code> provisioning::check_again()
 {
     bool succeeded = co_await reconnect_and_look();
+    const core::provision_plan present = plan();
     for (std::size_t master = 0; succeeded && master < seen_.size(); ++master)
     {
         if (seen_[master].is_known)
         {
-            const core::provision_seat its = core::check_again(seen_[master], expected_[master]);
+            const std::optional<core::marker>& expected = expected_[master];
+            const core::provision_seat its =
+                expected ? core::check_again(seen_[master], *expected) : present.masters[master];
             note(master, its.found, its.detail);
         }
     }
-    succeeded = succeeded && !is_refused_for_keys() &&
-                std::all_of(
-                    report_.masters.begin(), report_.masters.end(),
-                    [](const provisioned_master& each) { return core::is_provisionable(each.found); });
+    succeeded = succeeded && !is_refused_for_keys() && is_as_expected();
     co_return succeeded ? error_code{} : failure();
+}
+
+/// A master that takes no part may have any finding that doesn't prevent that others are armed.
+bool provisioning::is_as_expected() const
+{
+    for (std::size_t master = 0; master < expected_.size(); ++master)
+    {
+        const provision_finding found = report_.masters[master].found;
+        const bool is_good =
+            expected_[master] ? core::is_provisionable(found) : !core::prevents_arming(found);
+        if (!is_good)
+        {
+            return false;
+        }
+    }
+    return true;
 }
 
 runtime::task<error_code> provisioning::arm_all()
 {
-    report_.floor = core::floor_of(seen_);
+    if (!take_floor())
+    {
+        co_return failure();
+    }
     std::vector<std::size_t> waiting;
     for (std::size_t master = 0; master < seen_.size(); ++master)
     {
-        if (report_.masters[master].found != provision_finding::armed)
+        if (expected_[master] && report_.masters[master].found != provision_finding::armed)
         {
             waiting.push_back(master);
         }
@@ -72,8 +95,8 @@ runtime::task<error_code> provisioning::arm_all()
     {
         why = co_await check_again();
         const bool all_armed = std::all_of(
-            report_.masters.begin(), report_.masters.end(),
-            [](const provisioned_master& each) { return each.found == provision_finding::armed; });
+            waiting.begin(), waiting.end(),
+            [this](std::size_t each) { return report_.masters[each].found == provision_finding::armed; });
         why = why || all_armed ? why : failure();
     }
     if (!why)
@@ -83,13 +106,34 @@ runtime::task<error_code> provisioning::arm_all()
     co_return why;
 }
 
+/// Takes the floor from the counters and, where some may be lost, from the clocks. False if a clock can't be used.
+bool provisioning::take_floor()
+{
+    if (options_.action == provision_action::make_group)
+    {
+        report_.floor = core::floor_of(seen_);
+        return true;
+    }
+    report_.floor = core::floor_by_clocks(seen_);
+    bool fits = true;
+    for (std::size_t master = 0; master < seen_.size(); ++master)
+    {
+        if (seen_[master].is_known && core::floor_by_clock(seen_[master].clock) > net::max_counter)
+        {
+            note(master, provision_finding::clock_ahead, "its clock shows a year after 2254");
+            fits = false;
+        }
+    }
+    return fits;
+}
+
 runtime::task<provisioning::step_end> provisioning::arm(const std::vector<std::size_t>& masters)
 {
     const broadcast_query<changes> query{seen_.size(), masters.size(), net::read_counter, self_.wake_event};
     for (const std::size_t master : masters)
     {
         command_.clear();
-        net::append_arm(command_, keys_, expected_[master], report_.floor, record_, net::script_form::text);
+        net::append_arm(command_, keys_, *expected_[master], report_.floor, record_, net::script_form::text);
         service_.send_query(master, command_, *query);
     }
     const bool succeeded = co_await await_replies(*query);
@@ -102,7 +146,7 @@ runtime::task<provisioning::step_end> provisioning::arm(const std::vector<std::s
             note(master, provision_finding::armed);
             if (service_.observed())
             {
-                service_.notify(master_armed{master, report_.masters[master].name, expected_[master].nonce});
+                service_.notify(master_armed{master, report_.masters[master].name, expected_[master]->nonce});
             }
         }
         else if (is_overtaken(answer))

@@ -107,6 +107,8 @@ struct values_of
         values found{
             {"", "provision"},
             {"prefix", all.prefix},
+            {"action", fmt::format("{}", static_cast<int>(all.options.action))},
+            {"group", all.group},
             {"max_ttl", fmt::format("{} ms", all.options.max_ttl.count())},
             {"policy", all.options.policy == arming_policy::clocks ? "clocks" : "by_hand"},
             {"fresh", fmt::format("{}", all.options.fresh)},
@@ -297,12 +299,25 @@ TEST_CASE("arguments: each option of provision changes its own value and no othe
                         {"private_key_file", ""},
                         {"other tls", ""},
                         {"prefix", "lock:"},
+                        {"action", "0"},
+                        {"group", ""},
                         {"max_ttl", "60000 ms"},
                         {"policy", "clocks"},
                         {"fresh", "false"},
                         {"json", "false"}});
     check_options(of_provision, {"provision", "--max-ttl", "1m"}, {}, defaults);
     CHECK(parsed({"provision"}) == values{{"exit code", "64"}});
+    const values without = with(defaults, {{"max_ttl", "0 ms"}});
+    CHECK(parsed({"provision", "--arm"}) == with(without, {{"action", "1"}}));
+    const values again = with(without, {{"action", "2"}, {"group", "0123456789abcdef"}});
+    CHECK(parsed({"provision", "--again", "0123456789abcdef"}) == again);
+    CHECK(
+        parsed({"provision", "--again=0123456789abcdef", "--max-ttl", "2s", "--policy", "operator"}) ==
+        with(again, {{"max_ttl", "2000 ms"}, {"policy", "by_hand"}}));
+    // Never the masters of the environment.
+    CHECK(
+        parsed({"provision", "--retire", "redis://a", "--retire", "redis://b"}) ==
+        with(without, {{"action", "3"}, {"masters", "redis://a redis://b"}}));
 }
 
 TEST_CASE("arguments: the last of repeated options counts", "[usage]")

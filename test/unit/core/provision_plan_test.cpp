@@ -26,7 +26,7 @@ using core::provision_plan;
 using core::provision_sight;
 using core::provision_step;
 
-const std::string group = "0123456789abcdef";
+const std::string run_group = "0123456789abcdef";
 const std::string other_group = "fedcba9876543210";
 const provision_order wanted{{"redis://a:1", "redis://b:1", "redis://c:1"}, 60s, core::arming_policy::clocks};
 
@@ -48,7 +48,7 @@ provision_sight fresh_master()
 core::marker marker_of(std::uint32_t seat, marker_state state = marker_state::quarantine)
 {
     return {
-        .group = group,
+        .group = run_group,
         .seat = seat,
         .masters = 3,
         .max_ttl = 60s,
@@ -83,7 +83,7 @@ provision_sight armed(std::uint32_t seat)
 
 provision_sight with_record(provision_sight seen, const std::vector<std::string>& names)
 {
-    seen.members = core::to_text(core::member_record{group, names});
+    seen.members = core::to_text(core::member_record{run_group, names});
     return seen;
 }
 
@@ -126,7 +126,7 @@ TEST_CASE("provisioning: an unfinished run of the same group continues")
     {
         const provision_plan made = plan({fresh_master(), in_quarantine(2), fresh_master()});
         CHECK(made.next == provision_step::proceed);
-        CHECK(made.group == group);
+        CHECK(made.group == run_group);
         CHECK(made.masters[1].found == provision_finding::unfinished);
         CHECK(made.masters[1].keeps == marker_of(2));
         CHECK_FALSE(made.masters[0].keeps);
@@ -158,14 +158,14 @@ TEST_CASE("provisioning: the seats of a run are those on its record")
     CHECK(made.masters[0].seat == 2);
     CHECK(made.masters[1].seat == 3);
     CHECK(made.masters[2].seat == 1);
-    CHECK(core::record_of(made, group, wanted.names) == core::member_record{group, reordered});
+    CHECK(core::record_of(made, run_group, wanted.names) == core::member_record{run_group, reordered});
 }
 
 TEST_CASE("provisioning: all masters armed are complete")
 {
     const provision_plan made = plan({armed(1), armed(2), armed(3)});
     CHECK(made.next == provision_step::complete);
-    CHECK(made.group == group);
+    CHECK(made.group == run_group);
 }
 
 TEST_CASE("provisioning: a run or a group with other options is refused")
@@ -184,7 +184,7 @@ TEST_CASE("provisioning: a run or a group with other options is refused")
     const provision_plan made = plan({fresh_master(), with(its), fresh_master()});
     CHECK(made.next == provision_step::refuse);
     CHECK(made.masters[1].found == expected);
-    CHECK(made.masters[1].detail.find("redlock 1 " + group) != std::string::npos);
+    CHECK(made.masters[1].detail.find("redlock 1 " + run_group) != std::string::npos);
     CHECK(made.masters[1].detail.find(its.nonce) == std::string::npos);
 }
 

@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ namespace redlock::test
 
 namespace
 {
+
+using namespace std::chrono_literals;
 
 const net::guard_keys keys{"lock:"};
 
@@ -36,7 +39,7 @@ const resp::node none{resp::kind::null, 1, 0, 0, {}};
 std::vector<resp::node> empty_master()
 {
     return {
-        {resp::kind::array, 0, 11, 0, {}},
+        {resp::kind::array, 0, 12, 0, {}},
         none,
         none,
         number(-1),
@@ -47,7 +50,8 @@ std::vector<resp::node> empty_master()
         text("noeviction"),
         number(0),
         number(-1),
-        text("")};
+        text(""),
+        number(1'700'000'000'000'000)};
 }
 
 command only_command_in(const std::string& bytes)
@@ -87,6 +91,14 @@ TEST_CASE("the commands of provisioning", "[wire][guarded]")
                                         "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
                                         "seen", marker, "7", record});
     }
+    SECTION("the deletion of a marker")
+    {
+        net::append_retire(out, keys, "seen", 7);
+        CHECK(
+            only_command_in(out) == command{
+                                        "EVAL", std::string{net::retire_script}, "3", "lock::redlock-members",
+                                        "lock::redlock-guard", "lock::redlock-fence", "seen", "7"});
+    }
 }
 
 TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
@@ -108,6 +120,7 @@ TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
         CHECK(seen->maxmemory_policy == "noeviction");
         CHECK(!seen->has_other_keys);
         CHECK(!seen->other_database);
+        CHECK(seen->clock == 1'700'000'000s);
     }
     SECTION("of a master that has everything")
     {
@@ -132,7 +145,7 @@ TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
     }
     SECTION("of another form")
     {
-        const std::size_t element = GENERATE(range(std::size_t{1}, std::size_t{12}));
+        const std::size_t element = GENERATE(range(std::size_t{1}, std::size_t{13}));
         nodes[element] = GENERATE(
             resp::node{resp::kind::array, 1, 0, 0, {}}, resp::node{resp::kind::simple_string, 1, 0, 0, "OK"});
         CHECK(!read());

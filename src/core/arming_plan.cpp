@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: BSL-1.0
+// What an operator does to the masters of a group.
+#include "core/arming_plan.hpp"
+
+#include "core/fencing.hpp"
+#include "core/standing.hpp"
+
+#include <redlock/vote.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace redlock::core
+{
+
+namespace
+{
+
+/// The group that the masters belong to.
+struct found_group
+{
+    std::string name; // Empty if it isn't known.
+    std::chrono::milliseconds max_ttl{};
+    arming_policy policy{};
+    std::optional<member_record> record;
+    bool fits = false; // The list and the max_ttl are those that are wanted.
+};
+
+std::optional<marker> marker_in(const provision_sight& seen)
+{
+    return seen.is_known && seen.marker ? parse_marker(*seen.marker) : std::nullopt;
+}
+
+found_group group_of(std::span<const provision_sight> seen, const arming_order& wanted)
+{
+    found_group found{wanted.group, wanted.max_ttl, wanted.policy, std::nullopt, true};
+    for (const provision_sight& each : seen)
+    {
+        const std::optional<marker> its = marker_in(each);
+        if (its && (found.name.empty() || found.name == its->group))
+        {
+            found.name = its->group;
+            found.max_ttl = its->max_ttl;
+            found.policy = its->policy;
+            break;
+        }
+    }
+    found.record = record_among(seen, found.name);
+    const bool is_wanted_ttl = wanted.max_ttl.count() == 0 || wanted.max_ttl == found.max_ttl;
+    found.fits = is_wanted_ttl && is_list_of(found.record, wanted.names);
+    return found;
+}
+
+provision_finding finding_of(incarnation_end why, bool has_floor) noexcept
+{
+    switch (why)
+    {
+    case incarnation_end::created:
+        return provision_finding::unfinished;
+    case incarnation_end::stale:
+        return has_floor ? provision_finding::restarted : provision_finding::emptied;
+    case incarnation_end::emptied:
+        return provision_finding::emptied;
+    case incarnation_end::clock:
+        break;
+    }
+    return provision_finding::clock_ahead;
+}
+
+/// Judges a member as clients do.
+provision_seat judge_member(const provision_sight& seen, const found_group& group, std::uint32_t masters)
+{
+    const judgement its = standing_of(
+        sight{seen.marker, seen.has_floor, seen.replication_id, seen.is_master}, {group.name, masters}, true);
+    std::optional<marker> present = marker_in(seen);
+    provision_seat one;
+    switch (its.what)
+    {
+    case standing::armed:
+        one.found = provision_finding::armed;
+        one.keeps = std::move(present);
+        return one;
+    case standing::quarantine:
+        one.why = present->why;
+        one.keeps = std::move(present);
+        break;
+    case standing::forgetful:
+        if (group.name.empty())
+        {
+            return seat_with(provision_finding::unmarked);
+        }
+        one.why = its.why;
+        break;
+    case standing::unreadable:
+        return seat_with(provision_finding::unreadable, quoted_marker(seen));
+    default:
+        return seat_with(provision_finding::other_group, quoted_marker(seen));
+    }
+    one.found = finding_of(one.why, seen.has_floor);
+    return one;
+}
+
+provision_seat
+judge(const provision_sight& seen, const found_group& group, const arming_order& wanted, std::uint32_t seat)
+{
+    provision_seat one;
+    if (std::optional<provision_seat> misfit = find_misfit(seen))
+    {
+        one = *std::move(misfit);
+    }
+    else
+    {
+        const std::optional<marker> its = marker_in(seen);
+        const bool fits =
+            group.fits &&
+            (!its || (its->seat == seat && its->max_ttl == group.max_ttl && its->policy == group.policy));
+        one = fits ? judge_member(seen, group, static_cast<std::uint32_t>(wanted.names.size()))
+                   : seat_with(
+                         provision_finding::other_group,
+                         its ? quoted_marker(seen) : "its group has other masters, or another max_ttl");
+    }
+    one.seat = seat;
+    switch (one.found)
+    {
+    case provision_finding::armed:
+    case provision_finding::restarted:
+        break;
+    case provision_finding::unfinished:
+    case provision_finding::emptied:
+    case provision_finding::clock_ahead:
+        one.takes_part = wanted.accepts_losses;
+        break;
+    default:
+        one.takes_part = false;
+    }
+    if (!one.takes_part)
+    {
+        one.keeps.reset();
+    }
+    return one;
+}
+
+std::size_t count(const provision_plan& plan, provision_finding what)
+{
+    return static_cast<std::size_t>(std::count_if(
+        plan.masters.begin(), plan.masters.end(),
+        [what](const provision_seat& each) { return each.found == what; }));
+}
+
+std::size_t participants(const provision_plan& plan)
+{
+    return static_cast<std::size_t>(std::count_if(
+        plan.masters.begin(), plan.masters.end(),
+        [](const provision_seat& each) { return each.takes_part; }));
+}
+
+/// Leaves the members that aren't armed to the clients.
+void leave_to_clients(provision_plan& plan)
+{
+    for (provision_seat& each : plan.masters)
+    {
+        switch (each.found)
+        {
+        case provision_finding::restarted:
+        case provision_finding::emptied:
+        case provision_finding::clock_ahead:
+        case provision_finding::unfinished:
+            each.found = provision_finding::in_service;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+/// Says on each master that could be armed why it isn't.
+void explain(provision_plan& plan, const std::string& why)
+{
+    for (provision_seat& each : plan.masters)
+    {
+        if (each.takes_part && each.found != provision_finding::armed)
+        {
+            each.detail = why;
+        }
+    }
+}
+
+std::string too_few(std::size_t are, std::size_t of, const char* what)
+{
+    return std::to_string(are) + " of " + std::to_string(of) + " masters " + what + ": " +
+           std::to_string(quorum_of(of)) + " have to";
+}
+
+provision_step decide(provision_plan& plan, const arming_order& wanted, const found_group& group)
+{
+    const std::size_t masters = plan.masters.size();
+    const std::size_t armed = count(plan, provision_finding::armed);
+    const std::size_t restarted = count(plan, provision_finding::restarted);
+    const std::size_t answering = participants(plan);
+    if (std::any_of(
+            plan.masters.begin(), plan.masters.end(),
+            [](const provision_seat& each) { return prevents_arming(each.found); }))
+    {
+        return provision_step::refuse;
+    }
+    if (armed == masters)
+    {
+        return provision_step::complete;
+    }
+    const bool is_left_to_clocks = group.policy == arming_policy::clocks && restarted >= quorum_of(masters);
+    if (armed >= blocking_set(static_cast<std::uint32_t>(masters)) ||
+        (!wanted.accepts_losses && is_left_to_clocks))
+    {
+        leave_to_clients(plan);
+        return provision_step::refuse;
+    }
+    // Those that an interrupted run has armed count, too.
+    const std::size_t with_data = group.policy == arming_policy::by_hand ? armed + restarted : restarted;
+    if (!wanted.accepts_losses && with_data < quorum_of(masters))
+    {
+        explain(plan, too_few(with_data, masters, "were restarted with their data"));
+        return provision_step::refuse;
+    }
+    if (answering < quorum_of(masters))
+    {
+        explain(plan, too_few(answering, masters, "answer"));
+        return provision_step::refuse;
+    }
+    if (group.max_ttl.count() == 0)
+    {
+        explain(plan, "no master shows the max_ttl of the group");
+        return provision_step::refuse;
+    }
+    return provision_step::proceed;
+}
+
+provision_seat judge_retirement(provision_sight seen)
+{
+    seen.maxmemory_policy = "noeviction"; // It makes no difference here.
+    const std::optional<provision_seat> misfit = find_misfit(seen);
+    provision_seat one;
+    if (misfit && !(misfit->found == provision_finding::other_database && seen.marker))
+    {
+        one = *misfit;
+    }
+    else if (!seen.marker)
+    {
+        one.found = provision_finding::unmarked;
+    }
+    else if (parse_marker(*seen.marker))
+    {
+        one.found = provision_finding::marked;
+    }
+    else
+    {
+        one = seat_with(provision_finding::unreadable, quoted_marker(seen));
+    }
+    one.takes_part = one.found == provision_finding::marked;
+    return one;
+}
+
+} // namespace
+
+bool prevents_arming(provision_finding found) noexcept
+{
+    switch (found)
+    {
+    case provision_finding::other_group:
+    case provision_finding::other_database:
+    case provision_finding::unreadable:
+    case provision_finding::evicts:
+    case provision_finding::replica:
+        return true;
+    default:
+        return false;
+    }
+}
+
+provision_plan plan_arming(std::span<const provision_sight> seen, const arming_order& wanted)
+{
+    const found_group group = group_of(seen, wanted);
+    provision_plan plan;
+    plan.group = group.name;
+    plan.max_ttl = group.max_ttl;
+    plan.policy = group.policy;
+    for (std::size_t index = 0; index < seen.size(); ++index)
+    {
+        const std::optional<std::uint32_t> recorded =
+            group.record ? seat_of(*group.record, wanted.names[index]) : std::nullopt;
+        const std::uint32_t seat = recorded.value_or(static_cast<std::uint32_t>(index + 1));
+        plan.masters.push_back(judge(seen[index], group, wanted, seat));
+    }
+    plan.next = decide(plan, wanted, group);
+    return plan;
+}
+
+std::uint64_t floor_by_clocks(std::span<const provision_sight> seen) noexcept
+{
+    std::uint64_t floor = floor_of(seen);
+    for (const provision_sight& each : seen)
+    {
+        floor = each.is_known ? std::max(floor, floor_by_clock(each.clock)) : floor;
+    }
+    return floor;
+}
+
+provision_plan plan_retirement(std::span<const provision_sight> seen)
+{
+    provision_plan plan;
+    for (const provision_sight& each : seen)
+    {
+        plan.masters.push_back(judge_retirement(each));
+    }
+    const auto is_unfit = [](const provision_seat& each)
+    { return each.found != provision_finding::marked && each.found != provision_finding::unmarked; };
+    if (std::none_of(plan.masters.begin(), plan.masters.end(), is_unfit))
+    {
+        plan.next = participants(plan) == 0 ? provision_step::complete : provision_step::proceed;
+    }
+    return plan;
+}
+
+} // namespace redlock::core

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSL-1.0
+// What provisioning finds on a master, whatever the run does.
+#include "core/provision_sight.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace redlock
+{
+
+std::string_view to_string(provision_finding value) noexcept
+{
+    constexpr std::array<std::string_view, 17> names{
+        "unknown",   "unmarked",    "unfinished",     "armed",       "changed", "in_service",
+        "other_run", "other_group", "other_database", "unreadable",  "evicts",  "replica",
+        "not_empty", "restarted",   "emptied",        "clock_ahead", "marked"};
+    const auto index = static_cast<std::size_t>(value);
+    return index < names.size() ? names[index] : "unknown";
+}
+
+} // namespace redlock
+
+namespace redlock::core
+{
+
+namespace
+{
+
+/// Returns the text of a marker in quotes, without the nonce and the replication id, which mean nothing to a person.
+std::string quoted(const std::string& text)
+{
+    constexpr std::size_t end_of_marker = guard_id_length + replication_id_length + 2;
+    const std::size_t shown = parse_marker(text) ? text.size() - end_of_marker : text.size();
+    return '"' + text.substr(0, shown) + '"';
+}
+
+} // namespace
+
+provision_seat seat_with(provision_finding found, std::string detail)
+{
+    provision_seat one;
+    one.found = found;
+    one.detail = std::move(detail);
+    return one;
+}
+
+std::string quoted_marker(const provision_sight& seen)
+{
+    return "its marker is " + quoted(seen.marker.value_or(""));
+}
+
+std::optional<provision_seat> find_misfit(const provision_sight& seen)
+{
+    if (!seen.is_known)
+    {
+        return seat_with(provision_finding::unknown);
+    }
+    if (!seen.is_master)
+    {
+        return seat_with(provision_finding::replica);
+    }
+    if (seen.maxmemory_policy != "noeviction")
+    {
+        const bool is_shown = !seen.maxmemory_policy.empty();
+        return seat_with(
+            provision_finding::evicts,
+            "maxmemory-policy is " + (is_shown ? seen.maxmemory_policy : std::string{"unknown"}));
+    }
+    if (seen.has_foreign_key)
+    {
+        return seat_with(provision_finding::unreadable, "one of its keys has another type");
+    }
+    if (seen.other_database)
+    {
+        return seat_with(
+            provision_finding::other_database, "the marker of database " +
+                                                   std::to_string(*seen.other_database) + " is " +
+                                                   quoted(seen.other_marker));
+    }
+    return std::nullopt;
+}
+
+std::optional<member_record> record_among(std::span<const provision_sight> seen, const std::string& group)
+{
+    for (const provision_sight& each : seen)
+    {
+        std::optional<member_record> its = each.members ? parse_members(*each.members) : std::nullopt;
+        if (its && its->group == group)
+        {
+            return its;
+        }
+    }
+    return std::nullopt;
+}
+
+bool is_list_of(const std::optional<member_record>& record, std::vector<std::string> names)
+{
+    if (!record)
+    {
+        return true;
+    }
+    std::vector<std::string> recorded = record->names;
+    std::sort(recorded.begin(), recorded.end());
+    std::sort(names.begin(), names.end());
+    return recorded == names;
+}
+
+} // namespace redlock::core

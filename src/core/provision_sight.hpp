@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSL-1.0
+// What provisioning sees on a master, and what it finds by that. Values only.
+#pragma once
+
+#include "core/marker.hpp"
+#include "core/members.hpp"
+#include "core/provision_finding.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace redlock::core
+{
+
+/// What a look at a master has shown.
+struct provision_sight
+{
+    bool is_known = true;                 // False if it gave no answer: the rest is meaningless.
+    std::optional<std::string> marker;    // Empty if the key doesn't exist, like the next two.
+    std::optional<std::string> members;   // The record.
+    std::optional<std::uint64_t> largest; // The largest counter, the floor included.
+    bool has_floor = false;
+    bool has_foreign_key = false; // One of these keys has another type.
+    std::string replication_id;
+    bool is_master = true; // Its role. False for a replica.
+    std::string maxmemory_policy;
+    bool has_other_keys = false;       // A database has a key that isn't one of these.
+    std::optional<int> other_database; // Another database that has a marker.
+    std::string other_marker;          // Its text.
+    std::chrono::microseconds clock{}; // Since the Unix epoch, at most 2^53.
+};
+
+/// The plan for one master.
+struct provision_seat
+{
+    provision_finding found = provision_finding::unknown;
+    std::string detail;     // What was seen, in a refusal.
+    std::uint32_t seat = 0; // From 1.
+    std::optional<marker>
+        keeps; // The marker that it has and keeps, in quarantine or armed. Empty: it needs a new one.
+    incarnation_end why = incarnation_end::created; // Of the quarantine that it needs.
+    bool takes_part = true;                         // False: it stays as it is.
+};
+
+/// Returns a plan with a finding.
+provision_seat seat_with(provision_finding found, std::string detail = {});
+
+/// Returns the marker that was seen, for the detail of a finding: without the nonce and the replication id, which mean nothing
+/// to a person.
+std::string quoted_marker(const provision_sight& seen);
+
+/// Returns a finding that depends neither on the marker nor on other masters; empty if there is none.
+std::optional<provision_seat> find_misfit(const provision_sight& seen);
+
+/// Returns the record of a group; empty if no master shows it.
+std::optional<member_record> record_among(std::span<const provision_sight> seen, const std::string& group);
+/// Returns whether a record has these names, in any order. No record is as good: a run ended before it wrote one.
+bool is_list_of(const std::optional<member_record>& record, std::vector<std::string> names);
+
+} // namespace redlock::core
