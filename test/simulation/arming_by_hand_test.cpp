@@ -29,6 +29,13 @@ std::uint64_t later_than(const sim_master& at)
     return static_cast<std::uint64_t>((shown + 2h).count());
 }
 
+/// Restarts a server, with a run id that no other has.
+void restart(sim_master& at, bool keeps_keys)
+{
+    const std::string run_id = at.run_id + "+";
+    at.restart(run_id, keeps_keys);
+}
+
 std::uint64_t floor_at(sim_master& at)
 {
     return std::stoull(at.field(fence_key, "floor").value_or("0"));
@@ -64,7 +71,7 @@ TEST_CASE(
     const std::string group = make_group(sim);
     for (const auto& each : sim.masters())
     {
-        each->restart("another run", true);
+        restart(*each, true);
     }
     const clock::time_point started = sim.now();
     const auto run = begin_provision(sim, by_operator);
@@ -103,12 +110,12 @@ TEST_CASE("arming by hand: nothing is armed if a master changes during the wait"
     make_group(sim);
     for (const auto& each : sim.masters())
     {
-        each->restart("another run", true);
+        restart(*each, true);
     }
     const auto run = begin_provision(sim, by_operator);
     REQUIRE(sim.run_until([&] { return sim.master(2).count("quarantine") == 2; }, 1min));
     sim.run_for(group_ttl / 2);
-    sim.master(1).restart("a third run", GENERATE(true, false));
+    restart(sim.master(1), GENERATE(true, false));
     end_provision(sim, run);
     INFO(run->report);
     CHECK(run->error == errc::provisioning_failed);
@@ -127,7 +134,7 @@ TEST_CASE("arming by hand: a master that gives no answer is left out", "[guarded
     const std::string group = make_group(sim);
     for (const auto& each : sim.masters())
     {
-        each->restart("another run", true);
+        restart(*each, true);
     }
     sim.master(2).hang();
     const bool is_again = GENERATE(false, true);
@@ -145,9 +152,9 @@ TEST_CASE("arming by hand: an emptied majority is refused, and armed again under
     const std::string group = make_group(sim, GENERATE(usual_options, for_operator));
     const core::arming_policy policy = its_marker(sim.master(0))->policy;
     const bool keeps_one = GENERATE(true, false);
-    sim.master(0).restart("another run", keeps_one);
-    sim.master(1).restart("another run", false);
-    sim.master(2).restart("another run", false);
+    restart(sim.master(0), keeps_one);
+    restart(sim.master(1), false);
+    restart(sim.master(2), false);
     const auto refused = end_provision(sim, begin_provision(sim, by_operator));
     CHECK(refused->error == errc::provisioning_failed);
     CHECK(refused->report.outcome == provision_outcome::unchanged);
@@ -183,8 +190,8 @@ TEST_CASE("arming by hand: an armed master stays armed while the others are arme
 {
     simulation sim{3};
     const std::string group = make_group(sim);
-    sim.master(1).restart("another run", false);
-    sim.master(2).restart("another run", false);
+    restart(sim.master(1), false);
+    restart(sim.master(2), false);
     const core::marker before = its_marker(sim.master(0)).value();
     const auto run = begin_provision(sim, naming(sim, group), once_more);
     while (!run->done)
@@ -203,7 +210,7 @@ TEST_CASE("arming by hand: a master whose clock shows a distant year prevents it
     const std::string group = make_group(sim);
     for (const auto& each : sim.masters())
     {
-        each->restart("another run", true);
+        restart(*each, true);
     }
     sim.master(1).clock_of_its_own().jump(sim.now(), std::chrono::hours{24 * 365 * 286});
     const auto run = arm_again(sim, group);
@@ -221,9 +228,9 @@ TEST_CASE("arming by hand: a cancellation at any moment is obeyed, and another r
         CAPTURE(steps);
         simulation sim{3};
         const std::string group = make_group(sim);
-        sim.master(0).restart("another run", true);
-        sim.master(1).restart("another run", false);
-        sim.master(2).restart("another run", false);
+        restart(sim.master(0), true);
+        restart(sim.master(1), false);
+        restart(sim.master(2), false);
         const auto run = begin_provision(sim, naming(sim, group), once_more);
         for (std::size_t step = 0; step < steps && !run->done; ++step)
         {
