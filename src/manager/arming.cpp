@@ -360,13 +360,14 @@ bool arming::quarantine::on_reply(std::size_t master, const resp::reply& reply) 
         }
         return true;
     }
-    const bool is_refused = said.reason && !is_out_of_date(said);
-    if (is_refused)
+    // What is refused, or out of date for the second time, is tried again after the next look at its interval: at once, it
+    // would be answered in the same way.
+    const bool was_out_of_date = std::exchange(was_out_of_date_, is_out_of_date(said));
+    if (said.reason && !was_out_of_date_)
     {
-        on_refused(
-            said); // Tried again after the next look at its interval: at once, it would be refused again.
+        on_refused(said);
     }
-    else
+    else if (!was_out_of_date_ || !was_out_of_date)
     {
         of_.guard_.look_again(index_);
     }

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSL-1.0
+// What guarded mode costs: latency and commands of an acquire by one client, compared with plain mode.
+#include "sections/sections.hpp"
+
+#include "harness/masters.hpp"
+#include "harness/redlock_client.hpp"
+#include "harness/rounds.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <stdexcept>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace redlock::bench
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t master_count = 5;          // Of each group.
+constexpr std::size_t distant_pairs_divisor = 4; // A pair takes milliseconds there.
+constexpr std::size_t counted_pairs = 10'000;
+constexpr std::chrono::microseconds round_trip = 1ms;
+
+/// Makes the masters of these options a group, and returns the options in guarded mode.
+config provisioned(config options)
+{
+    asio::io_context io;
+    provision_report told;
+    auto done = async_provision(io, options, {.max_ttl = 60s, .fresh = true}, told, asio::use_future);
+    io.run();
+    try
+    {
+        done.get();
+    }
+    catch (const system_error&)
+    {
+        throw std::runtime_error{told.to_string()};
+    }
+    options.guarded.emplace();
+    return options;
+}
+
+/// Returns the scripts that the masters run for each pair. Two for each master are an acquire and a release; each raise of
+/// a counter is one more.
+double scripts_per_pair(redlock_client& tested, std::span<test::server> masters)
+{
+    const double before = commands_run(masters, "evalsha");
+    tested.run({counted_pairs});
+    return (commands_run(masters, "evalsha") - before) / static_cast<double>(counted_pairs);
+}
+
+} // namespace
+
+figure_group measure_guarded(std::span<test::server>, const options& settings, progress& status)
+{
+    status.show(fmt::format("starting two groups of {} masters", master_count));
+    // A server is a member of one group, in which it has one address.
+    std::vector<test::server> near = test::start_servers(master_count, {.program = settings.server});
+    std::vector<test::server> far = test::start_servers(master_count, {.program = settings.server});
+    proxied_masters distant{far};
+    redlock_client plain{config_for(near)};
+    redlock_client guarded{provisioned(config_for(near))};
+    redlock_client distant_plain{distant.options()};
+    redlock_client distant_guarded{provisioned(distant.options())};
+    guarded.await_disconnected(0);
+    distant_guarded.await_disconnected(0);
+
+    const std::vector<rounds> at_once = run_alternately(
+        {{plain, near}, {guarded, near}}, {settings.pairs}, settings.rounds, status, "guarded mode");
+    const double scripts = scripts_per_pair(guarded, near);
+    distant.set_round_trip(round_trip);
+    const std::vector<rounds> from_afar = run_alternately(
+        {{distant_plain, far}, {distant_guarded, far}}, {settings.pairs / distant_pairs_divisor},
+        settings.rounds, status, "guarded mode, masters 1 ms away");
+
+    figure_group group{
+        fmt::format("One client in guarded mode, {} masters", master_count),
+        "plain",
+        {compared(acquire_p50, at_once[0], at_once[1], 1.35), compared(acquire_p99, at_once[0], at_once[1]),
+         compared(pair_p50, at_once[0], at_once[1]), compared(client_cpu_per_pair, at_once[0], at_once[1]),
+         without_ratio(allocations_per_pair, at_once[0], at_once[1]),
+         compared(server_cpu_per_pair, at_once[0], at_once[1]), compared(bytes_sent, at_once[0], at_once[1]),
+         compared(bytes_received, at_once[0], at_once[1])}};
+    add({compared(acquire_p50, from_afar[0], from_afar[1], 1.02),
+         compared(acquire_p99, from_afar[0], from_afar[1])},
+        "", ", masters 1 ms away", group.figures);
+    group.figures.push_back(
+        {"scripts per pair and master", "", {}, scripts / static_cast<double>(master_count), {}, 2.0});
+    group.measured = "guarded";
+    group.notes.emplace_back(
+        "Two scripts to each master are an acquire and a release. A raise of a counter would be "
+        "one more.");
+    return group;
+}
+
+} // namespace redlock::bench
