@@ -29,6 +29,7 @@ Sections with client and masters on one CPU:
   distance    one client, masters 1 ms away
   scaling     one client with 1, 3, 5 and 7 masters
   transports  unix sockets and TLS, compared with TCP
+  guarded     one client in guarded mode, compared with plain mode
   faults      one client while some masters are hung, dead or slow
   memory      the heap of a client while some masters are hung
   peers       node-redlock, redis-semaphore, redis++, etcd and PostgreSQL, compared with redlock

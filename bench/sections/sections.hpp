@@ -46,6 +46,9 @@ figure_group measure_throughput(std::span<test::server> masters, const options& 
 /// One client with 1, 3, 5 and 7 masters, started here, compared with the raw reference.
 figure_group measure_scaling(std::span<test::server> masters, const options& settings, progress& status);
 
+/// One client in guarded mode, compared with plain mode. Both have the same masters, started here.
+figure_group measure_guarded(std::span<test::server> masters, const options& settings, progress& status);
+
 /// One client over unix sockets and TLS, compared with TCP. Each has its own masters.
 figure_group measure_transports(std::span<test::server> masters, const options& settings, progress& status);
 
@@ -73,6 +76,7 @@ inline constexpr std::array sections{
     section{"distance", cpus::one, measure_distance},
     section{"scaling", cpus::one, measure_scaling},
     section{"transports", cpus::one, measure_transports},
+    section{"guarded", cpus::one, measure_guarded},
     section{"faults", cpus::one, measure_faults, 3},
     section{"memory", cpus::one, measure_memory, 3},
     section{"peers", cpus::one, measure_peers},
