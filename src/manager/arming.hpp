@@ -89,7 +89,8 @@ class arming
         std::size_t index_;
         step step_ = step::beginning;
         std::size_t pending_ = 0;
-        bool was_out_of_date_ = false; // The last command, because the master shows another marker or incarnation.
+        bool was_out_of_date_ =
+            false; // The last command, because the master shows another marker or incarnation.
         // While counting.
         std::string counted_for_;    // The marker of the quarantine.
         std::size_t of_armed_ = 0;   // How many armed masters have told their largest counter.
