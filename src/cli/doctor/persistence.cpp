@@ -32,7 +32,7 @@ bool is_told(const master_examination& one)
 std::optional<finding> about_guarded_persistence(const master_examination& one)
 {
     constexpr const char* meaning = "If more than a minority of masters come back empty, no lock can be "
-                                    "acquired until a new group is made";
+                                    "acquired until an operator arms them: redlock provision --again";
     const bool keeps_data = is_told(one) && (*one.appendonly == "yes" || (one.save && !one.save->empty()));
     if (keeps_data)
     {
