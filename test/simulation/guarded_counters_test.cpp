@@ -15,33 +15,11 @@ namespace
 
 constexpr acquire_options one_try{.ttl = 5s, .wait = 0ms};
 
-struct counted_simulation
-{
-    explicit counted_simulation(std::size_t masters = 3) : sim{masters}, group{sim} { group.arm_all(); }
-
-    outcome_ptr acquire(lock_manager& by, const acquire_options& with = one_try)
-    {
-        outcome_ptr got = sim.acquire(by, "stock", with);
-        REQUIRE(sim.finish(got));
-        return got;
-    }
-    /// Returns the time that a master shows, in microseconds.
-    std::uint64_t shown(std::size_t index)
-    {
-        return static_cast<std::uint64_t>(
-            std::chrono::duration_cast<std::chrono::microseconds>(sim.master(index).now().time_since_epoch())
-                .count());
-    }
-
-    simulation sim;
-    guarded_group group;
-};
-
 } // namespace
 
 TEST_CASE("guarded: a raise leaves a counter that another resource of its slot has raised more", "[guarded]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
     for (std::size_t index = 0; index < 3; ++index)
     {
@@ -61,7 +39,7 @@ TEST_CASE("guarded: a raise leaves a counter that another resource of its slot h
 TEST_CASE(
     "guarded: a raise needs the key, the marker and the incarnation of the grant", "[guarded][scenario-77]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
     test.group.put_counter(0, "stock", ahead);
     test.group.put_counter(1, "stock", ahead + 10);
@@ -93,7 +71,7 @@ TEST_CASE(
 
 TEST_CASE("guarded: grants that come after the release are not raised", "[guarded]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
     for (std::size_t index = 0; index < 3; ++index)
     {
@@ -113,7 +91,7 @@ TEST_CASE("guarded: grants that come after the release are not raised", "[guarde
 
 TEST_CASE("guarded: the floor counts for slots that were used before, too", "[guarded][scenario-68]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     const std::uint64_t floor = test.shown(0) + 1'000'000'000;
     test.group.arm_all(floor);
     for (std::size_t index = 0; index < 3; ++index)
@@ -127,7 +105,7 @@ TEST_CASE("guarded: the floor counts for slots that were used before, too", "[gu
 
 TEST_CASE("guarded: a master without its counters grants nothing until it was in quarantine", "[guarded]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     test.sim.master(0).remove(fence_key);
     const outcome_ptr got = test.acquire(locks);
@@ -147,7 +125,7 @@ TEST_CASE("guarded: a master without its counters grants nothing until it was in
 
 TEST_CASE("guarded: a master whose marker has changed since the look grants nothing", "[guarded][scenario-6]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     config with = test.group.options();
     with.order = GENERATE(order::waiting, order::strict);
     lock_manager locks = test.sim.make_connected_manager(with);
@@ -175,7 +153,7 @@ TEST_CASE("guarded: a master whose marker has changed since the look grants noth
 
 TEST_CASE("guarded: a hint a year ahead of a master's clock is ignored", "[guarded][scenario-72]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     for (const std::size_t index : {0U, 1U}) // The median is theirs.
     {
         test.sim.master(index).clock_of_its_own().jump(test.sim.now(), std::chrono::hours{24 * 365});
@@ -193,7 +171,7 @@ TEST_CASE("guarded: a hint a year ahead of a master's clock is ignored", "[guard
 
 TEST_CASE("guarded: a queue master whose clock has jumped ahead grants nothing", "[guarded][scenario-4]")
 {
-    counted_simulation test{GENERATE(1U, 3U)};
+    guarded_simulation test{GENERATE(1U, 3U)};
     config with = test.group.options();
     with.order = order::strict;
     lock_manager locks = test.sim.make_connected_manager(with);
@@ -214,7 +192,7 @@ TEST_CASE("guarded: a queue master whose clock has jumped ahead grants nothing",
 
 TEST_CASE("guarded: the validity that must remain does so after the raises", "[guarded][scenario-71]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
     for (std::size_t index = 0; index < 3; ++index)
     {
@@ -232,7 +210,7 @@ TEST_CASE("guarded: the validity that must remain does so after the raises", "[g
 
 TEST_CASE("guarded: the queue master is one of the armed masters", "[guarded]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     config with = test.group.options();
     with.order = order::strict;
     test.group.put_marker(GENERATE(0U, 1U, 2U), core::marker_state::quarantine, core::incarnation_end::stale);
@@ -263,7 +241,7 @@ TEST_CASE("guarded: a ttl that turns out to be longer than that of the group loc
 
 TEST_CASE("guarded: a manager keeps its group, and so do its leases", "[guarded][scenario-86]")
 {
-    counted_simulation test;
+    guarded_simulation test{3};
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     const outcome_ptr held = test.acquire(locks);
     REQUIRE(!held->error);

@@ -8,6 +8,7 @@
 #include "core/members.hpp"
 #include "core/queue_master.hpp"
 
+#include <catch2/catch_test_macros.hpp>
 #include <fmt/format.h>
 
 #include <chrono>
@@ -116,6 +117,29 @@ class guarded_group
     simulation& sim_;
     std::string name_;
     mutable std::uint64_t nonces_ = 0;
+};
+
+/// Armed masters, and clients that acquire one resource of theirs.
+struct guarded_simulation
+{
+    explicit guarded_simulation(std::size_t masters) : sim{masters}, group{sim} { group.arm_all(); }
+
+    outcome_ptr acquire(lock_manager& by, const acquire_options& with = {.ttl = 5s, .wait = 0ms})
+    {
+        outcome_ptr got = sim.acquire(by, "stock", with);
+        REQUIRE(sim.finish(got));
+        return got;
+    }
+    /// Returns the time that a master shows, in microseconds.
+    std::uint64_t shown(std::size_t index)
+    {
+        return static_cast<std::uint64_t>(
+            std::chrono::duration_cast<std::chrono::microseconds>(sim.master(index).now().time_since_epoch())
+                .count());
+    }
+
+    simulation sim;
+    guarded_group group;
 };
 
 } // namespace redlock::test

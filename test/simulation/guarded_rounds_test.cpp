@@ -17,21 +17,6 @@ namespace
 constexpr acquire_options once{.ttl = 5s, .wait = 0ms};
 constexpr acquire_options patient{.ttl = 5s, .wait = 1min};
 
-struct guarded_simulation
-{
-    explicit guarded_simulation(std::size_t masters = 5) : sim{masters}, group{sim} { group.arm_all(); }
-
-    outcome_ptr acquire(lock_manager& by, const acquire_options& with = once)
-    {
-        outcome_ptr got = sim.acquire(by, "stock", with);
-        REQUIRE(sim.finish(got));
-        return got;
-    }
-
-    simulation sim;
-    guarded_group group;
-};
-
 std::uint64_t token_of(const outcome_ptr& got)
 {
     REQUIRE(!got->error);
@@ -67,7 +52,7 @@ TEST_CASE("guarded: an acquire without rivals is one command to each master, and
 
 TEST_CASE("guarded: a plain manager sends no command of the guarded mode, and has no token", "[guarded]")
 {
-    guarded_simulation test;
+    guarded_simulation test{5};
     lock_manager locks = test.sim.make_connected_manager();
     const outcome_ptr got = test.acquire(locks);
     CHECK(!got->error);
@@ -79,11 +64,9 @@ TEST_CASE("guarded: a plain manager sends no command of the guarded mode, and ha
 
 TEST_CASE("guarded: counters that differ are raised, and the token is exactly what a quorum has", "[guarded]")
 {
-    guarded_simulation test;
+    guarded_simulation test{5};
     // Ahead of every hint, by less than 2^20.
-    const auto now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
-            .count());
+    const std::uint64_t now = test.shown(0);
     const std::uint64_t ahead = now + 1'000'000'000;
     for (std::size_t index = 0; index < 5; ++index)
     {
@@ -108,9 +91,7 @@ TEST_CASE("guarded: counters that differ are raised, and the token is exactly wh
 TEST_CASE("guarded: without acknowledged raises there is no lease, and nothing stays locked", "[guarded]")
 {
     guarded_simulation test{3};
-    const auto now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
-            .count());
+    const std::uint64_t now = test.shown(0);
     test.group.put_counter(0, "stock", now + 1'000'000'000);
     test.group.put_counter(1, "stock", now + 1'000'000'002);
     test.group.put_counter(2, "stock", now + 1'000'000'004);
@@ -151,9 +132,7 @@ TEST_CASE("guarded: without acknowledged raises there is no lease, and nothing s
 TEST_CASE("guarded: a validity that ends while counters are raised gives no lease", "[guarded][scenario-71]")
 {
     guarded_simulation test{3};
-    const auto now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
-            .count());
+    const std::uint64_t now = test.shown(0);
     for (std::size_t index = 0; index < 3; ++index)
     {
         test.group.put_counter(index, "stock", now + 1'000'000'000 + 2 * index);
@@ -184,9 +163,7 @@ TEST_CASE("guarded: a validity that ends while counters are raised gives no leas
 TEST_CASE("guarded: with a failed raise and a key of another owner, the resource is held", "[guarded]")
 {
     guarded_simulation test{3};
-    const auto now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
-            .count());
+    const std::uint64_t now = test.shown(0);
     test.group.put_counter(0, "stock", now + 1'000'000'000);
     test.group.put_counter(1, "stock", now + 1'000'000'002);
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
@@ -203,9 +180,7 @@ TEST_CASE("guarded: with a failed raise and a key of another owner, the resource
 TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[guarded]")
 {
     guarded_simulation test{3};
-    const auto now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
-            .count());
+    const std::uint64_t now = test.shown(0);
     for (std::size_t index = 0; index < 3; ++index)
     {
         test.group.put_counter(index, "stock", now + 1'000'000'000 + 2 * index);
@@ -305,7 +280,7 @@ TEST_CASE("guarded: the configured group counts, and no other", "[guarded]")
 
 TEST_CASE("guarded: the first round waits for the looks", "[guarded]")
 {
-    guarded_simulation test;
+    guarded_simulation test{5};
     lock_manager locks = test.sim.make_manager(test.group.options());
     const outcome_ptr got = test.acquire(locks, patient);
     CHECK(token_of(got) > 0);
@@ -315,7 +290,7 @@ TEST_CASE("guarded: the first round waits for the looks", "[guarded]")
 
 TEST_CASE("guarded: masters are looked at however few keys may be outstanding", "[guarded]")
 {
-    guarded_simulation test;
+    guarded_simulation test{5};
     config with = test.group.options();
     with.max_outstanding_keys = 1;
     lock_manager locks = test.sim.make_connected_manager(with);
@@ -326,7 +301,7 @@ TEST_CASE("guarded: masters are looked at however few keys may be outstanding", 
 
 TEST_CASE("guarded: clients that wait in the queue get rising tokens", "[guarded]")
 {
-    guarded_simulation test;
+    guarded_simulation test{5};
     config with = test.group.options();
     with.order = GENERATE(order::waiting, order::strict);
     lock_manager one = test.sim.make_connected_manager(with);
@@ -352,9 +327,7 @@ TEST_CASE("guarded: clients that wait in the queue get rising tokens", "[guarded
 TEST_CASE("guarded: a script that the server doesn't know is sent in full, once", "[guarded]")
 {
     guarded_simulation test{3};
-    const auto now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::microseconds>(test.sim.master(0).now().time_since_epoch())
-            .count());
+    const std::uint64_t now = test.shown(0);
     for (std::size_t index = 0; index < 3; ++index)
     {
         test.group.put_counter(index, "stock", now + 1'000'000'000 + index);
