@@ -128,6 +128,13 @@ std::optional<finding> about_standing(const master_examination& one)
     finding result{
         severity::failure, error_name(reason), in_plain_words(reason), "It has no vote in guarded mode",
         advice_in(reason)};
+    if (reason == master_errc::not_provisioned && !one.guarded->group.empty())
+    {
+        result.what =
+            fmt::format("it is a member of group {}, which too few other masters show", one.guarded->group);
+        result.advice =
+            fmt::format("If they have lost their data: redlock provision --again {}", one.guarded->group);
+    }
     if (one.guarded->armed_in)
     {
         const std::chrono::duration<double> left = *one.guarded->armed_in;

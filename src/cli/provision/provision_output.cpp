@@ -36,7 +36,8 @@ std::string in_words(const provisioned_master& of)
     case provision_finding::changed:
         return "has changed meanwhile: run the command again";
     case provision_finding::in_service:
-        return "belongs to a group that is in use: its clients arm it again";
+        return "belongs to a group that is in use: its clients arm it again, or redlock provision --again "
+               "does";
     case provision_finding::other_run:
         return "is in quarantine by an unfinished run with other masters or options: give the same ones";
     case provision_finding::other_group:

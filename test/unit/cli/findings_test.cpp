@@ -107,6 +107,9 @@ void add_standings(collection& to)
         }
         to.add(fmt::format("guarded: {}", to_string(why)), one);
     }
+    master_facts left = good_facts();
+    left.examined.guarded = {master_errc::not_provisioned, "0123456789abcdef", 2, 60s, std::nullopt};
+    to.add("guarded: the others have lost their data", left);
     master_facts armed = good_facts();
     armed.examined.guarded.emplace();
     to.add("guarded: armed", armed);
