@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t master_count = 5;          // Of each group.
 constexpr std::size_t distant_pairs_divisor = 4; // A pair takes milliseconds there.
 constexpr std::size_t counted_pairs = 10'000;
-constexpr std::chrono::microseconds round_trip = 1ms;
+constexpr std::chrono::microseconds distant_round_trip = 1ms;
 
 /// Makes the masters of these options a group, and returns the options in guarded mode.
 config provisioned(config options)
@@ -76,7 +76,7 @@ figure_group measure_guarded(std::span<test::server>, const options& settings, p
     const std::vector<rounds> at_once = run_alternately(
         {{plain, near}, {guarded, near}}, {settings.pairs}, settings.rounds, status, "guarded mode");
     const double scripts = scripts_per_pair(guarded, near);
-    distant.set_round_trip(round_trip);
+    distant.set_round_trip(distant_round_trip);
     const std::vector<rounds> from_afar = run_alternately(
         {{distant_plain, far}, {distant_guarded, far}}, {settings.pairs / distant_pairs_divisor},
         settings.rounds, status, "guarded mode, masters 1 ms away");
