@@ -48,7 +48,7 @@ void sleep_until(clock::time_point end) noexcept
 
 } // namespace
 
-stop_watch::stop_watch(clock::time_point end, const std::vector<pid_t>& stopped) noexcept
+stop_watch::stop_watch(clock::time_point end, const std::vector<pid_t>& stopped) noexcept : end_{end}
 {
     const pid_t redlock = ::getpid();
     watcher_ = ::fork();
@@ -63,11 +63,10 @@ bool stop_watch::finish() noexcept
     if (watcher_ > 0)
     {
         ::kill(watcher_, SIGKILL);
-        int status = 0;
-        killed_ = ::waitpid(watcher_, &status, 0) == watcher_ && WIFEXITED(status);
+        ::waitpid(watcher_, nullptr, 0);
         watcher_ = -1;
     }
-    return killed_;
+    return clock::now() >= end_;
 }
 
 } // namespace redlock::cli

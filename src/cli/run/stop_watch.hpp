@@ -23,12 +23,12 @@ class stop_watch
     stop_watch& operator=(const stop_watch&) = delete;
     ~stop_watch() { finish(); }
 
-    /// Ends the watch. Returns true if the processes have been sent SIGKILL.
+    /// Ends the watch. Returns true if it was past `end`: the processes may have been sent SIGKILL.
     bool finish() noexcept;
 
   private:
+    clock::time_point end_;
     pid_t watcher_ = -1;
-    bool killed_ = false;
 };
 
 } // namespace redlock::cli
