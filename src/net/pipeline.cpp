@@ -471,7 +471,6 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     backoff_.reset();
     refusals_noted_ = 0;
     refuses_questions_ = false;
-    refusal_.clear();
     // writing_ stays valid for the write that may be in flight.
     waiting_.clear();
     return may_run;
