@@ -38,7 +38,7 @@ class some_claim final : public net::claim
     void recycle() noexcept override {}
 };
 
-std::string owner()
+std::string guarded_owner()
 {
     return std::string(net::claim::owner_id_length, 'a');
 }
@@ -101,8 +101,8 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
             only_command(out) ==
             script_words(
                 net::guarded_acquire_script, form,
-                {"3", "lock:stock", "lock::redlock-guard", "lock::redlock-fence", owner(), "5000", "a marker",
-                 "54", "1790000000000000", "1790000000000001"}));
+                {"3", "lock:stock", "lock::redlock-guard", "lock::redlock-fence", guarded_owner(), "5000",
+                 "a marker", "54", "1790000000000000", "1790000000000001"}));
     }
     SECTION("a question")
     {
@@ -117,8 +117,8 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
             only_command(out) == script_words(
                                      net::guarded_ask_script, form,
                                      {"3", "lock:stock", "lock::redlock-guard", "lock::redlock-fence",
-                                      std::string{manager_id} + ":7", owner(), "5000", "10", "3000", "200",
-                                      "a marker", "54", "1790000000000000", "1790000000000001"}));
+                                      std::string{manager_id} + ":7", guarded_owner(), "5000", "10", "3000",
+                                      "200", "a marker", "54", "1790000000000000", "1790000000000001"}));
     }
     SECTION("a raise")
     {
@@ -127,17 +127,17 @@ TEST_CASE("the commands of guarded mode", "[wire][guarded]")
             only_command(out) == script_words(
                                      net::raise_script, form,
                                      {"3", "lock:stock", "lock::redlock-guard", "lock::redlock-fence",
-                                      owner(), "a marker", "54", "9007199254740991"}));
+                                      guarded_owner(), "a marker", "54", "9007199254740991"}));
     }
     SECTION("an extension")
     {
         net::append_guarded_extend(
             out, of, group_keys, std::chrono::milliseconds{5000}, "0123456789abcdef", form);
         CHECK(
-            only_command(out) ==
-            script_words(
-                net::guarded_extend_script, form,
-                {"2", "lock:stock", "lock::redlock-guard", owner(), "5000", "redlock 1 0123456789abcdef "}));
+            only_command(out) == script_words(
+                                     net::guarded_extend_script, form,
+                                     {"2", "lock:stock", "lock::redlock-guard", guarded_owner(), "5000",
+                                      "redlock 1 0123456789abcdef "}));
     }
     SECTION("a look")
     {

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSL-1.0
+// Which masters are passed over as queue masters, and for how long.
+#include "manager/wait_queues.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+using manager::wait_queues;
+
+/// Has only what `wait_queues::open` needs.
+class bytes_alone final : public runtime::environment
+{
+  public:
+    clock::time_point now() const noexcept override { return {}; }
+    void random(std::span<std::byte> out) const noexcept override
+    {
+        std::fill(out.begin(), out.end(), std::byte{1});
+    }
+    std::unique_ptr<runtime::stream> make_stream(runtime::scheduler&, const master&) const override
+    {
+        return nullptr;
+    }
+    std::unique_ptr<runtime::alarm> make_alarm(runtime::scheduler&) const override { return nullptr; }
+};
+
+constexpr std::size_t doubted = 1;
+constexpr std::uint64_t another_key = 1'000'000;
+constexpr clock::time_point first_doubt{1h};
+
+/// The queues of a manager with three masters.
+class three_queues : public wait_queues
+{
+  public:
+    three_queues() : wait_queues{1} { open(bytes_alone{}, 3); }
+
+    /// The doubted master is overruled for so many resources.
+    void overrule_for(std::size_t resources, std::uint64_t first, clock::time_point at)
+    {
+        for (std::uint64_t key = first; key < first + resources; ++key)
+        {
+            overrule(doubted, key, at);
+        }
+    }
+};
+
+} // namespace
+
+TEST_CASE("queue: an overruled master is passed over for its resource alone, for a second")
+{
+    three_queues queues;
+    queues.overrule(doubted, 7, first_doubt);
+    CHECK(queues.is_passed_over(doubted, 7, first_doubt));
+    CHECK(queues.is_passed_over(doubted, 7, first_doubt + wait_queues::distrust - 1ns));
+    CHECK_FALSE(queues.is_passed_over(doubted, 7, first_doubt + wait_queues::distrust));
+    CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
+    CHECK_FALSE(queues.is_passed_over(0, 7, first_doubt));
+    CHECK(queues.doubts(first_doubt));
+    CHECK_FALSE(queues.doubts(first_doubt + wait_queues::distrust));
+}
+
+TEST_CASE("queue: a master that is overruled for too many resources is passed over for all of them")
+{
+    three_queues queues;
+    queues.overrule_for(wait_queues::max_overruled, 0, first_doubt);
+    CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
+    SECTION("the same resources again are no more of them")
+    {
+        queues.overrule_for(wait_queues::max_overruled, 0, first_doubt);
+        CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
+    }
+    SECTION("one more")
+    {
+        queues.overrule(doubted, wait_queues::max_overruled, first_doubt);
+        CHECK(queues.is_passed_over(doubted, another_key, first_doubt));
+        CHECK_FALSE(queues.is_passed_over(0, another_key, first_doubt));
+        CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt + wait_queues::distrust));
+    }
+    SECTION("doubts that have ended don't count")
+    {
+        const clock::time_point later = first_doubt + wait_queues::distrust;
+        queues.overrule_for(wait_queues::max_overruled, wait_queues::max_overruled, later);
+        CHECK_FALSE(queues.is_passed_over(doubted, another_key, later));
+        CHECK(queues.is_passed_over(doubted, wait_queues::max_overruled, later));
+    }
+}
+
+} // namespace redlock::test
