@@ -88,8 +88,8 @@ class master_store
     std::chrono::milliseconds whole_now() const noexcept;
 
     // ---- Keys of the selected database.
-    /// Precondition: `database` is less than `databases`.
-    void select(std::size_t database) noexcept { selected_ = database; }
+    /// Precondition: `number` is less than `databases`.
+    void select(std::size_t number) noexcept { selected_ = number; }
     /// Null for a key that doesn't exist or has expired.
     const entry* find(const std::string& key);
     /// The remaining time of a key that exists and expires.
