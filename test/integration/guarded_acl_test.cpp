@@ -82,6 +82,25 @@ bool is_arming_refused(guarded_clients& clients, std::size_t master)
         });
 }
 
+/// Takes the other databases of a server away from its user. Only Valkey 9 has permissions for databases; without them, all
+/// selection is forbidden.
+void hide_databases(server& at)
+{
+    const std::string name = at.username().empty() ? "default" : at.username();
+    if (at.command({"ACL", "SETUSER", name, "resetdbs", "db=0"}) != "OK")
+    {
+        change_user(at, {"-select"});
+    }
+}
+
+/// Shows what `hide_databases` has hidden.
+void show_databases(server& at)
+{
+    const std::string name = at.username().empty() ? "default" : at.username();
+    at.command({"ACL", "SETUSER", name, "alldbs"});
+    change_user(at, {"+select"});
+}
+
 } // namespace
 
 TEST_CASE("guarded: the documented user may do all that locking and arming need", "[own-servers][threads]")
@@ -159,6 +178,37 @@ TEST_CASE(
     }
     change_user(masters.at(1), {"+" + lack.command});
     clients.wait_for_armed(emptied, before);
+}
+
+TEST_CASE(
+    "guarded: a master with a database that its user may not see isn't armed, so no old marker comes back",
+    "[own-servers][threads][scenario-81]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program))
+    {
+        return;
+    }
+    CAPTURE(program);
+    guarded_masters masters{3, 800ms, least_allowed(program)};
+    guarded_clients clients{masters.options(), 1};
+    lease first = clients.win(0, "stock", masters.max_ttl());
+    CHECK(!release(first).error);
+    server& swapped = masters.at(1);
+    hide_databases(swapped);
+    std::size_t before = clients.mark();
+    expect_ok(swapped.command({"SWAPDB", "0", "5"}));
+    CHECK(comes_true(masters.at(2), [&] { return is_arming_refused(clients, 1); }));
+    CHECK(swapped.command({"DBSIZE"}) == 0);
+    lease held = clients.win(0, "stock", masters.max_ttl());
+    CHECK(!release(held).error);
+
+    show_databases(swapped);
+    clients.wait_for_armed(1, before);
+    before = clients.mark();
+    expect_ok(swapped.command({"SWAPDB", "0", "5"}));
+    clients.wait_for_quarantine(1, before); // The marker of before is gone.
+    clients.wait_for_armed(1, before);
 }
 
 } // namespace redlock::test

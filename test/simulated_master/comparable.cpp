@@ -65,6 +65,20 @@ std::string with_rounded_refusal(const std::string& reply)
                                         : reply;
 }
 
+/// Removes the digest of the script that an error comes from, as Valkey 9 doesn't say it.
+std::string without_digest(std::string error)
+{
+    constexpr std::string_view after = " script: ";
+    constexpr std::string_view before = "on @user_script:";
+    const std::size_t begin = error.find(after);
+    const std::size_t end = error.find(before);
+    if (begin < end && end != std::string::npos)
+    {
+        error.erase(begin + after.size(), end - begin - after.size());
+    }
+    return error;
+}
+
 } // namespace
 
 std::string comparable(const command& words, const std::string& reply)
@@ -85,11 +99,12 @@ std::string comparable(const command& words, const std::string& reply)
     constexpr std::string_view lua = "-ERR Lua redis lib command arguments must be";
     if (reply.starts_with(lua))
     {
-        return "-ERR Command arguments must be" + reply.substr(lua.size()); // As Valkey says it.
+        return "-ERR Command arguments must be" +
+               without_digest(reply.substr(lua.size())); // As Valkey says it.
     }
     if (reply.starts_with('-'))
     {
-        return reply;
+        return without_digest(reply);
     }
     const std::string name = name_of(words);
     if (name == "TIME")
