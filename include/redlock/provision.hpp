@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <iosfwd>
 #include <memory>
@@ -42,7 +43,10 @@ enum class provision_action : std::uint8_t
     arm_again,
     /// Deletes the markers of the masters, so that none of them votes: servers with old data, such as a copy of a virtual
     /// machine, before clients can reach them. Each server is an entry of `config::masters`.
-    retire
+    retire,
+    /// Replaces a group by another one, with other masters, another `max_ttl` or another policy. Each lock has expired before
+    /// the new group grants one. A quorum of the old masters is needed, and all of the new ones.
+    change_group
 };
 
 /// The options of `async_provision`.
@@ -55,6 +59,13 @@ struct provision_options
     std::chrono::milliseconds max_ttl{};
     /// How the group continues after all of its masters were restarted. `arm_again` uses it only if no master has kept its data.
     arming_policy policy = arming_policy::clocks;
+    /// How many of the last entries of `config::masters` aren't members of the group that is made, but of one that it replaces:
+    /// they leave. Only with `change_group` or `takeover`.
+    std::size_t leaving = 0;
+    /// How many of the last of those are stopped and never come back, so that the change is finished without them.
+    std::size_t stopped = 0;
+    /// Replaces the group of another run, too, that hasn't finished and never will. Only with `make_group` and `change_group`.
+    bool takeover = false;
     /// Skips the wait. Allowed only with `make_group`, if all databases of all masters are empty and no client uses them
     /// meanwhile.
     bool fresh = false;
@@ -69,6 +80,8 @@ enum class provision_outcome : std::uint8_t
     unchanged,  ///< No master was changed by this run.
     unfinished, ///< Some masters may be in quarantine, or armed. Another run with the same options continues.
     provisioned, ///< All masters were armed, or a quorum at least with `arm` and `arm_again`.
+    incomplete, ///< The new group grants locks, but a master of it isn't armed, or one of the old group isn't moved. Another run
+                ///< with the same options continues.
     complete, ///< Nothing was left to do: all masters were armed already, or had no marker. None was changed.
     retired   ///< The markers of all masters were deleted.
 };
@@ -175,6 +188,11 @@ struct provision_initiation
 /// `arm` and `arm_again` do the same with the masters of a group that aren't armed, if the rules of `provision_action` permit it.
 /// A master that gives no answer is left out, and clients arm it later. The floor of the fencing tokens is above the counters
 /// that are left and above the masters' clocks. `config::guarded` may name the group; then masters of another one are refused.
+///
+/// `change_group` needs the masters of both groups: those of the new one, then those that leave. It moves the old masters to the
+/// new group, so that the old one can't grant locks any more, puts the new ones into quarantine, waits for `provisioning_wait`
+/// with the longer `max_ttl` of both, checks that a quorum of the old masters has stayed moved, and arms the new ones. No lock
+/// can be acquired meanwhile. An old master that gives no answer is moved by another run with the same options.
 ///
 /// A run that was interrupted is continued by the next one. Two runs at once are safe: both may succeed, or one of them
 /// fails. A run on masters that are armed already succeeds with `provision_outcome::complete`.

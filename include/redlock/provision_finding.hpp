@@ -29,7 +29,10 @@ enum class provision_finding : std::uint8_t
     restarted,      ///< It was restarted or promoted with its data, and isn't armed again.
     emptied,        ///< It has lost its data or its counters, and isn't armed again.
     clock_ahead, ///< It is in quarantine because its clock was ahead, or its clock can't be used for a floor.
-    marked       ///< It has a marker, which is to be deleted.
+    marked,      ///< It has a marker, which is to be deleted.
+    old_group,   ///< It belongs to the group that is to be changed, and isn't moved.
+    left_group,  ///< It has left the group that was changed, and never votes in it again.
+    stopped      ///< It gave no answer, and was named as one that never comes back.
 };
 
 /// Returns the name of the enumerator, such as "unmarked". Names never change. Thread-safe.

@@ -14,6 +14,7 @@
 #include <boost/asio/post.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ostream>
 #include <utility>
 
@@ -26,12 +27,14 @@ namespace
 namespace asio = boost::asio;
 
 /// Checks what the action needs, and that nothing is given that it would ignore.
-void check(const provision_options& options, const std::string& group)
+void check(const provision_options& options, std::size_t masters, const std::string& group)
 {
     constexpr std::chrono::milliseconds shortest{1};
     const bool is_creation = options.action == provision_action::make_group;
-    const bool may_lack_ttl = !is_creation && options.max_ttl.count() == 0;
-    if (options.action > provision_action::retire)
+    const bool is_change = options.action == provision_action::change_group;
+    const bool makes_group = is_creation || is_change;
+    const bool may_lack_ttl = !makes_group && options.max_ttl.count() == 0;
+    if (options.action > provision_action::change_group)
     {
         throw system_error{errc::invalid_config, "there is no such action of provisioning"};
     }
@@ -40,7 +43,35 @@ void check(const provision_options& options, const std::string& group)
         throw system_error{
             errc::invalid_config, "the group to arm again isn't named: guarded.group has to be its name"};
     }
-    if (options.fresh && !is_creation)
+    if (options.takeover && !makes_group)
+    {
+        throw system_error{
+            errc::invalid_config,
+            "takeover can't be used with this action: only a run that makes or changes a "
+            "group can take over another one"};
+    }
+    if (options.leaving > 0 && !is_change && !options.takeover)
+    {
+        throw system_error{
+            errc::invalid_config,
+            "leaving can't be used with this action: masters leave only in a change or a "
+            "takeover"};
+    }
+    if (options.leaving > 0 && options.leaving >= masters)
+    {
+        throw system_error{
+            errc::invalid_config,
+            fmt::format(
+                "leaving is {} of {} masters: a group needs one master or more", options.leaving, masters)};
+    }
+    if (options.stopped > options.leaving)
+    {
+        throw system_error{
+            errc::invalid_config,
+            fmt::format(
+                "stopped is {}: it must be at most leaving, which is {}", options.stopped, options.leaving)};
+    }
+    if (options.fresh && (!is_creation || options.takeover))
     {
         throw system_error{
             errc::invalid_config, "fresh can't be used with this action: only masters that are made a group "
@@ -91,16 +122,20 @@ std::string result_line(const provision_report& of)
     {
         // Without the reference to the report, which this is.
         const std::string message = of.result.message();
-        const bool is_unfinished = of.outcome == provision_outcome::unfinished;
+        const bool is_unchanged = of.outcome == provision_outcome::unchanged;
         return message.substr(0, message.find(": ")) +
-               (is_unfinished ? "; another run continues" : "; no master was changed");
+               (is_unchanged ? "; no master was changed" : "; another run continues");
     }
     if (of.group.empty())
     {
         return of.outcome == provision_outcome::complete ? "there was no marker" : "the markers were deleted";
     }
+    const auto members = std::count_if(
+        of.masters.begin(), of.masters.end(),
+        [](const provisioned_master& each)
+        { return each.found != provision_finding::left_group && each.found != provision_finding::stopped; });
     return fmt::format(
-        "group {} of {} masters, {}", of.group, of.masters.size(),
+        "group {} of {} masters, {}", of.group, members,
         of.outcome == provision_outcome::complete ? "armed already" : "armed");
 }
 
@@ -130,6 +165,8 @@ std::string_view to_string(provision_outcome value) noexcept
         return "unfinished";
     case provision_outcome::provisioned:
         return "provisioned";
+    case provision_outcome::incomplete:
+        return "incomplete";
     case provision_outcome::complete:
         return "complete";
     case provision_outcome::retired:
@@ -164,9 +201,9 @@ void api::provision(
     detail::status_completion& done)
 {
     config plain = masters;
-    std::string group = options.action != provision_action::make_group && plain.guarded
-                            ? std::move(plain.guarded->group)
-                            : std::string{};
+    const bool needs_group =
+        options.action == provision_action::arm || options.action == provision_action::arm_again;
+    std::string group = needs_group && plain.guarded ? std::move(plain.guarded->group) : std::string{};
     plain.guarded.reset(); // Its looks and quarantines are for masters of a group.
     const detail::manager_handle_ptr handle = create(executor, std::move(plain), std::move(outside));
     // From here on, the operation itself ends the service.
@@ -194,7 +231,7 @@ void detail::start_provision(
     *out = {};
     try
     {
-        check(options, masters->guarded ? masters->guarded->group : std::string{});
+        check(options, masters->masters.size(), masters->guarded ? masters->guarded->group : std::string{});
         std::shared_ptr<const runtime::environment> outside = api::real_environment(*masters);
         check_names(*masters);
         api::provision(executor, *masters, options, std::move(outside), out, done);

@@ -26,11 +26,6 @@ struct found_group
     bool fits = false; // The list and the max_ttl are those that are wanted.
 };
 
-std::optional<marker> marker_in(const provision_sight& seen)
-{
-    return seen.is_known && seen.marker ? parse_marker(*seen.marker) : std::nullopt;
-}
-
 found_group group_of(std::span<const provision_sight> seen, const arming_order& wanted)
 {
     found_group found{wanted.group, wanted.max_ttl, wanted.policy, std::nullopt, true};
@@ -173,14 +168,23 @@ void leave_to_clients(provision_plan& plan)
     }
 }
 
-/// Says on each master that could be armed why it isn't.
-void explain(provision_plan& plan, const std::string& why)
+/// Refuses the masters of a group that hasn't been armed since it replaced another one: only the change knows when it may be.
+void leave_to_change(provision_plan& plan, std::span<const provision_sight> seen, const found_group& group)
 {
-    for (provision_seat& each : plan.masters)
-    {
-        if (each.takes_part && each.found != provision_finding::armed)
+    const bool is_in_use = std::any_of(
+        seen.begin(), seen.end(),
+        [&group](const provision_sight& each)
         {
-            each.detail = why;
+            const std::optional<marker> its = marker_in(each);
+            return its && its->group == group.name && shows_use(*its);
+        });
+    for (std::size_t index = 0; !is_in_use && index < seen.size(); ++index)
+    {
+        provision_seat& its = plan.masters[index];
+        if (its.found == provision_finding::unfinished && seen[index].replaced)
+        {
+            its.found = provision_finding::other_run;
+            its.detail = "the change of its group isn't finished";
         }
     }
 }
@@ -265,6 +269,7 @@ bool prevents_arming(provision_finding found) noexcept
 {
     switch (found)
     {
+    case provision_finding::other_run:
     case provision_finding::other_group:
     case provision_finding::other_database:
     case provision_finding::unreadable:
@@ -285,11 +290,9 @@ provision_plan plan_arming(std::span<const provision_sight> seen, const arming_o
     plan.policy = group.policy;
     for (std::size_t index = 0; index < seen.size(); ++index)
     {
-        const std::optional<std::uint32_t> recorded =
-            group.record ? seat_of(*group.record, wanted.names[index]) : std::nullopt;
-        const std::uint32_t seat = recorded.value_or(static_cast<std::uint32_t>(index + 1));
-        plan.masters.push_back(judge(seen[index], group, wanted, seat));
+        plan.masters.push_back(judge(seen[index], group, wanted, seat_in(group.record, wanted.names, index)));
     }
+    leave_to_change(plan, seen, group);
     plan.next = decide(plan, wanted, group);
     return plan;
 }

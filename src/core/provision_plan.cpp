@@ -28,8 +28,7 @@ found_run run_of(std::span<const provision_sight> seen)
     found_run found;
     for (const provision_sight& each : seen)
     {
-        const std::optional<marker> its = each.marker ? parse_marker(*each.marker) : std::nullopt;
-        if (its)
+        if (const std::optional<marker> its = marker_in(each))
         {
             found.is_one = found.is_one && (found.group.empty() || found.group == its->group);
             found.group = found.group.empty() ? its->group : found.group;
@@ -44,7 +43,8 @@ provision_seat judge_marker(const provision_sight& seen, const marker& its, bool
 {
     const bool is_new = its.state == marker_state::quarantine && its.why == incarnation_end::created;
     const bool is_present = its.replication_id == seen.replication_id;
-    if (!fits || its.state == marker_state::retired)
+    const bool is_of_change = is_new && seen.replaced.has_value(); // It has to be checked as one.
+    if (!fits || is_of_change || its.state == marker_state::retired)
     {
         return seat_with(
             is_new ? provision_finding::other_run : provision_finding::other_group, quoted_marker(seen));
@@ -118,9 +118,7 @@ provision_plan plan_provisioning(std::span<const provision_sight> seen, const pr
     plan.policy = wanted.policy;
     for (std::size_t index = 0; index < seen.size(); ++index)
     {
-        const std::optional<std::uint32_t> recorded =
-            run.record ? seat_of(*run.record, wanted.names[index]) : std::nullopt;
-        const std::uint32_t seat = recorded.value_or(static_cast<std::uint32_t>(index + 1));
+        const std::uint32_t seat = seat_in(run.record, wanted.names, index);
         plan.masters.push_back(judge(seen[index], run, is_same, wanted, seat));
         plan.masters.back().seat = seat;
     }
@@ -143,6 +141,17 @@ provision_plan plan_provisioning(std::span<const provision_sight> seen, const pr
     return plan;
 }
 
+void explain(provision_plan& plan, const std::string& why)
+{
+    for (provision_seat& each : plan.masters)
+    {
+        if (each.takes_part && each.found != provision_finding::armed)
+        {
+            each.detail = why;
+        }
+    }
+}
+
 member_record
 record_of(const provision_plan& plan, const std::string& group, std::span<const std::string> names)
 {
@@ -163,6 +172,11 @@ provision_seat check_again(const provision_sight& seen, const marker& expected)
     if (!seen.marker)
     {
         return seat_with(provision_finding::changed, "it has no marker");
+    }
+    const bool has_left = expected.state == marker_state::retired && *seen.marker == to_text(expected);
+    if (has_left)
+    {
+        return seat_with(provision_finding::left_group);
     }
     if (seen.replication_id != expected.replication_id)
     {

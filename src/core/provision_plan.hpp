@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/provision_sight.hpp"
+#include "core/replaced_groups.hpp"
 
 #include <redlock/clock.hpp>
 
@@ -29,6 +30,7 @@ enum class provision_step : std::uint8_t
     refuse,   // A master can't be provisioned. Nothing is changed.
     begin,    // There is no run: a new group.
     proceed,  // A run of the same group hasn't finished.
+    finish,   // The group is in use: what is left of the one before it is moved. Nothing is armed.
     complete, // All masters are armed already. Nothing is changed.
 };
 
@@ -40,6 +42,7 @@ struct provision_plan
     std::chrono::milliseconds max_ttl{};
     arming_policy policy = arming_policy::clocks;
     std::vector<provision_seat> masters;
+    std::vector<replaced_group> replaced; // By a change; first the one that was in use.
     bool may_skip_wait = false; // No client can hold a lock: no master is armed, and all databases are empty.
 };
 
@@ -50,12 +53,15 @@ struct provision_plan
 /// no master is armed before all were in quarantine, so one without a marker has lost its data, and clients arm it.
 provision_plan plan_provisioning(std::span<const provision_sight> seen, const provision_order& wanted);
 
-/// Returns the record of a group whose seats are those of a plan.
+/// Says on each master that takes part, and isn't armed, why nothing is done.
+void explain(provision_plan& plan, const std::string& why);
+
+/// Returns the record of a group whose seats are those of a plan. `names` are those of its members, which come first in the plan.
 member_record
 record_of(const provision_plan& plan, const std::string& group, std::span<const std::string> names);
 
-/// Compares another look at a master with the marker that it should have. Finds `unfinished` if it has that, `armed` if it has
-/// its armed form, otherwise what is wrong. `seen` is known.
+/// Compares another look at a master with the marker that it should have. Finds `unfinished` if it has that, or `left_group` if
+/// that is one of a master that has left, `armed` if it has its armed form, otherwise what is wrong.
 provision_seat check_again(const provision_sight& seen, const marker& expected);
 
 /// Returns the floor of all masters: the largest counter of any, at least 1.

@@ -11,10 +11,10 @@ namespace redlock
 
 std::string_view to_string(provision_finding value) noexcept
 {
-    constexpr std::array<std::string_view, 17> names{
-        "unknown",   "unmarked",    "unfinished",     "armed",       "changed", "in_service",
-        "other_run", "other_group", "other_database", "unreadable",  "evicts",  "replica",
-        "not_empty", "restarted",   "emptied",        "clock_ahead", "marked"};
+    constexpr std::array<std::string_view, 20> names{
+        "unknown",     "unmarked",       "unfinished", "armed",     "changed",    "in_service", "other_run",
+        "other_group", "other_database", "unreadable", "evicts",    "replica",    "not_empty",  "restarted",
+        "emptied",     "clock_ahead",    "marked",     "old_group", "left_group", "stopped"};
     const auto index = static_cast<std::size_t>(value);
     return index < names.size() ? names[index] : "unknown";
 }
@@ -79,6 +79,18 @@ std::optional<provision_seat> find_misfit(const provision_sight& seen)
                                                    quoted(seen.other_marker));
     }
     return std::nullopt;
+}
+
+std::optional<marker> marker_in(const provision_sight& seen)
+{
+    return seen.is_known && seen.marker ? parse_marker(*seen.marker) : std::nullopt;
+}
+
+std::uint32_t
+seat_in(const std::optional<member_record>& record, std::span<const std::string> names, std::size_t index)
+{
+    const std::optional<std::uint32_t> recorded = record ? seat_of(*record, names[index]) : std::nullopt;
+    return recorded.value_or(static_cast<std::uint32_t>(index + 1));
 }
 
 std::optional<member_record> record_among(std::span<const provision_sight> seen, const std::string& group)

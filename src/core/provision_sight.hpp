@@ -20,8 +20,9 @@ namespace redlock::core
 struct provision_sight
 {
     bool is_known = true;                 // False if it gave no answer: the rest is meaningless.
-    std::optional<std::string> marker;    // Empty if the key doesn't exist, like the next two.
+    std::optional<std::string> marker;    // Empty if the key doesn't exist, like the next three.
     std::optional<std::string> members;   // The record.
+    std::optional<std::string> replaced;  // The groups that its group replaces, if it was moved to it.
     std::optional<std::uint64_t> largest; // The largest counter, the floor included.
     bool has_floor = false;
     bool has_foreign_key = false; // One of these keys has another type.
@@ -44,6 +45,8 @@ struct provision_seat
         keeps; // The marker that it has and keeps, in quarantine or armed. Empty: it needs a new one.
     incarnation_end why = incarnation_end::created; // Of the quarantine that it needs.
     bool takes_part = true;                         // False: it stays as it is.
+    bool leaves = false;                            // It is moved out of its group, and into no other.
+    bool keeps_counters = true;                     // False: they don't count, and are deleted.
 };
 
 /// Returns a plan with a finding.
@@ -55,6 +58,12 @@ std::string quoted_marker(const provision_sight& seen);
 
 /// Returns a finding that depends neither on the marker nor on other masters; empty if there is none.
 std::optional<provision_seat> find_misfit(const provision_sight& seen);
+
+/// Returns the marker of a master; empty if it isn't known, or has none in a form that is.
+std::optional<marker> marker_in(const provision_sight& seen);
+/// Returns the seat of a master: the one on the record, or the next one in the order of the list.
+std::uint32_t
+seat_in(const std::optional<member_record>& record, std::span<const std::string> names, std::size_t index);
 
 /// Returns the record of a group; empty if no master shows it.
 std::optional<member_record> record_among(std::span<const provision_sight> seen, const std::string& group);

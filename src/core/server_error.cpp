@@ -11,7 +11,7 @@ namespace redlock::core
 namespace
 {
 
-constexpr std::array<std::pair<std::string_view, server_error>, 17> words{{
+constexpr std::array<std::pair<std::string_view, server_error>, 17> error_words{{
     {"NOSCRIPT", server_error::no_script},
     {"LOADING", server_error::loading},
     {"BUSY", server_error::busy},
@@ -36,7 +36,7 @@ constexpr std::array<std::pair<std::string_view, server_error>, 17> words{{
 server_error classify(std::string_view reply) noexcept
 {
     const std::string_view first = reply.substr(0, reply.find(' '));
-    for (const auto& [word, error] : words)
+    for (const auto& [word, error] : error_words)
     {
         if (first == word)
         {

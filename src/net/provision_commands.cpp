@@ -22,6 +22,7 @@ enum element : std::size_t
 {
     its_marker = 1,
     its_record,
+    its_replaced_groups,
     its_largest_counter,
     floor_exists,
     foreign_key_exists,
@@ -43,7 +44,7 @@ bool is_text(const resp::node& node) noexcept
 bool has_the_form(std::span<const resp::node> nodes) noexcept
 {
     const auto texts = {its_replication_id, its_role, its_policy, its_other_marker};
-    const auto optional_texts = {its_marker, its_record};
+    const auto optional_texts = {its_marker, its_record, its_replaced_groups};
     const auto numbers = {its_largest_counter, floor_exists,       foreign_key_exists,
                           other_key_exists,    its_other_database, its_clock};
     return nodes.size() == node_count && nodes.front().kind == resp::kind::array &&
@@ -67,27 +68,29 @@ void append_provision_look(std::string& out, const guard_keys& keys, int databas
 {
     const decimal number{database};
     resp::append_command(
-        out, {"EVAL", provision_look_script, "3", keys.members, keys.guard, keys.fence, number.view()});
+        out, {"EVAL", provision_look_script, "4", keys.members, keys.guard, keys.fence, keys.replaced,
+              number.view()});
 }
 
 void append_provision_quarantine(
-    std::string& out, const guard_keys& keys, std::string_view seen, const core::marker& begun, int database,
-    const core::member_record& members)
+    std::string& out, const guard_keys& keys, const marker_change& change, int database)
 {
     const std::string script = provision_quarantine_script();
-    const std::string marker = core::to_text(begun);
-    const std::string record = core::to_text(members);
+    const std::string marker = core::to_text(change.begun);
+    const std::string record = core::to_text(change.members);
+    const std::string replaced = core::to_text(change.replaced);
     const decimal number{database};
     resp::append_command(
-        out,
-        {"EVAL", script, "3", keys.members, keys.guard, keys.fence, seen, marker, number.view(), record});
+        out, {"EVAL", script, "4", keys.members, keys.guard, keys.fence, keys.replaced, change.seen, marker,
+              number.view(), record, replaced, change.keeps_counters ? "1" : "0"});
 }
 
 void append_retire(std::string& out, const guard_keys& keys, std::string_view seen, int database)
 {
     const decimal number{database};
     resp::append_command(
-        out, {"EVAL", retire_script, "3", keys.members, keys.guard, keys.fence, seen, number.view()});
+        out, {"EVAL", retire_script, "4", keys.members, keys.guard, keys.fence, keys.replaced, seen,
+              number.view()});
 }
 
 std::optional<core::provision_sight> read_provision_look(const resp::reply& reply)
@@ -100,6 +103,7 @@ std::optional<core::provision_sight> read_provision_look(const resp::reply& repl
     core::provision_sight seen;
     seen.marker = text_or_none(nodes[its_marker]);
     seen.members = text_or_none(nodes[its_record]);
+    seen.replaced = text_or_none(nodes[its_replaced_groups]);
     if (const std::int64_t largest = nodes[its_largest_counter].integer; largest >= 0)
     {
         seen.largest = static_cast<std::uint64_t>(largest);

@@ -9,19 +9,29 @@
 #include "resp/value.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace redlock::net
 {
 
+/// The replacement of a marker.
+struct marker_change
+{
+    std::string_view seen; // The text of the marker that was seen; empty for none.
+    const core::marker& begun;
+    const core::member_record& members;
+    std::span<const core::replaced_group> replaced{};
+    bool keeps_counters = true; // False: they don't count, and are deleted.
+};
+
 // Each of these functions appends one serialised command to `out`. `database` is the one of the master's address.
 
 void append_provision_look(std::string& out, const guard_keys& keys, int database);
-/// `seen` is the text of the marker that was seen; empty for none. `read_quarantine` reads the reply.
+/// `read_quarantine` reads the reply.
 void append_provision_quarantine(
-    std::string& out, const guard_keys& keys, std::string_view seen, const core::marker& begun, int database,
-    const core::member_record& members);
+    std::string& out, const guard_keys& keys, const marker_change& change, int database);
 /// `seen` is the text of the marker that was seen. `read_quarantine` reads the reply.
 void append_retire(std::string& out, const guard_keys& keys, std::string_view seen, int database);
 

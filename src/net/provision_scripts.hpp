@@ -12,14 +12,14 @@
 namespace redlock::net
 {
 
-// Keys of all: the record of the members, the marker, the counters.
+// Keys of all: the record of the members, the marker, the counters, the groups that were replaced.
 
 /// Looks at a master, without a change. Values of strangers may have any size, so they are truncated: a marker is
-/// shorter, and a record has at most 31 names.
+/// shorter, a record has at most 31 names, and no run writes more of the replaced groups.
 ///
 /// Arguments: the number of the database.
 ///
-/// Returns the marker (null for none), the record (null for none), the largest counter (-1 for none), whether there is a
+/// Returns the marker, the record, the replaced groups (each null for none), the largest counter (-1 for none), whether there is a
 /// floor, whether one of the keys has another type, the replication id, the role, the maxmemory-policy, whether there are
 /// other keys in any database, another database that has a marker (-1 for none), its marker, and the time in microseconds.
 inline constexpr std::string_view provision_look_script =
@@ -37,6 +37,7 @@ local function read(command, key)
 end
 local record = read("get", KEYS[1])
 local marker = read("get", KEYS[2])
+local replaced = read("get", KEYS[4])
 local largest = -1
 for _, value in ipairs(read("hvals", KEYS[3]) or {}) do
   local number = tonumber(value) or 0
@@ -62,20 +63,27 @@ end
 local replication = redis.call("info", "replication")
 local time = redis.call("time")
 return {
-  marker and string.sub(marker, 1, 1024), record and string.sub(record, 1, 33000), largest, has_floor, is_foreign,
+  marker and string.sub(marker, 1, 1024), record and string.sub(record, 1, 33000),
+  replaced and string.sub(replaced, 1, 28000), largest, has_floor, is_foreign,
   string.match(replication, "master_replid:(%x+)") or "", string.match(replication, "role:(%a+)") or "",
   string.match(redis.call("info", "memory"), "maxmemory_policy:([%w-]+)") or "",
   other_keys, other_database, other_marker, math.min(time[1] * 1000000 + time[2], 9007199254740992)})lua";
 
-/// Returns the script that begins a quarantine as `quarantine_script` does, and writes the record if it began.
+/// Returns the script that begins a quarantine as `quarantine_script` does, or moves a master to another group. If it did,
+/// it writes the record and the groups that are replaced, and deletes counters that don't count.
 ///
-/// Arguments: those of `quarantine_script`, the record.
+/// Arguments: those of `quarantine_script`, the record, the replaced groups (empty for none), whether the counters count (0 or
+/// 1).
 inline std::string provision_quarantine_script()
 {
     return std::string{"local function begin()\n"}.append(quarantine_script.text).append(R"lua(
 end
 local marker = begin()
-if marker == ARGV[2] then redis.call("set", KEYS[1], ARGV[4]) end
+if marker == ARGV[2] then
+  if ARGV[6] == "0" then redis.call("del", KEYS[3]) end
+  redis.call("set", KEYS[1], ARGV[4])
+  if ARGV[5] == "" then redis.call("del", KEYS[4]) else redis.call("set", KEYS[4], ARGV[5]) end
+end
 return marker)lua");
 }
 
@@ -92,7 +100,7 @@ local own = tonumber(ARGV[2])
     clear_common,
     R"lua(if not clear_others() then return -3 end
 redis.call("select", own)
-redis.call("del", KEYS[2])
+redis.call("del", KEYS[2], KEYS[4])
 return "")lua");
 inline constexpr std::string_view retire_script{retire_text.data(), retire_text.size()};
 

@@ -42,8 +42,8 @@ reply arm(server& at, std::string_view waited_for, std::string_view armed, std::
 reply retire(server& at, std::string_view seen, std::string_view database = "0")
 {
     return at.command(
-        {"EVAL", redlock::net::retire_script, "3", guarded_master::members, guarded_master::guard,
-         guarded_master::fence, seen, database});
+        {"EVAL", redlock::net::retire_script, "4", guarded_master::members, guarded_master::guard,
+         guarded_master::fence, "lock::redlock-guard-before", seen, database});
 }
 
 /// Both texts of a quarantine that a client begins at this master.

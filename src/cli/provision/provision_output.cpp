@@ -39,7 +39,8 @@ std::string in_words(const provisioned_master& of)
         return "belongs to a group that is in use: its clients arm it again, or redlock provision --again "
                "does";
     case provision_finding::other_run:
-        return "is in quarantine by an unfinished run with other masters or options: give the same ones";
+        return "belongs to an unfinished run with other masters or options: give the same ones, or "
+               "--takeover if that run has ended";
     case provision_finding::other_group:
         return "belongs to another group: give the masters and options of that group, or an empty server";
     case provision_finding::other_database:
@@ -60,6 +61,12 @@ std::string in_words(const provisioned_master& of)
         return "has a wrong clock, or had one: only --again arms it";
     case provision_finding::marked:
         return "has a marker";
+    case provision_finding::old_group:
+        return "belongs to the group that is to be changed, and isn't moved";
+    case provision_finding::left_group:
+        return "has left its group";
+    case provision_finding::stopped:
+        return "is stopped";
     case provision_finding::unknown:
         break;
     }
@@ -74,15 +81,27 @@ std::string line_about(const provisioned_master& of)
         "{}  {}{}\n", of.name, in_words(of), is_explained ? std::string{} : fmt::format(" ({})", of.detail));
 }
 
+bool is_old(const provisioned_master& of)
+{
+    return of.found == provision_finding::left_group || of.found == provision_finding::stopped;
+}
+
 /// Returns how many masters are armed, of all if there are others.
 std::string armed_masters(const provision_report& of)
 {
     const auto armed = std::count_if(
         of.masters.begin(), of.masters.end(),
         [](const provisioned_master& each) { return each.found == provision_finding::armed; });
-    const bool is_all = static_cast<std::size_t>(armed) == of.masters.size();
-    return is_all ? fmt::format("{} masters", armed)
-                  : fmt::format("{} of {} masters", armed, of.masters.size());
+    const auto members = static_cast<std::ptrdiff_t>(of.masters.size()) -
+                         std::count_if(of.masters.begin(), of.masters.end(), is_old);
+    return armed == members ? fmt::format("{} masters", armed)
+                            : fmt::format("{} of {} masters", armed, members);
+}
+
+/// Returns what is said of the group before.
+std::string_view change_of(const provision_report& of)
+{
+    return std::any_of(of.masters.begin(), of.masters.end(), is_old) ? ", and the change is finished" : "";
 }
 
 bool has_no_answer(const provisioned_master& of)
@@ -94,13 +113,22 @@ bool has_no_answer(const provisioned_master& of)
 
 std::string intention(const provision_options& options, const config& masters)
 {
-    const std::size_t count = masters.masters.size();
+    const std::size_t count = masters.masters.size() - options.leaving;
     const char* const plural = count == 1 ? "" : "s";
     const char* const them = count == 1 ? "it" : "them";
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
+        provisioning_wait(options.max_ttl, masters.drift_factor));
     switch (options.action)
     {
     case provision_action::make_group:
         break;
+    case provision_action::change_group:
+        return fmt::format(
+            "changes the group to {} master{} with a max_ttl of {} and the policy {}: no lock can be "
+            "acquired "
+            "for {}, or longer if the old max_ttl is",
+            count, plural, in_words(options.max_ttl),
+            options.policy == arming_policy::clocks ? "clocks" : "operator", in_words(wait));
     case provision_action::arm:
         return fmt::format(
             "arms a group of {} master{}: puts those that were restarted into quarantine, waits for its "
@@ -114,8 +142,6 @@ std::string intention(const provision_options& options, const config& masters)
     case provision_action::retire:
         return fmt::format("deletes the marker of {} master{}", count, plural);
     }
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(
-        provisioning_wait(options.max_ttl, masters.drift_factor));
     const std::string pause = options.fresh ? fmt::format("without a wait if all of them are empty")
                                             : fmt::format("waits {}", in_words(wait));
     return fmt::format(
@@ -129,11 +155,16 @@ std::string conclusion_of(const provision_report& of)
     switch (of.outcome)
     {
     case provision_outcome::provisioned:
-        return fmt::format("group {}: {} are armed now", of.group, armed_masters(of));
+        return fmt::format("group {}: {} are armed now{}", of.group, armed_masters(of), change_of(of));
+    case provision_outcome::incomplete:
+        return fmt::format(
+            "group {}: {} are armed, but the change isn't finished: run the same command again when the "
+            "others "
+            "can be used, or name those that never come back with --stopped",
+            of.group, armed_masters(of));
     case provision_outcome::complete:
-        return of.group.empty()
-                   ? std::string{"there was no marker"}
-                   : fmt::format("group {}: {} masters were armed already", of.group, of.masters.size());
+        return of.group.empty() ? std::string{"there was no marker"}
+                                : fmt::format("group {}: {} were armed already", of.group, armed_masters(of));
     case provision_outcome::retired:
         return "the markers are deleted";
     case provision_outcome::unchanged:

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
 namespace redlock::manager
@@ -18,10 +18,6 @@ namespace redlock::manager
 
 namespace
 {
-
-// How often a run looks again because another client was faster. Two runs for the same masters need one more look: the
-// second continues what the first has begun.
-constexpr int max_looks = 4;
 
 constexpr std::chrono::milliseconds between_checks{10};
 
@@ -35,7 +31,8 @@ provisioning::provisioning(
       options_{options},
       group_{std::move(group)},
       report_{report},
-      keys_{service.options().key_prefix}
+      keys_{service.options().key_prefix},
+      adds_clock_{options.action == provision_action::arm || options.action == provision_action::arm_again}
 {
     for (const std::string& name : *service.names())
     {
@@ -48,6 +45,11 @@ runtime::task<error_code> provisioning::run()
     if (options_.action == provision_action::retire)
     {
         const error_code result = co_await retire();
+        co_return result;
+    }
+    if (is_change())
+    {
+        const error_code result = co_await change();
         co_return result;
     }
     error_code why = co_await prepare();
@@ -148,7 +150,7 @@ error_code provisioning::decide()
     {
         report_.group = random_id();
     }
-    record_ = core::record_of(plan_, report_.group, *service_.names());
+    record_ = core::record_of(plan_, report_.group, std::span{*service_.names()}.first(members()));
     return {};
 }
 
@@ -163,9 +165,14 @@ void provisioning::judge()
 
 core::provision_plan provisioning::plan() const
 {
+    if (is_change())
+    {
+        return core::plan_change(seen_, wanted_change());
+    }
     switch (options_.action)
     {
     case provision_action::make_group:
+    case provision_action::change_group:
         break;
     case provision_action::retire:
         return core::plan_retirement(seen_);
@@ -196,7 +203,7 @@ bool provisioning::is_refused_for_keys()
 
 /// Begins the quarantine of all masters that aren't in it.
 ///
-/// A new group begins at one master, the same one for all runs. Otherwise two runs at once could leave masters of two groups,
+/// A new group begins at one master, the same one for all runs: a master of the group that it replaces, if there is one. Otherwise two runs at once could leave masters of two groups,
 /// neither of which could be completed.
 runtime::task<provisioning::step_end> provisioning::begin_quarantines()
 {
@@ -215,9 +222,16 @@ runtime::task<provisioning::step_end> provisioning::begin_quarantines()
     step_end end = step_end::done;
     if (plan_.next == core::provision_step::begin)
     {
-        const auto by_name = [this](std::size_t left, std::size_t right)
-        { return report_.masters[left].name < report_.masters[right].name; };
-        const auto first = std::min_element(missing.begin(), missing.end(), by_name);
+        const auto is_earlier = [this](std::size_t left, std::size_t right)
+        {
+            const auto rank = [this](std::size_t master)
+            {
+                const bool is_old = plan_.masters[master].found == provision_finding::old_group;
+                return std::pair{!is_old, std::string_view{report_.masters[master].name}};
+            };
+            return rank(left) < rank(right);
+        };
+        const auto first = std::min_element(missing.begin(), missing.end(), is_earlier);
         const std::vector<std::size_t> alone{*first};
         missing.erase(first);
         end = co_await begin_quarantines_on(alone);
@@ -244,7 +258,9 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
         const std::string& seen = seen_[master].marker ? *seen_[master].marker : std::string{};
         command_.clear();
         net::append_provision_quarantine(
-            command_, keys_, seen, *expected_[master], database_of(master), record_);
+            command_, keys_,
+            {seen, *expected_[master], record_, plan_.replaced, plan_.masters[master].keeps_counters},
+            database_of(master));
         service_.send_query(master, command_, *query);
     }
     const bool succeeded = co_await await_replies(*query);
@@ -254,7 +270,9 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
         const change_answer& answer = query->of(master);
         if (!answer.reason && answer.marker == core::to_text(*expected_[master]))
         {
-            note(master, provision_finding::unfinished);
+            note(
+                master,
+                plan_.masters[master].leaves ? provision_finding::left_group : provision_finding::unfinished);
         }
         else if (!answer.reason || is_overtaken(answer))
         {
@@ -300,10 +318,10 @@ core::marker provisioning::new_marker(std::size_t master) const
     return {
         report_.group,
         plan_.masters[master].seat,
-        static_cast<std::uint32_t>(seen_.size()),
+        static_cast<std::uint32_t>(members()),
         plan_.max_ttl,
         plan_.policy,
-        core::marker_state::quarantine,
+        plan_.masters[master].leaves ? core::marker_state::retired : core::marker_state::quarantine,
         plan_.masters[master].why,
         random_id(),
         seen_[master].replication_id};

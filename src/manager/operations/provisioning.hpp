@@ -4,7 +4,7 @@
 
 #include <redlock/provision.hpp>
 
-#include "core/provision_plan.hpp"
+#include "core/change_plan.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations/provision_replies.hpp"
 #include "net/arming_commands.hpp"
@@ -24,7 +24,7 @@ namespace redlock::manager
 /// A run of provisioning. The service and its connections serve this run only.
 ///
 /// It looks at all masters, puts those that take part into quarantine, waits, looks again, and arms them. All decisions are those
-/// of core/provision_plan.hpp and core/arming_plan.hpp. Each step can fail or be cancelled; another run then continues, by what
+/// of core/provision_plan.hpp, core/arming_plan.hpp and core/change_plan.hpp. Each step can fail or be cancelled; another run then continues, by what
 /// it finds.
 class provisioning
 {
@@ -40,6 +40,10 @@ class provisioning
     runtime::scheduler& strand() noexcept { return service_.strand(); }
 
   private:
+    // How often a run looks again because another client was faster. Two runs for the same masters need one more look: the
+    // second continues what the first has begun.
+    static constexpr int max_looks = 4;
+
     /// How a step has ended.
     enum class step_end : std::uint8_t
     {
@@ -65,11 +69,21 @@ class provisioning
     runtime::task<error_code> arm_all();
     runtime::task<step_end> arm(const std::vector<std::size_t>& masters);
     bool take_floor();
+    runtime::task<error_code> change();
+    core::change_order wanted_change() const;
+    bool is_replaced();
+    bool has_markers_of_others() const;
+    runtime::task<error_code> arm_moved();
+    void note_moved();
+    error_code conclude();
     runtime::task<error_code> retire();
     bool note_retired(std::size_t master, const change_answer& answer);
     runtime::task<bool> await_replies(const reply_collector& replies);
     runtime::task<bool> pause_until(clock::time_point end);
 
+    /// Returns how many of the masters are members of the group. They are the first ones.
+    std::size_t members() const { return report_.masters.size() - options_.leaving; }
+    bool is_change() const { return options_.action == provision_action::change_group || options_.takeover; }
     core::marker new_marker(std::size_t master) const;
     std::string random_id() const;
     int database_of(std::size_t master) const { return service_.options().masters[master].database(); }
@@ -80,14 +94,15 @@ class provisioning
     lock_service& service_;
     active_operation& self_;
     provision_options options_;
-    std::string group_; // That is wanted; empty for any.
+    std::string group_; // That is wanted, or made by a change; empty for any.
     provision_report& report_;
     net::guard_keys keys_;
     std::vector<core::provision_sight> seen_;
     core::provision_plan plan_;
     core::member_record record_;
     std::vector<std::optional<core::marker>>
-        expected_; // By master: the marker that it has; empty if it takes no part.
+        expected_;            // By master: the marker that it has; empty if it takes no part.
+    bool adds_clock_ = false; // The floor is above the masters' clocks.
     std::string command_;
 };
 

@@ -20,7 +20,7 @@ runtime::task<error_code> provisioning::await_expiry()
     if (!options_.fresh || !plan_.may_skip_wait)
     {
         const clock::time_point ends =
-            strand().now() + core::provision_wait(plan_.max_ttl, service_.options().drift_factor);
+            strand().now() + core::provision_wait(core::longest_ttl(plan_), service_.options().drift_factor);
         notify_quarantines(ends);
         const bool succeeded = co_await pause_until(ends);
         why = succeeded ? error_code{} : self_.stopped();
@@ -109,7 +109,7 @@ runtime::task<error_code> provisioning::arm_all()
 /// Takes the floor from the counters and, where some may be lost, from the clocks. False if a clock can't be used.
 bool provisioning::take_floor()
 {
-    if (options_.action == provision_action::make_group)
+    if (!adds_clock_)
     {
         report_.floor = core::floor_of(seen_);
         return true;

@@ -369,4 +369,33 @@ TEST_CASE("retirement: a server whose markers can't be deleted is refused", "[gu
     CHECK(found_by(made) == std::vector{provision_finding::marked, expected});
 }
 
+TEST_CASE(
+    "arming: a group that was moved and never armed is left to the change of the group",
+    "[guarded][scenario-82]")
+{
+    std::vector<provision_sight> seen;
+    for (std::uint32_t seat = 1; seat <= 3; ++seat)
+    {
+        seen.push_back(quarantined_member(seat, incarnation_end::created));
+        seen.back().replaced = "of before";
+    }
+    const provision_plan made = plan_arming(seen, again());
+    CHECK(made.next == provision_step::refuse);
+    CHECK(found_by(made) == std::vector(3, provision_finding::other_run));
+    CHECK(made.masters[0].detail == "the change of its group isn't finished");
+    SECTION("unless one of its masters was armed since")
+    {
+        seen[1] = restarted_member(2);
+        CHECK(plan_arming(seen, again()).next == provision_step::proceed);
+    }
+    SECTION("a new group has no change")
+    {
+        for (provision_sight& each : seen)
+        {
+            each.replaced.reset();
+        }
+        CHECK(plan_arming(seen, again()).next == provision_step::proceed);
+    }
+}
+
 } // namespace redlock::test

@@ -188,6 +188,18 @@ TEST_CASE("provisioning: a run or a group with other options is refused")
     CHECK(made.masters[1].detail.find(its.nonce) == std::string::npos);
 }
 
+TEST_CASE("provisioning: an unfinished change is refused, because more has to be checked than here")
+{
+    provision_sight moved = in_quarantine(2);
+    moved.replaced = "of before";
+    const provision_plan made = plan({in_quarantine(1), moved, in_quarantine(3)});
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[1].found == provision_finding::other_run);
+    provision_sight in_use = armed(2);
+    in_use.replaced = "of before";
+    CHECK(plan({armed(1), in_use, armed(3)}).next == provision_step::complete);
+}
+
 TEST_CASE("provisioning: two runs at once are refused")
 {
     core::marker its = marker_of(2);
@@ -301,6 +313,12 @@ TEST_CASE("provisioning: after the wait a master must have its marker under its 
     provision_sight without = armed(2);
     without.has_floor = false;
     CHECK(core::check_again(without, expected).found == provision_finding::changed);
+    const core::marker left = marker_of(2, marker_state::retired);
+    CHECK(core::check_again(with(left), left).found == provision_finding::left_group);
+    provision_sight left_and_restarted = with(left);
+    left_and_restarted.replication_id = replication_id('2');
+    CHECK(core::check_again(left_and_restarted, left).found == provision_finding::left_group);
+    CHECK(core::check_again(in_quarantine(2), left).found == provision_finding::changed);
     provision_sight evicting = in_quarantine(2);
     evicting.maxmemory_policy = "allkeys-lfu";
     CHECK(core::check_again(evicting, expected).found == provision_finding::evicts);

@@ -39,7 +39,8 @@ const resp::node none{resp::kind::null, 1, 0, 0, {}};
 std::vector<resp::node> empty_master()
 {
     return {
-        {resp::kind::array, 0, 12, 0, {}},
+        {resp::kind::array, 0, 13, 0, {}},
+        none,
         none,
         none,
         number(-1),
@@ -74,30 +75,45 @@ TEST_CASE("the commands of provisioning", "[wire][guarded]")
         net::append_provision_look(out, keys, 7);
         CHECK(
             only_command_in(out) == command{
-                                        "EVAL", std::string{net::provision_look_script}, "3",
+                                        "EVAL", std::string{net::provision_look_script}, "4",
                                         "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
-                                        "7"});
+                                        "lock::redlock-guard-before", "7"});
     }
     SECTION("a quarantine")
     {
         const std::string marker = "redlock 1 0123456789abcdef 2 3 60000 clocks quarantine new "
                                    "fedcba9876543210 00112233445566778899aabbccddeeff00112233";
         const std::string record = "0123456789abcdef 1=redis://a:1 2=redis://b:1 3=redis://c:1";
-        net::append_provision_quarantine(
-            out, keys, "seen", core::parse_marker(marker).value(), 7, core::parse_members(record).value());
+        const core::marker begun = core::parse_marker(marker).value();
+        const core::member_record members = core::parse_members(record).value();
+        const std::vector<core::replaced_group> replaced{{begun, members}};
+        std::string groups;
+        std::string counts = "1";
+        SECTION("of a new group")
+        {
+            net::append_provision_quarantine(out, keys, {"seen", begun, members}, 7);
+        }
+        SECTION("of a group that replaces another one")
+        {
+            net::append_provision_quarantine(out, keys, {"seen", begun, members, replaced, false}, 7);
+            groups = marker + '\n' + record;
+            counts = "0";
+        }
         CHECK(
             only_command_in(out) == command{
-                                        "EVAL", net::provision_quarantine_script(), "3",
+                                        "EVAL", net::provision_quarantine_script(), "4",
                                         "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
-                                        "seen", marker, "7", record});
+                                        "lock::redlock-guard-before", "seen", marker, "7", record, groups,
+                                        counts});
     }
     SECTION("the deletion of a marker")
     {
         net::append_retire(out, keys, "seen", 7);
         CHECK(
             only_command_in(out) == command{
-                                        "EVAL", std::string{net::retire_script}, "3", "lock::redlock-members",
-                                        "lock::redlock-guard", "lock::redlock-fence", "seen", "7"});
+                                        "EVAL", std::string{net::retire_script}, "4", "lock::redlock-members",
+                                        "lock::redlock-guard", "lock::redlock-fence",
+                                        "lock::redlock-guard-before", "seen", "7"});
     }
 }
 
@@ -112,6 +128,7 @@ TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
         CHECK(seen->is_known);
         CHECK(!seen->marker);
         CHECK(!seen->members);
+        CHECK(!seen->replaced);
         CHECK(!seen->largest);
         CHECK(!seen->has_floor);
         CHECK(!seen->has_foreign_key);
@@ -126,15 +143,17 @@ TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
     {
         nodes[1] = text("its marker");
         nodes[2] = text("");
-        nodes[3] = number(4711);
-        nodes[4] = nodes[5] = nodes[9] = number(1);
-        nodes[7] = text("slave");
-        nodes[10] = number(15);
-        nodes[11] = text("another marker");
+        nodes[3] = text("of before");
+        nodes[4] = number(4711);
+        nodes[5] = nodes[6] = nodes[10] = number(1);
+        nodes[8] = text("slave");
+        nodes[11] = number(15);
+        nodes[12] = text("another marker");
         const std::optional<core::provision_sight> seen = read();
         REQUIRE(seen);
         CHECK(seen->marker == "its marker");
         CHECK(seen->members == "");
+        CHECK(seen->replaced == "of before");
         CHECK(seen->largest == 4711);
         CHECK(seen->has_floor);
         CHECK(seen->has_foreign_key);
@@ -145,7 +164,7 @@ TEST_CASE("the reply to a look of provisioning", "[wire][guarded]")
     }
     SECTION("of another form")
     {
-        const std::size_t element = GENERATE(range(std::size_t{1}, std::size_t{13}));
+        const std::size_t element = GENERATE(range(std::size_t{1}, std::size_t{14}));
         nodes[element] = GENERATE(
             resp::node{resp::kind::array, 1, 0, 0, {}}, resp::node{resp::kind::simple_string, 1, 0, 0, "OK"});
         CHECK(!read());

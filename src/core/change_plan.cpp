@@ -1,0 +1,493 @@
+// SPDX-License-Identifier: BSL-1.0
+// How a guarded group is replaced by another one.
+#include "core/change_plan.hpp"
+
+#include "core/standing.hpp"
+
+#include <redlock/vote.hpp>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace redlock::core
+{
+
+namespace
+{
+
+using replaced_groups = std::vector<replaced_group>;
+
+/// The groups whose markers the masters show.
+struct shown_groups
+{
+    std::set<std::string> in_use;
+    std::set<std::string> of_runs; // Unfinished ones: no master has been armed.
+    std::string target;            // The one that is wanted, if it exists. Empty for none.
+    replaced_groups replaced;      // By the target.
+};
+
+/// Returns a marker of a group, by which its size and its `max_ttl` are known; one that shows its use if there is one.
+std::optional<marker> marker_of(std::span<const provision_sight> seen, const std::string& group)
+{
+    std::optional<marker> found;
+    for (const provision_sight& each : seen)
+    {
+        std::optional<marker> its = marker_in(each);
+        if (its && its->group == group && (!found || (shows_use(*its) && !shows_use(*found))))
+        {
+            found = std::move(its);
+        }
+    }
+    return found;
+}
+
+void add(replaced_groups& to, const std::optional<marker>& shown, std::optional<member_record> members)
+{
+    if (shown && members && members->names.size() == shown->masters && !contains(to, shown->group))
+    {
+        to.push_back({*shown, *std::move(members)});
+    }
+}
+
+/// Returns the groups that a group replaces, as the masters keep them that were moved to it.
+replaced_groups replaced_by(std::span<const provision_sight> seen, const std::string& group)
+{
+    replaced_groups all;
+    for (const provision_sight& each : seen)
+    {
+        const std::optional<marker> its = marker_in(each);
+        const bool is_moved = its && its->group == group;
+        const std::optional<replaced_groups> kept =
+            is_moved && each.replaced ? parse_replaced(*each.replaced) : std::nullopt;
+        for (const replaced_group& one : kept.value_or(replaced_groups{}))
+        {
+            add(all, one.shown, one.members);
+        }
+    }
+    return all;
+}
+
+/// Returns the names of the members, sorted: a run with another order has the same seats.
+std::vector<std::string> sorted_members(const change_order& wanted)
+{
+    std::vector<std::string> names(
+        wanted.names.begin(), wanted.names.begin() + static_cast<std::ptrdiff_t>(wanted.members));
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+/// Returns whether a group has the list, the `max_ttl` and the policy that are wanted.
+bool is_wanted(std::span<const provision_sight> seen, const std::string& group, const change_order& wanted)
+{
+    const std::optional<member_record> record = record_among(seen, group);
+    if (!record || !is_list_of(record, sorted_members(wanted)))
+    {
+        return false;
+    }
+    for (std::size_t index = 0; index < seen.size(); ++index)
+    {
+        const std::optional<marker> its = marker_in(seen[index]);
+        if (!its || its->group != group)
+        {
+            continue;
+        }
+        const bool has_seat = its->state == marker_state::retired ||
+                              (index < wanted.members && its->seat == seat_of(*record, wanted.names[index]));
+        if (!has_seat || its->masters != wanted.members || its->max_ttl != wanted.max_ttl ||
+            its->policy != wanted.policy)
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Returns whether a group, none of whose masters is in use, is that of an unfinished run: it has a member, or a group that it
+/// replaces has one. Otherwise it is long gone, and a master that has left for it was forgotten.
+bool is_run(std::span<const provision_sight> seen, const std::string& group)
+{
+    const replaced_groups replaced = replaced_by(seen, group);
+    return std::any_of(
+        seen.begin(), seen.end(),
+        [&](const provision_sight& each)
+        {
+            const std::optional<marker> its = marker_in(each);
+            return its && its->state != marker_state::retired &&
+                   (its->group == group || contains(replaced, its->group));
+        });
+}
+
+/// Returns whether an unfinished run replaces all groups that are in use.
+bool replaces_all(const replaced_groups& replaced, const std::set<std::string>& in_use)
+{
+    return std::all_of(
+        in_use.begin(), in_use.end(),
+        [&replaced](const std::string& each) { return contains(replaced, each); });
+}
+
+shown_groups groups_of(std::span<const provision_sight> seen, const change_order& wanted)
+{
+    shown_groups found;
+    std::set<std::string> idle;
+    for (const provision_sight& each : seen)
+    {
+        if (const std::optional<marker> its = marker_in(each))
+        {
+            (shows_use(*its) ? found.in_use : idle).insert(its->group);
+        }
+    }
+    for (const std::string& group : idle)
+    {
+        if (!found.in_use.contains(group) && is_run(seen, group))
+        {
+            found.of_runs.insert(group);
+        }
+    }
+    for (const std::string& group : found.of_runs)
+    {
+        if (is_wanted(seen, group, wanted) && replaces_all(replaced_by(seen, group), found.in_use))
+        {
+            found.target = group;
+        }
+    }
+    found.of_runs.erase(found.target);
+    for (const std::string& group : found.in_use)
+    {
+        if (found.target.empty() && found.of_runs.empty() && is_wanted(seen, group, wanted))
+        {
+            found.target = group;
+        }
+    }
+    return found;
+}
+
+/// Finds the groups that are replaced: that of the masters that are in use, and those of the runs that are taken over.
+void find_replaced(shown_groups& found, std::span<const provision_sight> seen, const change_order& wanted)
+{
+    found.replaced = replaced_by(seen, found.target);
+    const auto add_shown = [&](const std::string& group)
+    { add(found.replaced, marker_of(seen, group), record_among(seen, group)); };
+    if (found.target.empty() && found.in_use.size() == 1 && !wanted.creates)
+    {
+        add_shown(*found.in_use.begin());
+    }
+    for (const std::string& group : found.of_runs)
+    {
+        if (!wanted.takeover)
+        {
+            continue;
+        }
+        for (const replaced_group& each : replaced_by(seen, group))
+        {
+            add(found.replaced, each.shown, each.members);
+        }
+        add_shown(group);
+    }
+}
+
+/// Judges a master that isn't moved.
+provision_seat judge_unmoved(const provision_sight& seen, const marker& its, const shown_groups& groups)
+{
+    if (groups.of_runs.contains(its.group) && !contains(groups.replaced, its.group))
+    {
+        return seat_with(provision_finding::other_run, quoted_marker(seen));
+    }
+    const bool has_left = its.state == marker_state::retired && groups.in_use.contains(its.group);
+    if (!has_left && !contains(groups.replaced, its.group))
+    {
+        return seat_with(provision_finding::other_group, quoted_marker(seen));
+    }
+    provision_seat one = seat_with(provision_finding::old_group);
+    const bool was_armed =
+        its.state == marker_state::armed && its.replication_id == seen.replication_id && seen.has_floor;
+    // Nothing was granted since it was moved first.
+    one.keeps_counters = was_armed || groups.of_runs.contains(its.group);
+    return one;
+}
+
+/// Judges a master that has a marker of the target.
+provision_seat judge_moved(const provision_sight& seen, const marker& its, bool leaves, bool is_in_use)
+{
+    const bool is_present = its.replication_id == seen.replication_id;
+    provision_seat one;
+    if (leaves)
+    {
+        one.found = provision_finding::left_group;
+        one.takes_part =
+            is_present || !is_in_use; // It never votes again. Only a change counts its incarnation.
+    }
+    else if (its.state == marker_state::armed && is_present && seen.has_floor)
+    {
+        one.found = provision_finding::armed;
+    }
+    else
+    {
+        one.found = is_in_use ? provision_finding::in_service : provision_finding::unfinished;
+        one.takes_part = !is_in_use;
+    }
+    const bool may_stay = leaves || its.state != marker_state::retired;
+    if (is_present && may_stay && one.found != provision_finding::in_service)
+    {
+        one.keeps = its;
+    }
+    return one;
+}
+
+provision_seat judge(provision_sight seen, bool leaves, const shown_groups& groups)
+{
+    if (leaves)
+    {
+        seen.maxmemory_policy = "noeviction"; // It makes no difference here.
+    }
+    if (std::optional<provision_seat> misfit = find_misfit(seen))
+    {
+        misfit->takes_part = false;
+        return *std::move(misfit);
+    }
+    const bool is_in_use = groups.in_use.contains(groups.target);
+    if (!seen.marker)
+    {
+        provision_seat one = seat_with(provision_finding::unmarked);
+        one.keeps_counters = false;
+        if (is_in_use && !leaves)
+        {
+            one = seat_with(
+                provision_finding::in_service, "it has no marker, but other masters of the group are in use");
+            one.takes_part = false;
+        }
+        return one;
+    }
+    const std::optional<marker> its = parse_marker(*seen.marker);
+    if (!its)
+    {
+        return seat_with(provision_finding::unreadable, quoted_marker(seen));
+    }
+    return its->group == groups.target ? judge_moved(seen, *its, leaves, is_in_use)
+                                       : judge_unmoved(seen, *its, groups);
+}
+
+/// Returns whether a change with this finding can go on. `leaves`: the master needn't be a member.
+bool permits_change(const provision_seat& its)
+{
+    switch (its.found)
+    {
+    case provision_finding::unmarked:
+    case provision_finding::old_group:
+    case provision_finding::unfinished:
+    case provision_finding::armed:
+    case provision_finding::in_service:
+    case provision_finding::left_group:
+    case provision_finding::stopped:
+        return true;
+    case provision_finding::unknown:
+    case provision_finding::replica:
+        return its.leaves;
+    default:
+        return false;
+    }
+}
+
+/// Names a master of a replaced group that the list of masters lacks; empty for none.
+std::string missing_master(const provision_plan& plan, const change_order& wanted)
+{
+    for (const replaced_group& group : plan.replaced)
+    {
+        for (const std::string& name : group.members.names)
+        {
+            if (std::find(wanted.names.begin(), wanted.names.end(), name) == wanted.names.end())
+            {
+                return "its group has " + name + ", too: name it as leaving or stopped";
+            }
+        }
+    }
+    return {};
+}
+
+/// Returns why a replaced group, all of whose masters are given, can't be moved; empty if it can.
+std::string obstacle_in(
+    const replaced_group& group, const provision_plan& plan, std::span<const provision_sight> seen,
+    const change_order& wanted)
+{
+    std::size_t answering = 0;
+    std::size_t counting = 0;
+    for (const std::string& name : group.members.names)
+    {
+        const auto given = std::find(wanted.names.begin(), wanted.names.end(), name);
+        const auto index = static_cast<std::size_t>(given - wanted.names.begin());
+        const provision_seat& its = plan.masters[index];
+        answering += its.takes_part ? 1 : 0;
+        counting += its.takes_part && its.keeps_counters && seen[index].has_floor ? 1 : 0;
+    }
+    const std::size_t masters = group.members.names.size();
+    const auto of_them = [&group, masters](std::size_t count)
+    {
+        return std::to_string(count) + " of the " + std::to_string(masters) + " masters of group " +
+               group.shown.group;
+    };
+    if (answering < quorum_of(masters))
+    {
+        return of_them(answering) + " can be moved: " + std::to_string(quorum_of(masters)) + " have to";
+    }
+    const std::size_t needed = blocking_set(static_cast<std::uint32_t>(masters));
+    if (shows_use(group.shown) && counting < needed)
+    {
+        return of_them(counting) + " have counters that count: " + std::to_string(needed) + " have to";
+    }
+    return {};
+}
+
+provision_step decide(
+    provision_plan& plan, std::span<const provision_sight> seen, const change_order& wanted,
+    const shown_groups& groups)
+{
+    if (!std::all_of(plan.masters.begin(), plan.masters.end(), permits_change))
+    {
+        return provision_step::refuse;
+    }
+    if (const std::string missing = missing_master(plan, wanted); !missing.empty())
+    {
+        explain(plan, missing);
+        return provision_step::refuse;
+    }
+    if (groups.in_use.contains(groups.target))
+    {
+        const bool is_complete = std::all_of(
+            plan.masters.begin(), plan.masters.end(),
+            [](const provision_seat& each) { return ends_change(each.found); });
+        return is_complete ? provision_step::complete : provision_step::finish;
+    }
+    if (plan.replaced.empty() && !wanted.creates)
+    {
+        const bool has_group = !groups.in_use.empty();
+        explain(
+            plan,
+            has_group ? "no master has the record of its members" : "there is no group that can be changed");
+        return provision_step::refuse;
+    }
+    for (const replaced_group& each : plan.replaced)
+    {
+        if (const std::string obstacle = obstacle_in(each, plan, seen, wanted); !obstacle.empty())
+        {
+            explain(plan, obstacle);
+            return provision_step::refuse;
+        }
+    }
+    if (to_text(plan.replaced).size() > max_replaced_text)
+    {
+        explain(plan, "the names of the masters of all groups are too long");
+        return provision_step::refuse;
+    }
+    return groups.target.empty() ? provision_step::begin : provision_step::proceed;
+}
+
+/// Returns whether a master belongs to a group that is replaced.
+bool is_replaced(const provision_plan& plan, const std::string& name)
+{
+    return std::any_of(
+        plan.replaced.begin(), plan.replaced.end(),
+        [&name](const replaced_group& each) { return seat_of(each.members, name).has_value(); });
+}
+
+bool has_marker(const provision_sight& seen, const std::optional<marker>& expected)
+{
+    return expected && seen.is_known && seen.is_master && seen.replication_id == expected->replication_id &&
+           seen.marker == to_text(*expected);
+}
+
+/// A master that leaves, but is none of a replaced group, stays as it is: it has left before, or its address is wrong.
+void judge_stranger(provision_seat& its, const provision_sight& seen)
+{
+    const std::optional<marker> shown = marker_in(seen);
+    if (shown && shown->state == marker_state::retired && its.takes_part)
+    {
+        its.found = provision_finding::left_group;
+    }
+    else if (its.takes_part)
+    {
+        its = seat_with(provision_finding::other_group, "it is no master of the group that is to be changed");
+    }
+    its.takes_part = false;
+    its.keeps.reset();
+}
+
+} // namespace
+
+provision_plan plan_change(std::span<const provision_sight> seen, const change_order& wanted)
+{
+    shown_groups groups = groups_of(seen, wanted);
+    find_replaced(groups, seen, wanted);
+    provision_plan plan;
+    plan.group = groups.target;
+    plan.max_ttl = wanted.max_ttl;
+    plan.policy = wanted.policy;
+    plan.replaced = groups.replaced;
+    const std::optional<member_record> shown = record_among(seen, groups.target);
+    const member_record record = shown.value_or(member_record{{}, sorted_members(wanted)});
+    for (std::size_t index = 0; index < seen.size(); ++index)
+    {
+        const bool leaves = index >= wanted.members;
+        provision_seat one = judge(seen[index], leaves, groups);
+        if (leaves && !plan.replaced.empty() && !is_replaced(plan, wanted.names[index]))
+        {
+            judge_stranger(one, seen[index]);
+        }
+        one.leaves = leaves;
+        one.keeps_counters = one.keeps_counters || wanted.creates || !is_replaced(plan, wanted.names[index]);
+        one.seat = leaves ? 1 : seat_of(record, wanted.names[index]).value_or(1);
+        const bool may_be_away = index >= seen.size() - wanted.stopped;
+        if (may_be_away && one.found == provision_finding::unknown)
+        {
+            one.found = provision_finding::stopped;
+        }
+        plan.masters.push_back(std::move(one));
+    }
+    plan.next = decide(plan, seen, wanted, groups);
+    return plan;
+}
+
+std::chrono::milliseconds longest_ttl(const provision_plan& of) noexcept
+{
+    std::chrono::milliseconds longest = of.max_ttl;
+    for (const replaced_group& each : of.replaced)
+    {
+        longest = std::max(longest, each.shown.max_ttl);
+    }
+    return longest;
+}
+
+bool is_moved(
+    std::span<const provision_sight> seen, std::span<const std::optional<marker>> expected,
+    const provision_plan& plan, const change_order& wanted)
+{
+    for (const replaced_group& group : plan.replaced)
+    {
+        std::size_t moved = 0;
+        std::size_t counting = 0;
+        for (std::size_t index = 0; index < seen.size(); ++index)
+        {
+            const bool counts =
+                seat_of(group.members, wanted.names[index]) && has_marker(seen[index], expected[index]);
+            moved += counts ? 1 : 0;
+            counting += counts && seen[index].has_floor ? 1 : 0;
+        }
+        const auto masters = static_cast<std::uint32_t>(group.members.names.size());
+        if (moved < quorum_of(masters) || (shows_use(group.shown) && counting < blocking_set(masters)))
+        {
+            return false;
+        }
+    }
+    std::size_t waiting = 0;
+    for (std::size_t index = 0; index < wanted.members; ++index)
+    {
+        const std::optional<marker> its = marker_in(seen[index]);
+        if (its && expected[index] && its->group == expected[index]->group && shows_use(*its))
+        {
+            return false;
+        }
+        waiting += !find_misfit(seen[index]) && has_marker(seen[index], expected[index]) ? 1 : 0;
+    }
+    return waiting >= quorum_of(wanted.members);
+}
+
+} // namespace redlock::core

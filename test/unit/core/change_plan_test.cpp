@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: BSL-1.0
+// What a change of a group does, by what each master has shown.
+#include "core/change_plan.hpp"
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using core::change_order;
+using core::incarnation_end;
+using core::marker_state;
+using core::provision_finding;
+using core::provision_plan;
+using core::provision_sight;
+using core::provision_step;
+
+const std::string old_name = "0123456789abcdef";
+const std::string new_name = "fedcba9876543210";
+const std::string run_name = "00000000000000ff";
+
+std::string incarnation_of(char digit)
+{
+    return std::string(core::replication_id_length, digit);
+}
+
+/// A group of masters with short names: their order is that of the seats.
+struct group
+{
+    std::string name;
+    std::vector<std::string> names;
+    std::chrono::milliseconds max_ttl = 60s;
+
+    core::member_record record() const { return {name, names}; }
+    core::marker
+    marker(const std::string& of, marker_state state, incarnation_end why = incarnation_end::created) const
+    {
+        return {
+            name,
+            core::seat_of(record(), of).value_or(1),
+            static_cast<std::uint32_t>(names.size()),
+            max_ttl,
+            core::arming_policy::clocks,
+            state,
+            why,
+            "00000000000000aa",
+            incarnation_of('1')};
+    }
+};
+
+const group old_group{old_name, {"a", "b", "c"}};
+const group new_group{new_name, {"b", "c", "d"}, 30s};
+
+/// What the masters a to e show, in the order of the list that is given.
+class masters
+{
+  public:
+    masters() = default;
+    explicit masters(const group& of)
+    {
+        for (const std::string& each : of.names)
+        {
+            put(each, of, marker_state::armed);
+        }
+    }
+
+    provision_sight& operator[](const std::string& name)
+    {
+        const auto [at, is_new] = seen_.try_emplace(name);
+        if (is_new)
+        {
+            at->second.replication_id = incarnation_of('1');
+            at->second.maxmemory_policy = "noeviction";
+        }
+        return at->second;
+    }
+    masters&
+    put(const std::string& name, const group& of, marker_state state,
+        incarnation_end why = incarnation_end::created)
+    {
+        provision_sight& seen = (*this)[name];
+        seen.marker = core::to_text(of.marker(name, state, why));
+        seen.members = core::to_text(of.record());
+        seen.has_floor = seen.has_floor || state == marker_state::armed;
+        return *this;
+    }
+    /// As a run leaves a master that it has moved to a group.
+    masters& move(const std::string& name, const group& to, const std::vector<group>& from = {old_group})
+    {
+        const bool stays = core::seat_of(to.record(), name).has_value();
+        put(name, to, stays ? marker_state::quarantine : marker_state::retired);
+        std::vector<core::replaced_group> replaced;
+        for (const group& each : from)
+        {
+            replaced.push_back({each.marker(each.names[0], marker_state::armed), each.record()});
+        }
+        (*this)[name].replaced = core::to_text(replaced);
+        return *this;
+    }
+    masters& lose(const std::string& name)
+    {
+        (*this)[name].is_known = false;
+        return *this;
+    }
+    masters& restart(const std::string& name)
+    {
+        (*this)[name].replication_id = incarnation_of('2');
+        return *this;
+    }
+    std::vector<provision_sight> in_order(const std::vector<std::string>& names)
+    {
+        std::vector<provision_sight> all;
+        for (const std::string& each : names)
+        {
+            all.push_back((*this)[each]);
+        }
+        return all;
+    }
+
+  private:
+    std::map<std::string, provision_sight> seen_;
+};
+
+/// The order of a change to the new group.
+change_order to_new_group()
+{
+    return {{"b", "c", "d", "a"}, 3, 0, 30s, core::arming_policy::clocks};
+}
+
+provision_plan plan(masters seen, const change_order& wanted = to_new_group())
+{
+    return core::plan_change(seen.in_order(wanted.names), wanted);
+}
+
+std::vector<provision_finding> findings(const provision_plan& of)
+{
+    std::vector<provision_finding> found;
+    for (const core::provision_seat& each : of.masters)
+    {
+        found.push_back(each.found);
+    }
+    return found;
+}
+
+} // namespace
+
+TEST_CASE("change: a group in use is replaced by one with another list")
+{
+    const provision_plan made = plan(masters{old_group});
+    CHECK(made.next == provision_step::begin);
+    CHECK(made.group.empty());
+    REQUIRE(made.replaced.size() == 1);
+    CHECK(made.replaced[0].shown.group == old_name);
+    CHECK(made.replaced[0].members == old_group.record());
+    CHECK(core::longest_ttl(made) == 60s);
+    CHECK(
+        findings(made) == std::vector{
+                              provision_finding::old_group, provision_finding::old_group,
+                              provision_finding::unmarked, provision_finding::old_group});
+    CHECK_FALSE(made.masters[2].leaves);
+    CHECK(made.masters[3].leaves);
+    for (const core::provision_seat& each : made.masters)
+    {
+        CHECK(each.takes_part);
+        CHECK_FALSE(each.keeps);
+    }
+    const std::vector<std::string> members{"b", "c", "d"};
+    CHECK(core::record_of(made, new_name, members) == new_group.record());
+}
+
+TEST_CASE("change: the seats are those of the sorted names, whatever the order of the list")
+{
+    change_order reordered = to_new_group();
+    reordered.names = {"d", "b", "c", "a"};
+    const provision_plan made = plan(masters{old_group}, reordered);
+    CHECK(made.masters[0].seat == 3);
+    CHECK(made.masters[1].seat == 1);
+    CHECK(made.masters[2].seat == 2);
+}
+
+TEST_CASE("change: another max_ttl, another policy, more and fewer masters replace the group, too")
+{
+    const change_order wanted = GENERATE(
+        change_order{{"a", "b", "c"}, 3, 0, 30s, core::arming_policy::clocks},
+        change_order{{"c", "b", "a"}, 3, 0, 60s, core::arming_policy::by_hand},
+        change_order{{"a", "b", "c", "d", "e"}, 5, 0, 60s, core::arming_policy::clocks},
+        change_order{{"a", "b", "c"}, 1, 0, 60s, core::arming_policy::clocks});
+    const provision_plan made = plan(masters{old_group}, wanted);
+    CHECK(made.next == provision_step::begin);
+    CHECK(made.max_ttl == wanted.max_ttl);
+    CHECK(made.policy == wanted.policy);
+}
+
+TEST_CASE("change: a group that is as it is wanted already is complete")
+{
+    const provision_plan made =
+        plan(masters{old_group}, {{"c", "a", "b"}, 3, 0, 60s, core::arming_policy::clocks});
+    CHECK(made.next == provision_step::complete);
+    CHECK(made.group == old_name);
+}
+
+TEST_CASE("change: one old master may be away, if it leaves")
+{
+    SECTION("and the change isn't finished")
+    {
+        const provision_plan made = plan(masters{old_group}.lose("a"));
+        CHECK(made.next == provision_step::begin);
+        CHECK(made.masters[3].found == provision_finding::unknown);
+        CHECK_FALSE(made.masters[3].takes_part);
+    }
+    SECTION("unless it is stopped")
+    {
+        change_order wanted = to_new_group();
+        wanted.stopped = 1;
+        const provision_plan made = plan(masters{old_group}.lose("a"), wanted);
+        CHECK(made.next == provision_step::begin);
+        CHECK(made.masters[3].found == provision_finding::stopped);
+        CHECK(plan(masters{old_group}, wanted).masters[3].found == provision_finding::old_group);
+    }
+    SECTION("but a member has to answer")
+    {
+        CHECK(plan(masters{old_group}.lose("d")).next == provision_step::refuse);
+        CHECK(plan(masters{old_group}.lose("b")).next == provision_step::refuse);
+    }
+}
+
+TEST_CASE("change: nothing is moved if fewer than a quorum of the old masters can be")
+{
+    const change_order disjoint{{"d", "e", "f", "a", "b", "c"}, 3, 0, 60s, core::arming_policy::clocks};
+    CHECK(plan(masters{old_group}.lose("a"), disjoint).next == provision_step::begin);
+    const provision_plan made = plan(masters{old_group}.lose("a").lose("b"), disjoint);
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[5].detail == "1 of the 3 masters of group 0123456789abcdef can be moved: 2 have to");
+}
+
+TEST_CASE("change: nothing is moved if the counters of too few old masters count")
+{
+    const auto spoil = GENERATE(
+        std::function<void(masters&, const std::string&)>{[](masters& all, const std::string& name)
+                                                          { all.restart(name); }},
+        [](masters& all, const std::string& name) { all[name].has_floor = false; },
+        [](masters& all, const std::string& name) { all[name].marker.reset(); },
+        [](masters& all, const std::string& name)
+        { all.put(name, old_group, marker_state::quarantine, incarnation_end::emptied); });
+    masters all{old_group};
+    spoil(all, "b");
+    const provision_plan enough = plan(all);
+    CHECK(enough.next == provision_step::begin);
+    CHECK_FALSE(enough.masters[0].keeps_counters);
+    CHECK(enough.masters[1].keeps_counters);
+    spoil(all, "c");
+    const provision_plan too_few = plan(all);
+    CHECK(too_few.next == provision_step::refuse);
+    CHECK(
+        too_few.masters[0].detail ==
+        "1 of the 3 masters of group 0123456789abcdef have counters that count: 2 have to");
+}
+
+TEST_CASE("change: a master of the old group that isn't given is named")
+{
+    const provision_plan made =
+        plan(masters{old_group}, {{"b", "c", "d"}, 3, 0, 30s, core::arming_policy::clocks});
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[0].detail == "its group has a, too: name it as leaving or stopped");
+}
+
+TEST_CASE("change: without a group there is nothing to change")
+{
+    const provision_plan made = plan(masters{});
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[0].detail == "there is no group that can be changed");
+    masters forgotten{old_group};
+    for (const char* each : {"a", "b", "c"})
+    {
+        forgotten[each].members.reset();
+    }
+    CHECK(plan(forgotten).next == provision_step::refuse);
+}
+
+TEST_CASE("change: an unfitting master prevents it, but needs no policy of eviction if it leaves")
+{
+    masters all{old_group};
+    const std::string who = GENERATE("a", "d");
+    const auto [expected, spoil] = GENERATE(table<provision_finding, std::function<void(provision_sight&)>>({
+        {provision_finding::replica, [](provision_sight& of) { of.is_master = false; }},
+        {provision_finding::evicts, [](provision_sight& of) { of.maxmemory_policy = "allkeys-lru"; }},
+        {provision_finding::unreadable, [](provision_sight& of) { of.has_foreign_key = true; }},
+        {provision_finding::unreadable, [](provision_sight& of) { of.marker = "redlock 2 ..."; }},
+        {provision_finding::other_database, [](provision_sight& of) { of.other_database = 3; }},
+    }));
+    CAPTURE(who, to_string(expected));
+    spoil(all[who]);
+    const provision_plan made = plan(all);
+    const std::size_t index = who == "a" ? 3 : 2;
+    const bool is_harmless =
+        who == "a" && (expected == provision_finding::evicts || expected == provision_finding::replica);
+    CHECK((made.next == provision_step::begin) == is_harmless);
+    if (expected != provision_finding::evicts || who != "a")
+    {
+        CHECK(made.masters[index].found == expected);
+    }
+}
+
+TEST_CASE("change: a master of a third group is refused")
+{
+    const group third{run_name, {"d", "e", "f"}};
+    const provision_plan made = plan(masters{old_group}.put("d", third, marker_state::armed));
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[2].found == provision_finding::other_group);
+}
+
+TEST_CASE("change: an unfinished run is continued, whichever masters it has moved")
+{
+    masters all{old_group};
+    SECTION("only one that leaves")
+    {
+        const provision_plan made = plan(all.move("a", new_group));
+        CHECK(made.next == provision_step::proceed);
+        CHECK(made.group == new_name);
+        CHECK(
+            findings(made) == std::vector{
+                                  provision_finding::old_group, provision_finding::old_group,
+                                  provision_finding::unmarked, provision_finding::left_group});
+        CHECK(made.masters[3].keeps == new_group.marker("a", marker_state::retired));
+    }
+    SECTION("all of them: the old group is known by what they keep")
+    {
+        const provision_plan made =
+            plan(all.move("a", new_group).move("b", new_group).move("c", new_group).move("d", new_group));
+        CHECK(made.next == provision_step::proceed);
+        REQUIRE(made.replaced.size() == 1);
+        CHECK(made.replaced[0].members == old_group.record());
+        CHECK(core::longest_ttl(made) == 60s);
+        CHECK(made.masters[0].found == provision_finding::unfinished);
+        CHECK(made.masters[0].keeps == new_group.marker("b", marker_state::quarantine));
+    }
+    SECTION("one that a client has found emptied meanwhile keeps that marker")
+    {
+        all.move("a", new_group).move("b", new_group).move("c", new_group);
+        const provision_plan made =
+            plan(all.put("d", new_group, marker_state::quarantine, incarnation_end::emptied));
+        CHECK(made.next == provision_step::proceed);
+        CHECK(made.masters[2].found == provision_finding::unfinished);
+        CHECK(
+            made.masters[2].keeps ==
+            new_group.marker("d", marker_state::quarantine, incarnation_end::emptied));
+    }
+    SECTION("a moved master that was restarted gets another marker, and its counters count")
+    {
+        const provision_plan made =
+            plan(all.move("a", new_group).move("b", new_group).restart("a").restart("b"));
+        CHECK(made.next == provision_step::proceed);
+        CHECK(made.masters[0].found == provision_finding::unfinished);
+        CHECK_FALSE(made.masters[0].keeps);
+        CHECK(made.masters[0].keeps_counters);
+        CHECK(made.masters[3].found == provision_finding::left_group);
+        CHECK(made.masters[3].takes_part);
+        CHECK_FALSE(made.masters[3].keeps);
+    }
+}
+
+TEST_CASE("change: another unfinished run is named, and its group is replaced by a takeover")
+{
+    const group others{run_name, {"a", "b", "e"}, 90s};
+    masters all{old_group};
+    all.move("a", others);
+    const bool has_moved_more = GENERATE(false, true);
+    if (has_moved_more)
+    {
+        all.move("b", others).move("c", others).move("e", others);
+    }
+    change_order wanted{{"b", "c", "d", "a", "e"}, 3, 0, 30s, core::arming_policy::clocks};
+    const provision_plan refused = plan(all, wanted);
+    CHECK(refused.next == provision_step::refuse);
+    CHECK(refused.masters[3].found == provision_finding::other_run);
+    CHECK(refused.masters[3].detail.find(run_name) != std::string::npos);
+    wanted.takeover = true;
+    const provision_plan made = plan(all, wanted);
+    CHECK(made.next == provision_step::begin);
+    REQUIRE(made.replaced.size() == 2);
+    CHECK(made.replaced[0].shown.group == old_name);
+    CHECK(made.replaced[1].shown.group == run_name);
+    CHECK(made.replaced[1].members == others.record());
+    CHECK(core::longest_ttl(made) == 90s);
+    CHECK(made.masters[3].keeps_counters);
+    SECTION("also by a second run, when the first one has moved nothing but a master that leaves")
+    {
+        const provision_plan next = plan(all.move("a", new_group, {old_group, others}), wanted);
+        CHECK(next.next == provision_step::proceed);
+        CHECK(next.group == new_name);
+        CHECK(next.replaced.size() == 2);
+        CHECK(next.masters[3].found == provision_finding::left_group);
+    }
+    SECTION("a quorum of its list is needed")
+    {
+        change_order disjoint{{"b", "c", "d", "a", "e"}, 3, 0, 30s, core::arming_policy::clocks};
+        disjoint.takeover = true;
+        const group away{run_name, {"a", "e", "f"}};
+        masters seen{old_group};
+        disjoint.names = {"b", "c", "d", "a", "e", "f"};
+        const provision_plan possible = plan(seen.move("a", away), disjoint);
+        CHECK(possible.next == provision_step::begin);
+        const provision_plan impossible = plan(seen.lose("e").lose("f"), disjoint);
+        CHECK(impossible.next == provision_step::refuse);
+        CHECK(
+            impossible.masters[0].detail ==
+            "1 of the 3 masters of group 00000000000000ff can be moved: 2 have to");
+    }
+}
+
+TEST_CASE("change: a way back to the old list needs a takeover, and makes a group of its own")
+{
+    masters all{old_group};
+    all.move("a", new_group).move("b", new_group);
+    change_order back{{"a", "b", "c", "d"}, 3, 0, 60s, core::arming_policy::clocks};
+    CHECK(plan(all, back).next == provision_step::refuse);
+    back.takeover = true;
+    const provision_plan made = plan(all, back);
+    CHECK(made.next == provision_step::begin);
+    CHECK(made.replaced.size() == 2);
+}
+
+TEST_CASE("change: once a master of the new group is armed, clients arm the others", "[scenario-85]")
+{
+    masters all{old_group};
+    all.move("a", new_group).move("b", new_group).move("c", new_group).move("d", new_group);
+    all.put("d", new_group, marker_state::armed);
+    SECTION("those that wait")
+    {
+        const provision_plan made = plan(all);
+        CHECK(made.next == provision_step::finish);
+        CHECK(
+            findings(made) == std::vector{
+                                  provision_finding::in_service, provision_finding::in_service,
+                                  provision_finding::armed, provision_finding::left_group});
+        CHECK_FALSE(made.masters[0].takes_part);
+    }
+    SECTION("also if that one was restarted since")
+    {
+        CHECK(plan(all.restart("d")).next == provision_step::finish);
+    }
+    SECTION("but an old master is moved")
+    {
+        all.put("b", new_group, marker_state::armed).put("c", new_group, marker_state::armed);
+        CHECK(plan(all).next == provision_step::complete);
+        CHECK(plan(masters{all}.restart("a")).next == provision_step::complete);
+        const provision_plan made = plan(all.put("a", old_group, marker_state::armed));
+        CHECK(made.next == provision_step::finish);
+        CHECK(made.masters[3].found == provision_finding::old_group);
+        CHECK(made.masters[3].takes_part);
+        CHECK(made.masters[1].keeps == new_group.marker("c", marker_state::armed));
+    }
+}
+
+TEST_CASE("change: a master that left for a group that is long gone is refused")
+{
+    const group gone{run_name, {"x", "y"}};
+    const provision_plan made = plan(masters{old_group}.put("d", gone, marker_state::retired));
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[2].found == provision_finding::other_group);
+}
+
+TEST_CASE("change: a master that has left the group before comes back")
+{
+    const provision_plan made = plan(masters{old_group}.put("d", old_group, marker_state::retired));
+    CHECK(made.next == provision_step::begin);
+    CHECK(made.masters[2].found == provision_finding::old_group);
+}
+
+TEST_CASE("change: a master that leaves has to be one of the group")
+{
+    change_order wanted = to_new_group();
+    wanted.names.push_back("e");
+    const provision_plan made = plan(masters{old_group}, wanted);
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[4].found == provision_finding::other_group);
+    CHECK(made.masters[4].detail == "it is no master of the group that is to be changed");
+    SECTION("or have left it before")
+    {
+        const provision_plan other =
+            plan(masters{old_group}.put("e", old_group, marker_state::retired), wanted);
+        CHECK(other.next == provision_step::begin);
+        CHECK(other.masters[4].found == provision_finding::left_group);
+        CHECK_FALSE(other.masters[4].takes_part);
+    }
+}
+
+TEST_CASE("change: a takeover without a change makes a group of masters that only a run has marked")
+{
+    change_order wanted{{"b", "c", "d", "a"}, 3, 0, 30s, core::arming_policy::clocks};
+    wanted.creates = wanted.takeover = true;
+    const group others{run_name, {"a", "b", "c"}};
+    masters all;
+    all.put("a", others, marker_state::quarantine).put("b", others, marker_state::quarantine);
+    const provision_plan made = plan(all, wanted);
+    CHECK(made.next == provision_step::begin);
+    CHECK(made.replaced.size() == 1);
+    CHECK(made.masters[1].keeps_counters); // They may be those of an earlier group.
+    CHECK(plan(masters{old_group}, wanted).next == provision_step::refuse);
+    CHECK(plan(masters{}, wanted).next == provision_step::begin);
+}
+
+TEST_CASE("change: the new group is armed if a quorum of the old one has stayed moved", "[scenario-84]")
+{
+    const change_order wanted = to_new_group();
+    masters all{old_group};
+    all.move("a", new_group).move("b", new_group).move("c", new_group).move("d", new_group);
+    const provision_plan made = plan(all);
+    std::vector<std::optional<core::marker>> expected;
+    for (const core::provision_seat& each : made.masters)
+    {
+        expected.push_back(each.keeps);
+    }
+    const auto is_moved = [&](masters seen)
+    { return core::is_moved(seen.in_order(wanted.names), expected, made, wanted); };
+    CHECK(is_moved(all));
+    const auto lose = GENERATE(
+        std::function<void(masters&, const std::string&)>{[](masters& of, const std::string& name)
+                                                          { of.lose(name); }},
+        [](masters& of, const std::string& name) { of.restart(name); },
+        [](masters& of, const std::string& name) { of[name].marker.reset(); },
+        [](masters& of, const std::string& name) { of[name].is_master = false; },
+        [](masters& of, const std::string& name) { of.put(name, old_group, marker_state::armed); });
+    SECTION("one of them may be lost")
+    {
+        lose(all, "a");
+        CHECK(is_moved(all));
+        lose(all, "b");
+        CHECK_FALSE(is_moved(all));
+    }
+    SECTION("and one of the new one, which clients arm")
+    {
+        lose(all, "d");
+        CHECK(is_moved(all));
+    }
+    SECTION("the counters of enough old masters have to be there")
+    {
+        all["a"].has_floor = false;
+        CHECK(is_moved(all));
+        all["c"].has_floor = false;
+        CHECK_FALSE(is_moved(all));
+    }
+    SECTION("no member may be armed by another run")
+    {
+        all.put("d", new_group, marker_state::armed);
+        CHECK_FALSE(is_moved(all));
+    }
+    SECTION("a quorum of the members is needed")
+    {
+        all["c"].maxmemory_policy = "allkeys-lru";
+        CHECK(is_moved(all));
+        lose(all, "d");
+        CHECK_FALSE(is_moved(all));
+    }
+}
+
+TEST_CASE("change: too long a text of the replaced groups is refused before anything is moved")
+{
+    group huge{old_name, {}};
+    for (char letter = 'a'; letter <= 'z'; ++letter)
+    {
+        huge.names.push_back(letter + std::string(1'020, 'x'));
+    }
+    const auto with_another_ttl = [&huge] {
+        return plan(masters{huge}, {huge.names, huge.names.size(), 0, 30s, core::arming_policy::clocks});
+    };
+    CHECK(with_another_ttl().next == provision_step::begin);
+    huge.names.push_back("z2" + std::string(1'020, 'x'));
+    huge.names.push_back("z3" + std::string(1'020, 'x'));
+    const provision_plan made = with_another_ttl();
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[0].detail == "the names of the masters of all groups are too long");
+}
+
+TEST_CASE("change: what ends it")
+{
+    CHECK(core::ends_change(provision_finding::armed));
+    CHECK(core::ends_change(provision_finding::left_group));
+    CHECK(core::ends_change(provision_finding::stopped));
+    CHECK_FALSE(core::ends_change(provision_finding::old_group));
+    CHECK_FALSE(core::ends_change(provision_finding::in_service));
+    CHECK_FALSE(core::ends_change(provision_finding::unknown));
+}
+
+} // namespace redlock::test
