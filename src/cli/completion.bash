@@ -44,7 +44,7 @@ _redlock()
         mapfile -t COMPREPLY < <(compgen -f -- "$word")
         return
         ;;
-    --master | --prefix | --again | --retire)
+    --master | --prefix | --from | --stopped | --again | --retire)
         return
         ;;
     esac
@@ -60,7 +60,7 @@ _redlock()
         options="$of_masters --prefix --no-probe --guarded --json --help"
         ;;
     provision)
-        options="$of_masters --prefix --max-ttl --policy --fresh --arm --again --retire --json --help"
+        options="$of_masters --prefix --max-ttl --policy --fresh --change --from --stopped --takeover --arm --again --retire --json --help"
         ;;
     *)
         options+=' run status doctor provision'

@@ -175,8 +175,9 @@ TEST_CASE("provision: is ended by a signal, and continued by the next run", "[gu
     CHECK(other.wait() == process_end{.exit_code = 1});
     CHECK(
         other.output().find(
-            "is in quarantine by an unfinished run with other masters or options: give the same "
-            "ones (its marker is \"redlock 1 " +
+            "belongs to an unfinished run with other masters or options: give the same ones, or --takeover "
+            "if "
+            "that run has ended (its marker is \"redlock 1 " +
             group) != std::string::npos);
     const command_run next{provision({"--max-ttl", "1d", "--fresh"}), masters.environment()};
     CHECK(next.wait() == process_end{.exit_code = 0});
@@ -228,6 +229,100 @@ TEST_CASE("provision: an invalid command line is refused", "[guarded][usage]")
     CHECK(refused({"--again="}).starts_with("64 redlock: --again: '' is not the name of a group"));
     CHECK(refused({"--retire", "redis://a", "--master", "redis://b"}).starts_with("64 redlock: --"));
     CHECK(refused({"--retire", "http://a"}).starts_with("78 redlock: "));
+    CHECK(refused({"--change"}).starts_with("64 redlock: --max-ttl is required"));
+    CHECK(refused({"--change", "--max-ttl", "5s", "--fresh"}).starts_with("64 redlock: --"));
+    CHECK(refused({"--change", "--arm"}).starts_with("64 redlock: --"));
+    CHECK(refused({"--change", "--max-ttl", "5s", "--from", "http://a"}).starts_with("78 redlock: "));
+    CHECK(
+        refused({"--max-ttl", "5s", "--from", "redis://a"}) ==
+        "64 redlock: --from needs --change: masters leave only a group that is replaced\n");
+    CHECK(
+        refused({"--max-ttl", "5s", "--stopped", "redis://a"}) ==
+        "64 redlock: --stopped needs --change: masters leave only a group that is replaced\n");
+}
+
+TEST_CASE("provision: --change replaces the group, and says what isn't moved", "[guarded]")
+{
+    three_masters masters;
+    REQUIRE(
+        command_run{provision({"--max-ttl", "100ms", "--fresh"}), masters.environment()}.wait() ==
+        process_end{.exit_code = 0});
+    const std::string old_group = masters.group();
+    server other{server_options::plain()};
+    const auto url = [&masters](std::size_t master) { return masters.servers[master].url(); };
+    // The old masters may all be given: those that stay are in the new list, too.
+    const strings options{"--change", "--max-ttl", "50ms",   "--master", url(1),   "--master", url(2),
+                          "--master", other.url(), "--from", url(0),     "--from", url(1)};
+    masters.servers[0].kill();
+    const command_run early{provision(options), {}};
+    CHECK(early.wait() == process_end{.exit_code = 69});
+    CHECK(
+        early.errors() == "redlock: changes the group to 3 masters with a max_ttl of 50 ms and the policy "
+                          "clocks: no lock can be acquired for 53 ms, or longer if the old max_ttl is\n");
+    const std::string group = masters.servers[1].command({"GET", guard}).text.substr(10, 16);
+    CHECK(group != old_group);
+    const auto armed = fmt::format("{}  is armed\n{}  is armed\n{}  is armed\n", url(1), url(2), other.url());
+    CHECK(
+        early.output() ==
+        fmt::format(
+            "{}{}  can't be used: Connection refused\ngroup {}: 3 of 4 masters are armed, but the change "
+            "isn't "
+            "finished: run the same command again when the others can be used, or name those that never come "
+            "back with --stopped\n",
+            armed, url(0), group));
+    masters.servers[0].restart();
+    const command_run late{provision(options), {}};
+    CHECK(late.wait() == process_end{.exit_code = 0});
+    CHECK(
+        late.output() ==
+        fmt::format(
+            "{}{}  has left its group\ngroup {}: 3 masters are armed now, and the change is finished\n",
+            armed, url(0), group));
+    const command_run again{provision(options), {}};
+    CHECK(again.wait() == process_end{.exit_code = 0});
+    CHECK(again.output().ends_with(fmt::format("group {}: 3 masters were armed already\n", group)));
+    masters.servers[0].kill();
+    strings stopped = options;
+    stopped.resize(8);
+    stopped.insert(stopped.end(), {"--stopped", url(0), "--json"});
+    const command_run last{provision(stopped), {}};
+    CHECK(last.wait() == process_end{.exit_code = 0});
+    const tree report = read_json(last.output());
+    CHECK(report.get<std::string>("outcome") == "complete");
+    CHECK(master_at(report, 3).get<std::string>("found") == "stopped");
+    CHECK(master_at(report, 3).get<std::string>("error") == "null");
+}
+
+TEST_CASE("provision: a killed change is continued, and another one needs --takeover", "[guarded]")
+{
+    three_masters masters;
+    REQUIRE(
+        command_run{provision({"--max-ttl", "4s", "--fresh"}), masters.environment()}.wait() ==
+        process_end{.exit_code = 0});
+    const strings options{"--change", "--max-ttl", "50ms"};
+    {
+        const command_run killed{provision(options), masters.environment()};
+        REQUIRE(comes_true(masters.servers[0], [&] { return masters.all_are("quarantine"); }));
+        killed.signal(GENERATE(SIGKILL, SIGINT));
+        killed.wait();
+    }
+    const std::string group = masters.group();
+    const command_run other{provision({"--change", "--max-ttl", "60ms"}), masters.environment()};
+    CHECK(other.wait() == process_end{.exit_code = 1});
+    CHECK(
+        other.output().find(
+            "belongs to an unfinished run with other masters or options: give the same ones, or --takeover "
+            "if "
+            "that run has ended (its marker is \"redlock 1 " +
+            group) != std::string::npos);
+    CHECK(other.output().ends_with("\nno master was changed\n"));
+    const bool takes_over = GENERATE(false, true);
+    const command_run next{
+        provision(takes_over ? strings{"--change", "--takeover", "--max-ttl", "60ms"} : options),
+        masters.environment()};
+    CHECK(next.wait() == process_end{.exit_code = 0});
+    CHECK((masters.group() == group) == !takes_over);
+    CHECK(masters.all_are("armed"));
 }
 
 TEST_CASE("provision: --arm arms masters that were restarted with their data", "[guarded]")

@@ -51,6 +51,10 @@ struct raw_arguments
     std::string max_ttl;
     std::string policy = "clocks";
     bool fresh = false;
+    bool change = false;
+    bool takeover = false;
+    std::vector<std::string> leaving;
+    std::vector<std::string> stopped;
     bool arm = false;
     std::string group;
     std::vector<std::string> retired;
@@ -171,6 +175,7 @@ CLI::App& add_provision(CLI::App& app, raw_arguments& raw)
     CLI::App& provision = *app.add_subcommand("provision", "Make the masters a group for guarded locks");
     provision.formatter(std::make_shared<help_with_synopsis>(
         "redlock provision [OPTION]... --max-ttl DURATION\n"
+        "       redlock provision [OPTION]... --change --max-ttl DURATION [--from URL]...\n"
         "       redlock provision [OPTION]... --arm | --again GROUP | --retire URL"));
     add_masters(provision, raw.common.servers);
     provision.add_option("--prefix", raw.common.prefix, "Prefix of the keys of the group (default: lock:)")
@@ -189,22 +194,45 @@ CLI::App& add_provision(CLI::App& app, raw_arguments& raw)
             ->type_name("clocks|operator");
     CLI::Option* const fresh =
         provision.add_flag("--fresh", raw.fresh, "Skip the wait, which is refused if a master has keys");
+    CLI::Option* const change =
+        provision
+            .add_flag(
+                "--change", raw.change,
+                "Replace the group of the masters by one with this list, --max-ttl and --policy")
+            ->excludes(fresh);
+    const auto add_old_masters =
+        [&provision, fresh](const char* name, std::vector<std::string>& urls, const char* what)
+    {
+        return provision.add_option(name, urls, what)
+            ->type_name("URL")
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+            ->allow_extra_args(false)
+            ->excludes(fresh);
+    };
+    CLI::Option* const from = add_old_masters(
+        "--from", raw.leaving, "A master of the group before that isn't in the new list; repeat for each");
+    CLI::Option* const stopped = add_old_masters(
+        "--stopped", raw.stopped, "Such a master that is stopped and never comes back; repeat for each");
+    CLI::Option* const takeover =
+        provision.add_flag("--takeover", raw.takeover, "Replace the group of another unfinished run, too")
+            ->excludes(fresh);
     CLI::Option* const arm =
         provision
             .add_flag(
                 "--arm", raw.arm, "Arm the masters that were restarted with their data (--policy operator)")
-            ->excludes(max_ttl, policy, fresh);
+            ->excludes(max_ttl, policy, fresh, change, from, stopped, takeover);
     CLI::Option* const again =
         provision.add_option("--again", raw.group, "Arm this group again, which has lost its data")
             ->type_name("GROUP")
-            ->excludes(arm, fresh);
+            ->excludes(arm, fresh, change, from, stopped, takeover);
     provision
         .add_option(
             "--retire", raw.retired, "Delete the marker of this server, which has old data; repeat for each")
         ->type_name("URL")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->allow_extra_args(false)
-        ->excludes(max_ttl, policy, fresh, arm, again, provision.get_option("--master"));
+        ->excludes(max_ttl, policy, fresh, change, from, stopped, takeover, arm, again)
+        ->excludes(provision.get_option("--master"));
     provision.add_flag("--json", raw.json, "Write one JSON object");
     provision.footer(
         std::string{urls} +
@@ -427,14 +455,44 @@ provision_action action_of(const raw_arguments& raw, bool is_again)
     {
         return provision_action::arm_again;
     }
+    if (raw.change)
+    {
+        return provision_action::change_group;
+    }
     return raw.arm ? provision_action::arm : provision_action::make_group;
+}
+
+/// Adds the masters that leave after those that are members. One that is in both lists stays.
+void add_leaving(provision_arguments& all, const raw_arguments& raw)
+{
+    const bool is_given = !raw.leaving.empty() || !raw.stopped.empty();
+    if (is_given && !raw.change && !raw.takeover)
+    {
+        refuse(fmt::format(
+            "{} needs --change: masters leave only a group that is replaced",
+            raw.leaving.empty() ? "--stopped" : "--from"));
+    }
+    std::vector<std::string>& urls = all.servers.masters;
+    const auto members = static_cast<std::ptrdiff_t>(urls.size());
+    for (const std::string& url : raw.leaving)
+    {
+        if (std::find(urls.begin(), urls.begin() + members, url) == urls.begin() + members)
+        {
+            urls.push_back(url);
+        }
+    }
+    urls.insert(urls.end(), raw.stopped.begin(), raw.stopped.end());
+    all.options.leaving = urls.size() - static_cast<std::size_t>(members);
+    all.options.stopped = raw.stopped.size();
 }
 
 provision_arguments complete_provision(const raw_arguments& raw, bool is_again)
 {
     provision_arguments all;
     all.options.action = action_of(raw, is_again);
-    if (raw.max_ttl.empty() && all.options.action == provision_action::make_group)
+    const bool makes_group = all.options.action == provision_action::make_group ||
+                             all.options.action == provision_action::change_group;
+    if (raw.max_ttl.empty() && makes_group)
     {
         refuse("--max-ttl is required: give the longest ttl of a lock, as in --max-ttl 60s");
     }
@@ -444,7 +502,9 @@ provision_arguments complete_provision(const raw_arguments& raw, bool is_again)
         all.servers.masters = raw.retired; // Never those of the environment, which are in use.
     }
     all.servers = complete(std::move(all.servers));
+    add_leaving(all, raw);
     all.prefix = read_prefix(raw.common.prefix);
+    all.options.takeover = raw.takeover;
     all.options.policy = option_value("--policy", raw.policy, read_policy);
     all.options.fresh = raw.fresh;
     all.json = raw.json;

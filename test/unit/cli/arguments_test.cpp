@@ -112,6 +112,9 @@ struct values_of
             {"max_ttl", fmt::format("{} ms", all.options.max_ttl.count())},
             {"policy", all.options.policy == arming_policy::clocks ? "clocks" : "by_hand"},
             {"fresh", fmt::format("{}", all.options.fresh)},
+            {"leaving", fmt::format("{}", all.options.leaving)},
+            {"stopped", fmt::format("{}", all.options.stopped)},
+            {"takeover", fmt::format("{}", all.options.takeover)},
             {"json", fmt::format("{}", all.json)}};
         add(found, all.servers);
         return found;
@@ -304,6 +307,9 @@ TEST_CASE("arguments: each option of provision changes its own value and no othe
                         {"max_ttl", "60000 ms"},
                         {"policy", "clocks"},
                         {"fresh", "false"},
+                        {"leaving", "0"},
+                        {"stopped", "0"},
+                        {"takeover", "false"},
                         {"json", "false"}});
     check_options(of_provision, {"provision", "--max-ttl", "1m"}, {}, defaults);
     CHECK(parsed({"provision"}) == values{{"exit code", "64"}});
@@ -318,6 +324,29 @@ TEST_CASE("arguments: each option of provision changes its own value and no othe
     CHECK(
         parsed({"provision", "--retire", "redis://a", "--retire", "redis://b"}) ==
         with(without, {{"action", "3"}, {"masters", "redis://a redis://b"}}));
+    const strings change{"provision", "--change", "--max-ttl", "1m"};
+    CHECK(parsed(change) == with(defaults, {{"action", "4"}}));
+    CHECK(parsed({"provision", "--change"}) == values{{"exit code", "64"}});
+    CHECK(
+        parsed({"provision", "--max-ttl", "1m", "--takeover", "--from", "redis://a"}) ==
+        with(defaults, {{"takeover", "true"}, {"masters", "redis://m1 redis://a"}, {"leaving", "1"}}));
+    // One that stays may be given as an old master, too.
+    CHECK(
+        parsed(joined(
+            change, {"--stopped", "redis://c", "--from", "redis://m1", "--from", "redis://b", "--policy",
+                     "operator"})) ==
+        with(
+            defaults, {{"action", "4"},
+                       {"policy", "by_hand"},
+                       {"masters", "redis://m1 redis://b redis://c"},
+                       {"leaving", "2"},
+                       {"stopped", "1"}}));
+    for (const strings& wrong :
+         {strings{"--fresh"}, strings{"--arm"}, strings{"--again", "0123456789abcdef"},
+          strings{"--retire", "redis://a"}})
+    {
+        CHECK(parsed(joined(change, wrong)) == values{{"exit code", "64"}});
+    }
 }
 
 TEST_CASE("arguments: the last of repeated options counts", "[usage]")
