@@ -283,7 +283,7 @@ TEST_CASE("provision: --change replaces the group, and says what isn't moved", "
     CHECK(again.output().ends_with(fmt::format("group {}: 3 masters were armed already\n", group)));
     masters.servers[0].kill();
     strings stopped = options;
-    stopped.resize(8);
+    stopped.resize(9);
     stopped.insert(stopped.end(), {"--stopped", url(0), "--json"});
     const command_run last{provision(stopped), {}};
     CHECK(last.wait() == process_end{.exit_code = 0});
