@@ -566,6 +566,45 @@ TEST_CASE("change: the new group is armed if a quorum of the old one has stayed 
     }
 }
 
+TEST_CASE("change: half of an even number of old masters isn't a quorum of them", "[scenario-84]")
+{
+    const group four{old_name, {"a", "b", "c", "d"}};
+    const group next{new_name, {"b", "c", "d", "e"}};
+    const change_order wanted{{"b", "c", "d", "e", "a"}, 4, 0, 60s, core::arming_policy::clocks};
+    masters all{four};
+    for (const char* const each : {"a", "b", "c", "d", "e"})
+    {
+        all.move(each, next, {four});
+    }
+    const provision_plan made = plan(all, wanted);
+    std::vector<std::optional<core::marker>> expected;
+    for (const core::provision_seat& each : made.masters)
+    {
+        expected.push_back(each.keeps);
+    }
+    const auto is_moved = [&] { return core::is_moved(all.in_order(wanted.names), expected, made, wanted); };
+    all.lose("a");
+    CHECK(is_moved());
+    // Three members show their markers, and two masters, which meet each quorum of the old group, their counters.
+    all.lose("b");
+    CHECK_FALSE(is_moved());
+}
+
+TEST_CASE("change: an unfinished run with the same list that doesn't replace the group needs a takeover")
+{
+    masters all{old_group};
+    all.put("d", new_group, marker_state::quarantine);
+    const provision_plan refused = plan(all);
+    CHECK(refused.next == provision_step::refuse);
+    CHECK(refused.masters[2].found == provision_finding::other_run);
+    change_order wanted = to_new_group();
+    wanted.takeover = true;
+    const provision_plan made = plan(all, wanted);
+    CHECK(made.next == provision_step::begin);
+    CHECK(core::contains(made.replaced, old_name));
+    CHECK(core::contains(made.replaced, new_name));
+}
+
 TEST_CASE("change: too long a text of the replaced groups is refused before anything is moved")
 {
     group huge{old_name, {}};
