@@ -313,12 +313,7 @@ TEST_CASE("change: a failure at any step is reported, and another run continues"
     simulation sim{4};
     make_old_group(sim);
     const auto run = one_replaced.begin(sim);
-    if (earlier > 0)
-    {
-        REQUIRE(sim.run_until([&] { return sim.master(where).count(what) == earlier; }, 1min));
-        sim.run_for(1ms);
-    }
-    sim.master(where).answer(what, failing);
+    fail_step(sim, where, what, earlier, failing);
     end_provision(sim, run);
     INFO(run->report);
     CHECK(
@@ -554,6 +549,26 @@ TEST_CASE("change: another unfinished run is named, and can be taken over", "[gu
         const bool leaves = std::find(mine.to.begin(), mine.to.end(), each) == mine.to.end();
         CHECK(is_retired(sim.master(each)) == leaves);
     }
+}
+
+TEST_CASE("change: a run whose group was replaced while it waited leaves the new group as it is", "[guarded]")
+{
+    simulation sim{6};
+    make_old_group(sim);
+    const change_of mine{{0, 1, 2}, {0, 1, 4}};
+    provision_options options = changing;
+    options.max_ttl = 20 * group_ttl;
+    const auto waiting = mine.begin(sim, options);
+    run_until_moved(sim, mine);
+    constexpr provision_options retiring{.action = provision_action::retire};
+    REQUIRE_FALSE(end_provision(sim, begin_provision(sim, listing(sim, mine.all()), retiring))->error);
+    const std::string group = make_old_group(sim);
+    REQUIRE_FALSE(waiting->done);
+    end_provision(sim, waiting);
+    INFO(waiting->report);
+    CHECK(waiting->error == errc::provisioning_failed);
+    CHECK(waiting->report.masters[0].found == provision_finding::changed);
+    check_armed(sim, {0, 1, 2}, group);
 }
 
 TEST_CASE("change: a takeover that was interrupted is continued", "[guarded]")

@@ -60,6 +60,19 @@ inline std::shared_ptr<provision_run> end_provision(simulation& sim, std::shared
     return run;
 }
 
+/// Lets a master answer a step like this once, so that a new connection isn't affected. `earlier` is how often it has run that
+/// step before.
+inline void fail_step(
+    simulation& sim, std::size_t where, const char* what, std::size_t earlier, const scripted_answer& failing)
+{
+    if (earlier > 0)
+    {
+        REQUIRE(sim.run_until([&] { return sim.master(where).count(what) == earlier; }, 1min));
+        sim.run_for(1ms);
+    }
+    sim.master(where).answer(what, failing);
+}
+
 inline std::optional<core::marker> its_marker(sim_master& at)
 {
     const std::optional<std::string> text = at.value(guard_key);

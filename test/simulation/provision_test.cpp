@@ -124,13 +124,7 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
     }
     simulation sim{3};
     const auto run = begin_provision(sim);
-    if (earlier > 0)
-    {
-        REQUIRE(sim.run_until([&] { return sim.master(where).count(what) == earlier; }, 1min));
-        sim.run_for(1ms);
-    }
-    // Once, so that a new connection isn't affected.
-    sim.master(where).answer(what, failing);
+    fail_step(sim, where, what, earlier, failing);
     end_provision(sim, run);
     INFO(run->report);
     CHECK(run->error == errc::provisioning_failed);

@@ -135,6 +135,10 @@ runtime::task<bool> provisioning::reconnect_and_look()
 error_code provisioning::decide()
 {
     judge();
+    if (is_replaced())
+    {
+        return failure();
+    }
     report_.group = plan_.group;
     if (plan_.next == core::provision_step::complete)
     {
@@ -203,8 +207,8 @@ bool provisioning::is_refused_for_keys()
 
 /// Begins the quarantine of all masters that aren't in it.
 ///
-/// A new group begins at one master, the same one for all runs: a master of the group that it replaces, if there is one. Otherwise two runs at once could leave masters of two groups,
-/// neither of which could be completed.
+/// A new group begins at one master, the same one for all runs: a master of the group that it replaces, if there is one.
+/// Otherwise two runs at once could leave masters of two groups, neither of which could be completed.
 runtime::task<provisioning::step_end> provisioning::begin_quarantines()
 {
     std::vector<std::size_t> missing;

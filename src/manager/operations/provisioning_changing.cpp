@@ -22,7 +22,7 @@ runtime::task<error_code> provisioning::change()
     }
     for (int overtaken = 0; succeeded && overtaken < max_looks;)
     {
-        const error_code refused = is_replaced() ? failure() : decide();
+        const error_code refused = decide();
         if (refused || report_.outcome == provision_outcome::complete)
         {
             co_return refused;
@@ -72,10 +72,10 @@ core::change_order provisioning::wanted_change() const
             options_.takeover};
 }
 
-/// Returns whether another run has replaced the group that this one has made.
+/// Returns whether another run has replaced the group that this one has made, by the plan.
 bool provisioning::is_replaced()
 {
-    if (group_.empty() || plan().group == group_)
+    if (!is_change() || group_.empty() || plan_.group == group_)
     {
         return false;
     }
