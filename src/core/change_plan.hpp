@@ -3,29 +3,14 @@
 #pragma once
 
 #include "core/provision_plan.hpp"
+#include "core/shown_groups.hpp"
 
 #include <chrono>
-#include <cstddef>
 #include <optional>
 #include <span>
-#include <string>
-#include <vector>
 
 namespace redlock::core
 {
-
-/// The group that is wanted, and the masters of the one before it.
-struct change_order
-{
-    std::vector<std::string>
-        names; // Of the members, then of the masters that leave. Different from each other.
-    std::size_t members = 0;
-    std::size_t stopped = 0; // How many of the last ones never come back: they needn't answer.
-    std::chrono::milliseconds max_ttl{};
-    arming_policy policy{};
-    bool creates = false;  // There is no group before it, except those of unfinished runs.
-    bool takeover = false; // The groups of other unfinished runs are replaced, too.
-};
 
 /// Decides what is to be done, by a look at each master in the order of `wanted.names`.
 ///

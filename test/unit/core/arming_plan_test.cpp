@@ -2,6 +2,8 @@
 // Which masters an operator can arm, and from which a marker is deleted, by what each has shown.
 #include "core/arming_plan.hpp"
 
+#include "unit/core/provision_plans.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -21,7 +23,6 @@ using namespace std::chrono_literals;
 using core::arming_order;
 using core::incarnation_end;
 using core::marker_state;
-using core::provision_finding;
 using core::provision_plan;
 using core::provision_sight;
 using core::provision_step;
@@ -29,16 +30,11 @@ using core::provision_step;
 const std::string armed_group = "0123456789abcdef";
 const std::vector<std::string> member_names{"redis://a:1", "redis://b:1", "redis://c:1"};
 
-std::string running_id()
-{
-    return std::string(core::replication_id_length, '1');
-}
-
 /// A master with its data, without a marker.
 provision_sight bare_master()
 {
     provision_sight seen;
-    seen.replication_id = running_id();
+    seen.replication_id = replication_id('1');
     seen.maxmemory_policy = "noeviction";
     seen.members = core::to_text(core::member_record{armed_group, member_names});
     seen.has_floor = true;
@@ -69,7 +65,7 @@ core::marker member_marker(
         .state = state,
         .why = why,
         .nonce = "00000000000000aa",
-        .replication_id = running_id()};
+        .replication_id = replication_id('1')};
 }
 
 provision_sight member_with(const core::marker& its)
@@ -87,7 +83,7 @@ provision_sight armed_member(std::uint32_t seat)
 provision_sight restarted_member(std::uint32_t seat)
 {
     provision_sight seen = armed_member(seat);
-    seen.replication_id = std::string(core::replication_id_length, '2');
+    seen.replication_id = replication_id('2');
     return seen;
 }
 
@@ -113,16 +109,6 @@ arming_order again(std::chrono::milliseconds max_ttl = {})
     return {.names = member_names, .group = armed_group, .accepts_losses = true, .max_ttl = max_ttl};
 }
 
-std::vector<provision_finding> found_by(const provision_plan& of)
-{
-    std::vector<provision_finding> found;
-    for (const core::provision_seat& each : of.masters)
-    {
-        found.push_back(each.found);
-    }
-    return found;
-}
-
 } // namespace
 
 TEST_CASE("arming: a quorum that was restarted with its data is armed by the operator", "[guarded]")
@@ -135,7 +121,7 @@ TEST_CASE("arming: a quorum that was restarted with its data is armed by the ope
         CHECK(made.group == armed_group);
         CHECK(made.max_ttl == 60s);
         CHECK(made.policy == core::arming_policy::by_hand);
-        CHECK(found_by(made) == std::vector(3, provision_finding::restarted));
+        CHECK(findings(made) == std::vector(3, provision_finding::restarted));
         CHECK_FALSE(made.masters[0].keeps);
         CHECK(made.masters[0].why == incarnation_end::stale);
         CHECK(made.masters[1].keeps == member_marker(2, marker_state::quarantine, incarnation_end::stale));
@@ -191,11 +177,11 @@ TEST_CASE("arming: the operator arms nothing that clients can arm", "[guarded]")
             core::marker its = member_marker(seat);
             its.policy = core::arming_policy::clocks;
             seen.push_back(member_with(its));
-            seen.back().replication_id = std::string(core::replication_id_length, '2');
+            seen.back().replication_id = replication_id('2');
         }
         const provision_plan made = plan_arming(seen, by_operator());
         CHECK(made.next == provision_step::refuse);
-        CHECK(found_by(made) == std::vector(3, provision_finding::in_service));
+        CHECK(findings(made) == std::vector(3, provision_finding::in_service));
     }
     SECTION("because all are armed")
     {
@@ -216,7 +202,7 @@ TEST_CASE("arming: losses of a majority are refused unless the group is named", 
     const provision_plan refused = plan_arming(seen, by_operator());
     CHECK(refused.next == provision_step::refuse);
     CHECK(
-        found_by(refused) == std::vector{provision_finding::restarted, finding, provision_finding::emptied});
+        findings(refused) == std::vector{provision_finding::restarted, finding, provision_finding::emptied});
     CHECK(refused.masters[0].detail == "1 of 3 masters were restarted with their data: 2 have to");
     const provision_plan made = plan_arming(seen, again());
     CHECK(made.next == provision_step::proceed);
@@ -248,7 +234,7 @@ TEST_CASE("arming: a group of which nothing is left needs its max_ttl", "[guarde
     CHECK(made.max_ttl == 60s);
     CHECK(made.masters[2].seat == 3);
     // Without the name it is no group at all.
-    CHECK(found_by(plan_arming(seen, by_operator())) == std::vector(3, provision_finding::unmarked));
+    CHECK(findings(plan_arming(seen, by_operator())) == std::vector(3, provision_finding::unmarked));
 }
 
 TEST_CASE("arming: fewer than a quorum of answers are refused", "[guarded]")
@@ -315,7 +301,7 @@ TEST_CASE("arming: another name, list or max_ttl than that of the group is refus
     const provision_plan made =
         plan_arming(std::vector{restarted_member(1), second, restarted_member(3)}, order);
     CHECK(made.next == provision_step::refuse);
-    CHECK(found_by(made) == std::vector(3, provision_finding::other_group));
+    CHECK(findings(made) == std::vector(3, provision_finding::other_group));
 }
 
 TEST_CASE("arming: the floor is above all counters and the latest clock by two hours", "[guarded]")
@@ -341,7 +327,7 @@ TEST_CASE("retirement: each marker is deleted, of whatever group and state", "[g
         core::plan_retirement(std::vector{restarted_member(1), evicting, empty_server()});
     CHECK(made.next == provision_step::proceed);
     CHECK(
-        found_by(made) ==
+        findings(made) ==
         std::vector{provision_finding::marked, provision_finding::marked, provision_finding::unmarked});
     CHECK(made.masters[1].takes_part);
     CHECK_FALSE(made.masters[2].takes_part);
@@ -366,7 +352,7 @@ TEST_CASE("retirement: a server whose markers can't be deleted is refused", "[gu
     spoil(unfit);
     const provision_plan made = core::plan_retirement(std::vector{armed_member(1), unfit});
     CHECK(made.next == provision_step::refuse);
-    CHECK(found_by(made) == std::vector{provision_finding::marked, expected});
+    CHECK(findings(made) == std::vector{provision_finding::marked, expected});
 }
 
 TEST_CASE(
@@ -381,7 +367,7 @@ TEST_CASE(
     }
     const provision_plan made = plan_arming(seen, again());
     CHECK(made.next == provision_step::refuse);
-    CHECK(found_by(made) == std::vector(3, provision_finding::other_run));
+    CHECK(findings(made) == std::vector(3, provision_finding::other_run));
     CHECK(made.masters[0].detail == "the change of its group isn't finished");
     SECTION("unless one of its masters was armed since")
     {

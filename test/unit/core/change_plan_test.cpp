@@ -2,6 +2,8 @@
 // What a change of a group does, by what each master has shown.
 #include "core/change_plan.hpp"
 
+#include "unit/core/provision_plans.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -22,7 +24,6 @@ using namespace std::chrono_literals;
 using core::change_order;
 using core::incarnation_end;
 using core::marker_state;
-using core::provision_finding;
 using core::provision_plan;
 using core::provision_sight;
 using core::provision_step;
@@ -30,11 +31,6 @@ using core::provision_step;
 const std::string old_name = "0123456789abcdef";
 const std::string new_name = "fedcba9876543210";
 const std::string run_name = "00000000000000ff";
-
-std::string incarnation_of(char digit)
-{
-    return std::string(core::replication_id_length, digit);
-}
 
 /// A group of masters with short names: their order is that of the seats.
 struct group
@@ -56,7 +52,7 @@ struct group
             state,
             why,
             "00000000000000aa",
-            incarnation_of('1')};
+            replication_id('1')};
     }
 };
 
@@ -81,7 +77,7 @@ class masters
         const auto [at, is_new] = seen_.try_emplace(name);
         if (is_new)
         {
-            at->second.replication_id = incarnation_of('1');
+            at->second.replication_id = replication_id('1');
             at->second.maxmemory_policy = "noeviction";
         }
         return at->second;
@@ -116,7 +112,7 @@ class masters
     }
     masters& restart(const std::string& name)
     {
-        (*this)[name].replication_id = incarnation_of('2');
+        (*this)[name].replication_id = replication_id('2');
         return *this;
     }
     std::vector<provision_sight> in_order(const std::vector<std::string>& names)
@@ -142,16 +138,6 @@ change_order to_new_group()
 provision_plan plan(masters seen, const change_order& wanted = to_new_group())
 {
     return core::plan_change(seen.in_order(wanted.names), wanted);
-}
-
-std::vector<provision_finding> findings(const provision_plan& of)
-{
-    std::vector<provision_finding> found;
-    for (const core::provision_seat& each : of.masters)
-    {
-        found.push_back(each.found);
-    }
-    return found;
 }
 
 } // namespace

@@ -2,6 +2,8 @@
 // What provisioning does, by what each master has shown.
 #include "core/provision_plan.hpp"
 
+#include "unit/core/provision_plans.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -20,7 +22,6 @@ namespace
 using namespace std::chrono_literals;
 using core::incarnation_end;
 using core::marker_state;
-using core::provision_finding;
 using core::provision_order;
 using core::provision_plan;
 using core::provision_sight;
@@ -29,12 +30,6 @@ using core::provision_step;
 const std::string run_group = "0123456789abcdef";
 const std::string other_group = "fedcba9876543210";
 const provision_order wanted{{"redis://a:1", "redis://b:1", "redis://c:1"}, 60s, core::arming_policy::clocks};
-
-/// A replication id of 40 times this digit.
-std::string replication_id(char digit)
-{
-    return std::string(core::replication_id_length, digit);
-}
 
 /// A server without keys.
 provision_sight fresh_master()
@@ -90,16 +85,6 @@ provision_sight with_record(provision_sight seen, const std::vector<std::string>
 provision_plan plan(const std::vector<provision_sight>& seen)
 {
     return core::plan_provisioning(seen, wanted);
-}
-
-std::vector<provision_finding> findings(const provision_plan& of)
-{
-    std::vector<provision_finding> found;
-    for (const core::provision_seat& each : of.masters)
-    {
-        found.push_back(each.found);
-    }
-    return found;
 }
 
 /// A change of a marker by which it belongs to something else.

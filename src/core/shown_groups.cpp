@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSL-1.0
+// Which groups the masters of a change show.
+#include "core/shown_groups.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace redlock::core
+{
+
+namespace
+{
+
+using replaced_groups = std::vector<replaced_group>;
+
+/// Returns a marker of a group, by which its size and its `max_ttl` are known; one that shows its use if there is one.
+std::optional<marker> marker_of(std::span<const provision_sight> seen, const std::string& group)
+{
+    std::optional<marker> found;
+    for (const provision_sight& each : seen)
+    {
+        std::optional<marker> its = marker_in(each);
+        if (its && its->group == group && (!found || (shows_use(*its) && !shows_use(*found))))
+        {
+            found = std::move(its);
+        }
+    }
+    return found;
+}
+
+void add(replaced_groups& to, const std::optional<marker>& shown, std::optional<member_record> members)
+{
+    if (shown && members && members->names.size() == shown->masters && !contains(to, shown->group))
+    {
+        to.push_back({*shown, *std::move(members)});
+    }
+}
+
+/// Returns the groups that a group replaces, as the masters keep them that were moved to it.
+replaced_groups replaced_by(std::span<const provision_sight> seen, const std::string& group)
+{
+    replaced_groups all;
+    for (const provision_sight& each : seen)
+    {
+        const std::optional<marker> its = marker_in(each);
+        const bool is_moved = its && its->group == group;
+        const std::optional<replaced_groups> kept =
+            is_moved && each.replaced ? parse_replaced(*each.replaced) : std::nullopt;
+        for (const replaced_group& one : kept.value_or(replaced_groups{}))
+        {
+            add(all, one.shown, one.members);
+        }
+    }
+    return all;
+}
+
+/// Returns whether a group has the list, the `max_ttl` and the policy that are wanted.
+bool is_wanted(std::span<const provision_sight> seen, const std::string& group, const change_order& wanted)
+{
+    const std::optional<member_record> record = record_among(seen, group);
+    if (!record || !is_list_of(record, sorted_members(wanted)))
+    {
+        return false;
+    }
+    for (std::size_t index = 0; index < seen.size(); ++index)
+    {
+        const std::optional<marker> its = marker_in(seen[index]);
+        if (!its || its->group != group)
+        {
+            continue;
+        }
+        const bool has_seat = its->state == marker_state::retired ||
+                              (index < wanted.members && its->seat == seat_of(*record, wanted.names[index]));
+        if (!has_seat || its->masters != wanted.members || its->max_ttl != wanted.max_ttl ||
+            its->policy != wanted.policy)
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Returns whether a group, none of whose masters is in use, is that of an unfinished run: it has a member, or a group that it
+/// replaces has one. Otherwise it is long gone, and a master that has left for it was forgotten.
+bool is_run(std::span<const provision_sight> seen, const std::string& group)
+{
+    const replaced_groups replaced = replaced_by(seen, group);
+    return std::any_of(
+        seen.begin(), seen.end(),
+        [&](const provision_sight& each)
+        {
+            const std::optional<marker> its = marker_in(each);
+            return its && its->state != marker_state::retired &&
+                   (its->group == group || contains(replaced, its->group));
+        });
+}
+
+/// Returns whether an unfinished run replaces all groups that are in use.
+bool replaces_all(const replaced_groups& replaced, const std::set<std::string>& in_use)
+{
+    return std::all_of(
+        in_use.begin(), in_use.end(),
+        [&replaced](const std::string& each) { return contains(replaced, each); });
+}
+
+shown_groups groups_of(std::span<const provision_sight> seen, const change_order& wanted)
+{
+    shown_groups found;
+    std::set<std::string> idle;
+    for (const provision_sight& each : seen)
+    {
+        if (const std::optional<marker> its = marker_in(each))
+        {
+            (shows_use(*its) ? found.in_use : idle).insert(its->group);
+        }
+    }
+    for (const std::string& group : idle)
+    {
+        if (!found.in_use.contains(group) && is_run(seen, group))
+        {
+            found.of_runs.insert(group);
+        }
+    }
+    for (const std::string& group : found.of_runs)
+    {
+        if (is_wanted(seen, group, wanted) && replaces_all(replaced_by(seen, group), found.in_use))
+        {
+            found.target = group;
+        }
+    }
+    found.of_runs.erase(found.target);
+    for (const std::string& group : found.in_use)
+    {
+        if (found.target.empty() && found.of_runs.empty() && is_wanted(seen, group, wanted))
+        {
+            found.target = group;
+        }
+    }
+    return found;
+}
+
+/// Finds the groups that are replaced: that of the masters that are in use, and those of the runs that are taken over.
+void find_replaced(shown_groups& found, std::span<const provision_sight> seen, const change_order& wanted)
+{
+    found.replaced = replaced_by(seen, found.target);
+    const auto add_shown = [&](const std::string& group)
+    { add(found.replaced, marker_of(seen, group), record_among(seen, group)); };
+    if (found.target.empty() && found.in_use.size() == 1 && !wanted.creates)
+    {
+        add_shown(*found.in_use.begin());
+    }
+    for (const std::string& group : found.of_runs)
+    {
+        if (!wanted.takeover)
+        {
+            continue;
+        }
+        for (const replaced_group& each : replaced_by(seen, group))
+        {
+            add(found.replaced, each.shown, each.members);
+        }
+        add_shown(group);
+    }
+}
+
+} // namespace
+
+shown_groups find_groups(std::span<const provision_sight> seen, const change_order& wanted)
+{
+    shown_groups found = groups_of(seen, wanted);
+    find_replaced(found, seen, wanted);
+    return found;
+}
+
+std::vector<std::string> sorted_members(const change_order& wanted)
+{
+    std::vector<std::string> names(
+        wanted.names.begin(), wanted.names.begin() + static_cast<std::ptrdiff_t>(wanted.members));
+    std::sort(names.begin(), names.end());
+    return names;
+}
+
+} // namespace redlock::core
