@@ -25,11 +25,10 @@ struct guard_keys
     {
     }
 
-    std::string members; // The record of the members (core/members.hpp).
-    std::string guard;   // The marker (core/marker.hpp).
-    std::string fence;   // The counters.
-    std::string
-        replaced; // Of a master that was moved: the groups that were replaced (core/replaced_groups.hpp).
+    std::string members;  // The record of the members (core/members.hpp).
+    std::string guard;    // The marker (core/marker.hpp).
+    std::string fence;    // The counters.
+    std::string replaced; // The groups before it, on a master that was moved (core/replaced_groups.hpp).
 };
 
 } // namespace redlock::net

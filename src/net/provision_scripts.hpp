@@ -19,8 +19,8 @@ namespace redlock::net
 ///
 /// Arguments: the number of the database.
 ///
-/// Returns the marker, the record, the replaced groups (each null for none), the largest counter (-1 for none), whether there is a
-/// floor, whether one of the keys has another type, the replication id, the role, the maxmemory-policy, whether there are
+/// Returns the marker, the record, the replaced groups (each null for none), the largest counter (-1 for none), whether there is
+/// a floor, whether one of the keys has another type, the replication id, the role, the maxmemory-policy, whether there are
 /// other keys in any database, another database that has a marker (-1 for none), its marker, and the time in microseconds.
 inline constexpr std::string_view provision_look_script =
     R"lua(local is_foreign, own_keys = 0, 0

@@ -266,8 +266,8 @@ TEST_CASE("provision: --change replaces the group, and says what isn't moved", "
         early.output() ==
         fmt::format(
             "{}{}  can't be used: Connection refused\ngroup {}: 3 of 4 masters are armed, but the change "
-            "isn't "
-            "finished: run the same command again when the others can be used, or name those that never come "
+            "isn't finished: run the same command again when the others can be used, or name those that "
+            "never come "
             "back with --stopped\n",
             armed, url(0), group));
     masters.servers[0].restart();

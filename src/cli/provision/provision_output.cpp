@@ -42,7 +42,9 @@ std::string in_words(const provisioned_master& of)
         return "belongs to an unfinished run with other masters or options: give the same ones, or "
                "--takeover if that run has ended";
     case provision_finding::other_group:
-        return "belongs to another group: give the masters and options of that group, or an empty server";
+        return "belongs to another group: give the masters and options of that group, which --change "
+               "replaces, or "
+               "an empty server";
     case provision_finding::other_database:
         return "has a group in another database: two groups on one server need different prefixes";
     case provision_finding::unreadable:
@@ -125,8 +127,7 @@ std::string intention(const provision_options& options, const config& masters)
     case provision_action::change_group:
         return fmt::format(
             "changes the group to {} master{} with a max_ttl of {} and the policy {}: no lock can be "
-            "acquired "
-            "for {}, or longer if the old max_ttl is",
+            "acquired for {}, or longer if the old max_ttl is",
             count, plural, in_words(options.max_ttl),
             options.policy == arming_policy::clocks ? "clocks" : "operator", in_words(wait));
     case provision_action::arm:
@@ -159,8 +160,7 @@ std::string conclusion_of(const provision_report& of)
     case provision_outcome::incomplete:
         return fmt::format(
             "group {}: {} are armed, but the change isn't finished: run the same command again when the "
-            "others "
-            "can be used, or name those that never come back with --stopped",
+            "others can be used, or name those that never come back with --stopped",
             of.group, armed_masters(of));
     case provision_outcome::complete:
         return of.group.empty() ? std::string{"there was no marker"}
