@@ -209,10 +209,10 @@ void api::provision(
     // From here on, the operation itself ends the service.
     const std::shared_ptr<manager::lock_service> service = handle->service();
     const std::uint64_t id = handle->next_operation();
-    watch_cancellation(handle, done, id);
-    manager::provision_call call{options, std::move(group), out, std::move(done), id};
     try
     {
+        watch_cancellation(handle, done, id);
+        manager::provision_call call{options, std::move(group), out, std::move(done), id};
         service->enter(manager::provision, std::move(call));
     }
     catch (...)

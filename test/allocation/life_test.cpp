@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // Failed allocations in the life of a manager with simulated masters. docs/errors.md says what has to happen.
-#include "allocation/failing_allocations.hpp"
-#include "simulation/simulation.hpp"
+#include "allocation/fallible_run.hpp"
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -15,7 +14,6 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <catch2/catch_test_macros.hpp>
 
-#include <algorithm>
 #include <exception>
 #include <functional>
 #include <new>
@@ -30,52 +28,6 @@ namespace
 {
 
 constexpr acquire_options ten_seconds{.ttl = 10s};
-constexpr clock::duration bound = 10min;
-
-/// Runs handlers, whose allocations may fail, and the network, whose can't, until the condition holds.
-bool run(simulation& sim, const std::function<bool()>& done, asio::io_context* other = nullptr)
-{
-    const clock::time_point limit = sim.now() + bound;
-    while (!done())
-    {
-        in_background(
-            [&]
-            {
-                bool more = true;
-                while (more)
-                {
-                    more = sim.step(clock::time_point::min()); // Handlers only.
-                    if (other != nullptr)
-                    {
-                        other->restart();
-                        more = other->poll_one() > 0 || more;
-                    }
-                }
-            });
-        if (done())
-        {
-            break;
-        }
-        if (sim.world().empty() || sim.world().next() > limit)
-        {
-            return false;
-        }
-        sim.world().run_next();
-    }
-    return true;
-}
-
-void finish(simulation& sim, const outcome_ptr& what)
-{
-    expect(run(sim, [&] { return what->done; }), "a handler was lost");
-}
-
-/// Returns true if all masters have been sent what follows a handshake.
-bool connected(const simulation& sim)
-{
-    return std::all_of(
-        sim.masters().begin(), sim.masters().end(), [](const auto& each) { return each->count("TIME") > 0; });
-}
 
 /// A manager that is connected to all masters.
 class subject
@@ -357,7 +309,7 @@ TEST_CASE("a lease that is destroyed while memory is short is released", "[alloc
             with.sim.finish(kept);
             // The destructor reports nothing, so it has to cope with the failure.
             expect(call_once([&] { kept->lease = {}; }), "a destructor has thrown");
-            expect(with.sim.run_until_no_keys(bound), "a destroyed lease is kept for ever");
+            expect(with.sim.run_until_no_keys(10min), "a destroyed lease is kept for ever");
         });
     CHECK(seen.coped_with > 0);
     CHECK(seen.crashed == 0);
@@ -378,7 +330,7 @@ TEST_CASE("a lease whose release couldn't begin is still held, and released when
                 expect(kept->lease.valid(), "a release that has not begun has ended the lease");
                 kept->lease = {};
             }
-            expect(with.sim.run_until_no_keys(bound), "a lease is kept for ever");
+            expect(with.sim.run_until_no_keys(10min), "a lease is kept for ever");
             expect(!released || released->done, "a handler was lost");
         });
     CHECK(seen.reported > 0);
