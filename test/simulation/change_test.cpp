@@ -248,6 +248,20 @@ TEST_CASE(
         CHECK_FALSE(run->error);
         CHECK(run->report.masters[3].found == provision_finding::stopped);
     }
+    SECTION("also if it comes back during the wait, whatever it is named as")
+    {
+        provision_options options = changing;
+        options.stopped = GENERATE(0U, 1U);
+        const auto run = one_replaced.begin(sim, options);
+        REQUIRE(sim.run_until([&] { return sim.count("quarantine") == 3; }, 1min));
+        sim.master(0).door = entrance::open;
+        end_provision(sim, run);
+        INFO(run->report);
+        CHECK(run->report.outcome == provision_outcome::incomplete);
+        CHECK(run->report.masters[3].found == provision_finding::old_group);
+        CHECK_FALSE(one_replaced.run(sim, options)->error);
+        CHECK(is_retired(sim.master(0)));
+    }
 }
 
 TEST_CASE("change: nothing is moved if fewer than a quorum of the old masters answer", "[guarded]")

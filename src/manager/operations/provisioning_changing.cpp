@@ -139,22 +139,16 @@ runtime::task<error_code> provisioning::arm_moved()
     co_return succeeded ? conclude() : failure();
 }
 
-/// Notes what has become of the masters since they were moved.
+/// Notes what has become of the masters since they were moved. One that has come back meanwhile is judged as by a new run.
 void provisioning::note_moved()
 {
+    const core::provision_plan present = plan();
     for (std::size_t master = 0; master < seen_.size(); ++master)
     {
-        const core::provision_seat& planned = plan_.masters[master];
-        const bool is_away = !seen_[master].is_known;
-        if (!is_away && expected_[master])
-        {
-            const core::provision_seat its = core::check_again(seen_[master], *expected_[master]);
-            note(master, its.found, its.detail);
-        }
-        else if (!is_away || planned.found == provision_finding::stopped)
-        {
-            note(master, planned.found, planned.detail);
-        }
+        const bool is_moved = seen_[master].is_known && expected_[master];
+        const core::provision_seat its =
+            is_moved ? core::check_again(seen_[master], *expected_[master]) : present.masters[master];
+        note(master, its.found, its.detail);
     }
 }
 
