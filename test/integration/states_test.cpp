@@ -130,7 +130,7 @@ TEST_CASE("a server that is loading its data is waited for", "[plain][scenario-2
         }));
     const std::string directory = full.directory();
     const std::string port = std::to_string(full.port());
-    full.kill();
+    full.give_up_port();
     // Loading each key takes a while, and the server answers clients in between.
     const child_process loading{
         {program_of(persisting.program), "--bind", "127.0.0.1", "--port", port, "--dir", directory,

@@ -34,16 +34,29 @@ std::pair<int, int> outgoing_ports()
     return file >> first >> last ? std::pair{first, last} : std::pair{32768, 60999};
 }
 
+void set_reuse(const unique_fd& socket, int value)
+{
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &value, sizeof value);
+}
+
+/// Binds a socket to a port, or to any port if it is 0. Returns an empty descriptor if the port is in use.
+unique_fd bind_to(int port)
+{
+    unique_fd socket = open_socket(AF_INET);
+    set_reuse(socket, 1); // As the servers do: a port is free even if it has connections in TIME_WAIT.
+    const sockaddr_in address = loopback_address(port);
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    {
+        return {};
+    }
+    return socket;
+}
+
 /// Listens on a port, or on any port if it is 0. Returns an empty descriptor if the port is in use.
 unique_fd listen_on(int port)
 {
-    unique_fd socket = open_socket(AF_INET);
-    // As the servers do: a port is free even if it has connections in TIME_WAIT.
-    const int on = 1;
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    const sockaddr_in address = loopback_address(port);
-    const auto* generic = reinterpret_cast<const sockaddr*>(&address);
-    if (::bind(socket.get(), generic, sizeof address) != 0 || ::listen(socket.get(), backlog) != 0)
+    unique_fd socket = bind_to(port);
+    if (socket && ::listen(socket.get(), backlog) != 0)
     {
         return {};
     }
@@ -100,6 +113,16 @@ listener listen_on_loopback()
 int free_port()
 {
     return listen_on_loopback().port;
+}
+
+unique_fd hold_port(int port)
+{
+    unique_fd socket = bind_to(port);
+    if (socket)
+    {
+        set_reuse(socket, 0); // Listening there needs the consent of both.
+    }
+    return socket;
 }
 
 unique_fd open_socket(int family)

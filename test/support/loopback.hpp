@@ -54,6 +54,9 @@ listener listen_on_loopback();
 /// Returns a port of 127.0.0.1 that was just free, chosen as in `listen_on_loopback`.
 int free_port();
 
+/// Keeps a port of 127.0.0.1: connections are refused, and nobody else can listen there. Empty if it is in use.
+unique_fd hold_port(int port);
+
 /// Returns a new stream socket. Throws `std::system_error`.
 unique_fd open_socket(int family);
 

@@ -288,6 +288,7 @@ server::start_result server::start()
 
 void server::start_or_throw(int attempts, bool new_ports)
 {
+    held_port_.reset();
     start_result result = start_result::port_taken;
     for (int attempt = 0; attempt < attempts && result == start_result::port_taken; ++attempt)
     {
@@ -314,6 +315,16 @@ void server::kill()
 {
     control_.reset();
     child_.kill();
+    if (options_.over != transport::unix_socket)
+    {
+        held_port_ = hold_port(port_); // A server of another test there would be taken for this one.
+    }
+}
+
+void server::give_up_port()
+{
+    kill();
+    held_port_.reset();
 }
 
 void server::restart()

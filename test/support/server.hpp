@@ -5,6 +5,7 @@
 #include "certificates.hpp"
 #include "child_process.hpp"
 #include "control_client.hpp"
+#include "loopback.hpp"
 #include "world.hpp"
 
 #include <cstddef>
@@ -124,8 +125,10 @@ class server
     /// Returns the last log lines.
     std::string log() const;
 
-    /// Kills the server (SIGKILL), and waits until it has ended.
+    /// Kills the server (SIGKILL), and waits until it has ended. Nobody else can listen on its port meanwhile.
     void kill();
+    /// Kills the server, and leaves its port to a process of the test.
+    void give_up_port();
     /// Starts the server again on the same port and directory; a running one is killed first. Waits until it answers,
     /// which is after it has loaded its data.
     void restart();
@@ -163,6 +166,7 @@ class server
     temporary_directory directory_;
     int port_ = 0;
     child_process child_;
+    unique_fd held_port_; // While the server is killed.
     std::optional<control_client> control_;
 };
 
