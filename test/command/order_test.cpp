@@ -271,7 +271,7 @@ TEST_CASE("signals: during the grace, no pair changes the exit code or lets the 
     // foreground could miss the signal before it is executed, and the trap would wait for its end.
     auto all = start_all(
         masters, "trap 'trap \"\" TERM; echo told >{0}' TERM; cat {1} & echo $$ >{0}; wait; cat {1}",
-        {"--ttl", "20s", "--grace", "5s", "--max-hold", "2s"}, of_each_kind);
+        {"--ttl", "20s", "--grace", "5s", "--max-hold", "10s"}, of_each_kind);
     std::deque<pid_t> children;
     for (signalled_run& one : all)
     {
