@@ -109,6 +109,16 @@ arming_order again(std::chrono::milliseconds max_ttl = {})
     return {.names = member_names, .group = armed_group, .accepts_losses = true, .max_ttl = max_ttl};
 }
 
+/// A member of a group whose masters clients arm by the clocks. Its present run is `run`; that of its marker is 1.
+provision_sight left_to_clocks(std::uint32_t seat, char run)
+{
+    core::marker its = member_marker(seat);
+    its.policy = core::arming_policy::clocks;
+    provision_sight seen = member_with(its);
+    seen.replication_id = replication_id(run);
+    return seen;
+}
+
 } // namespace
 
 TEST_CASE("arming: a quorum that was restarted with its data is armed by the operator", "[guarded]")
@@ -171,15 +181,9 @@ TEST_CASE("arming: the operator arms nothing that clients can arm", "[guarded]")
     }
     SECTION("because the policy is clocks")
     {
-        std::vector<provision_sight> seen;
-        for (std::uint32_t seat = 1; seat <= 3; ++seat)
-        {
-            core::marker its = member_marker(seat);
-            its.policy = core::arming_policy::clocks;
-            seen.push_back(member_with(its));
-            seen.back().replication_id = replication_id('2');
-        }
-        const provision_plan made = plan_arming(seen, by_operator());
+        const provision_plan made = plan_arming(
+            std::vector{left_to_clocks(1, '2'), left_to_clocks(2, '2'), left_to_clocks(3, '2')},
+            by_operator());
         CHECK(made.next == provision_step::refuse);
         CHECK(findings(made) == std::vector(3, provision_finding::in_service));
     }
@@ -189,6 +193,16 @@ TEST_CASE("arming: the operator arms nothing that clients can arm", "[guarded]")
             plan_arming(std::vector{armed_member(1), armed_member(2), armed_member(3)}, by_operator());
         CHECK(made.next == provision_step::complete);
     }
+}
+
+TEST_CASE(
+    "arming: under clocks, one that clients have armed doesn't count as restarted with its data", "[guarded]")
+{
+    const provision_plan made = plan_arming(
+        std::vector{left_to_clocks(1, '1'), absent_master(), left_to_clocks(3, '2')}, by_operator());
+    CHECK(made.masters[0].found == provision_finding::armed);
+    CHECK(made.next == provision_step::refuse);
+    CHECK(made.masters[2].detail == "1 of 3 masters were restarted with their data: 2 have to");
 }
 
 TEST_CASE("arming: losses of a majority are refused unless the group is named", "[guarded]")
