@@ -432,10 +432,10 @@ TEST_CASE(
         {
             test.sim.master(0).remove(guard_key);
         }
-        const char* const command = is_quarantine ? "quarantine" : "HGET";
-        const std::size_t before = test.sim.count(command);
+        const char* const sent = is_quarantine ? "quarantine" : "HGET";
+        const std::size_t before = test.sim.count(sent);
         // The master has received the command, and its reply is on the way.
-        REQUIRE(test.sim.run_until([&] { return test.sim.count(command) > before; }, 5s));
+        REQUIRE(test.sim.run_until([&] { return test.sim.count(sent) > before; }, 5s));
     }
     test.sim.destroy_context();
     CHECK(test.sim.count("HGET") > 0);
