@@ -7,6 +7,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstddef>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 
 namespace redlock::test

@@ -20,6 +20,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -175,6 +176,26 @@ TEST_CASE("a killed server is restarted on its port, and keeps its keys only wit
     CHECK(subject.pid() != before);
     const reply value = subject.command({"GET", "key"});
     CHECK(value.is_null() == !persistent);
+}
+
+TEST_CASE("nobody listens on the port of a killed server until it is given up", "[own-servers]")
+{
+    server subject{server_options::plain()};
+    const int port = subject.port();
+    const auto can_listen = [port]
+    {
+        const unique_fd other = open_socket(AF_INET);
+        const int on = 1;
+        ::setsockopt(other.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on); // As servers do.
+        const sockaddr_in address = loopback_address(port);
+        return ::bind(other.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+               ::listen(other.get(), 1) == 0;
+    };
+    subject.kill();
+    CHECK_FALSE(can_listen());
+    CHECK_THROWS_AS(connect_to_loopback(port), std::system_error);
+    subject.give_up_port();
+    CHECK(can_listen());
 }
 
 TEST_CASE("a stopped server receives bytes, and answers them once it is resumed", "[own-servers]")
