@@ -168,7 +168,8 @@ TEST_CASE("provision: is ended by a signal, and continued by the next run", "[gu
         CHECK(stopped.output().ends_with(fmt::format(
             "\ninterrupted: group {} is unfinished: run the same command again, which continues\n",
             masters.group())));
-        CHECK(stopped.output().starts_with(masters.servers[0].url() + "  is in quarantine\n"));
+        // At least the first master has answered: the others are changed after that.
+        CHECK(stopped.output().find("  is in quarantine\n") != std::string::npos);
     }
     const std::string group = masters.group();
     const command_run other{provision({"--max-ttl", "2d"}), masters.environment()};

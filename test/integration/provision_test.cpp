@@ -375,9 +375,21 @@ TEST_CASE("provisioning: a run that was interrupted is continued by the next one
     std::vector<server> servers = start_provisionable(3);
     const redlock::config options = unhurried(servers);
     {
+        event_log log{log_of::masters};
+        redlock::config observed = options;
+        observed.observer = log.observer();
         event_loop loop;
-        const auto interrupted = start_provision(loop, options, {.max_ttl = endless_ttl});
-        REQUIRE(comes_true(servers[0], [&] { return all_have_state(servers, "quarantine"); }));
+        const auto interrupted = start_provision(loop, observed, {.max_ttl = endless_ttl});
+        // The run knows later than the masters: when all of them have answered.
+        log.wait_until(
+            [](const std::vector<redlock::event>& events)
+            {
+                const auto is_quarantine = [](const redlock::event& each)
+                { return std::holds_alternative<master_quarantined>(each); };
+                return std::count_if(events.begin(), events.end(), is_quarantine) == 3;
+            },
+            "all masters are in quarantine");
+        CHECK(all_have_state(servers, "quarantine"));
         SECTION("by its cancellation")
         {
             const auto type = GENERATE(
