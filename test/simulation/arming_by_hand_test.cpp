@@ -273,6 +273,31 @@ TEST_CASE("retirement: the markers of all databases are deleted, and the counter
     CHECK(again->report.outcome == provision_outcome::complete);
 }
 
+TEST_CASE("retirement: a marker that was changed since the look stays, and is reported", "[guarded]")
+{
+    simulation sim{2};
+    make_group(sim);
+    // The reply to the look of one master is on its way while the marker of the other one changes.
+    sim.master(1).network.back = 50ms;
+    for (const auto& each : sim.masters())
+    {
+        each->forget_log();
+    }
+    const auto run = begin_provision(sim, {.action = provision_action::retire});
+    REQUIRE(sim.run_until([&] { return sim.master(1).count("look") == 1; }, 1min));
+    REQUIRE(sim.master(0).count("look") == 1);
+    sim.run_for(10ms);
+    sim.master(0).set(guard_key, "of another run");
+    end_provision(sim, run);
+    INFO(run->report);
+    CHECK(run->error == errc::provisioning_failed);
+    CHECK(run->report.outcome == provision_outcome::unfinished);
+    CHECK(run->report.masters[0].found == provision_finding::changed);
+    CHECK(run->report.masters[1].found == provision_finding::unmarked);
+    CHECK(sim.master(0).value(guard_key) == "of another run");
+    CHECK_FALSE(sim.master(1).value(guard_key));
+}
+
 TEST_CASE("retirement: a failure at any step is reported, and another run continues", "[guarded]")
 {
     const char* const what = GENERATE("look", "retire");
