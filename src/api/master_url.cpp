@@ -22,7 +22,7 @@ namespace
 namespace urls = boost::urls;
 
 constexpr std::size_t max_url_size = 64 * 1024;
-constexpr std::size_t npos = std::string_view::npos;
+constexpr std::size_t not_found = std::string_view::npos;
 constexpr std::string_view after_host = "/?#";
 constexpr std::string_view hex_digits = "0123456789abcdefABCDEF";
 
@@ -40,12 +40,12 @@ std::string lower_case(std::string_view text)
 bool is_host_and_port(std::string_view text) noexcept
 {
     const std::size_t end_of_host = text.starts_with('[') ? text.find(']') : text.find(':');
-    if (end_of_host == npos)
+    if (end_of_host == not_found)
     {
         return !text.starts_with('[');
     }
     const std::size_t colon = text.find(':', end_of_host);
-    const std::string_view port = colon == npos ? std::string_view{} : text.substr(colon + 1);
+    const std::string_view port = colon == not_found ? std::string_view{} : text.substr(colon + 1);
     return consists_of(port, digits) && port.size() <= 5;
 }
 
@@ -54,7 +54,7 @@ bool is_host_and_port(std::string_view text) noexcept
 std::string shown(std::string_view url)
 {
     const std::size_t scheme = url.find("://");
-    if (scheme == npos || !consists_of(url.substr(0, scheme), letters, "+-."))
+    if (scheme == not_found || !consists_of(url.substr(0, scheme), letters, "+-."))
     {
         return {};
     }
@@ -62,13 +62,13 @@ std::string shown(std::string_view url)
     const std::string_view authority = rest.substr(0, rest.find_first_of(after_host));
     const std::string_view behind = rest.substr(authority.size());
     const std::size_t at = authority.rfind('@');
-    const std::string_view place = at == npos ? authority : authority.substr(at + 1);
-    if (behind.find('@') != npos || !is_host_and_port(place))
+    const std::string_view place = at == not_found ? authority : authority.substr(at + 1);
+    if (behind.find('@') != not_found || !is_host_and_port(place))
     {
         return printable(url.substr(0, scheme)) + "://...";
     }
     const std::string_view path = behind.substr(0, behind.find_first_of("?#"));
-    return printable(url.substr(0, scheme)) + (at == npos ? "://" : "://***@") + printable(place) +
+    return printable(url.substr(0, scheme)) + (at == not_found ? "://" : "://***@") + printable(place) +
            printable(path);
 }
 
@@ -96,7 +96,7 @@ scheme scheme_of(std::string_view url)
         refuse(url, "it is longer than " + std::to_string(max_url_size) + " bytes");
     }
     const std::size_t end = url.find("://");
-    if (end == npos)
+    if (end == not_found)
     {
         refuse(url, "it has no scheme; it must begin with redis://, rediss:// or unix://");
     }
@@ -152,7 +152,7 @@ std::string grammar_complaint(std::string_view authority)
         return "its host contains a colon; an IPv6 address must be in brackets, as in redis://[::1]:6379";
     }
     const std::size_t colon = place.find(':');
-    if (colon != npos && !consists_of(place.substr(colon + 1), digits))
+    if (colon != not_found && !consists_of(place.substr(colon + 1), digits))
     {
         return "its port isn't a number from 1 to 65535; a password must be followed by @ and the host";
     }
@@ -222,7 +222,7 @@ tcp_address read_redis(std::string_view url)
 {
     const std::string_view rest = url.substr(url.find("://") + 3);
     const std::size_t end_of_authority = rest.find_first_of(after_host);
-    if (end_of_authority != npos && rest.find('@', end_of_authority) != npos)
+    if (end_of_authority != not_found && rest.find('@', end_of_authority) != not_found)
     {
         refuse(
             url, "there is an @ after its first /, ? or #; in a user or password, write these as "
@@ -272,7 +272,7 @@ unix_address read_unix(std::string_view url)
     if (parsed.has_query())
     {
         const std::string_view query = view(parsed.encoded_query());
-        if (!query.starts_with("db=") || query.find('&') != npos)
+        if (!query.starts_with("db=") || query.find('&') != not_found)
         {
             refuse(url, "its query isn't db=n, as in unix:///run/redis.sock?db=3");
         }

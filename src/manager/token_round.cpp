@@ -11,7 +11,7 @@ namespace redlock::manager
 namespace
 {
 
-constexpr std::uint32_t bit_of(std::size_t master) noexcept
+constexpr std::uint32_t mask_of(std::size_t master) noexcept
 {
     return std::uint32_t{1} << master;
 }
@@ -41,10 +41,10 @@ void token_round::raise() noexcept
     bool sends = false;
     for (std::size_t master = 0; master < masters_; ++master)
     {
-        if (choice_.is_below_target(master) && (sent_ & bit_of(master)) == 0)
+        if (choice_.is_below_target(master) && (sent_ & mask_of(master)) == 0)
         {
-            sent_ |= bit_of(master);
-            pending_ |= bit_of(master);
+            sent_ |= mask_of(master);
+            pending_ |= mask_of(master);
             if (!std::exchange(keeps_round_, true))
             {
                 intrusive_ptr_add_ref(&of_);
@@ -83,11 +83,11 @@ void token_round::amend(std::size_t master, master_report& out) const
 
 void token_round::on_vote(std::size_t master, const net::answer& result, clock::time_point) noexcept
 {
-    if ((pending_ & bit_of(master)) == 0)
+    if ((pending_ & mask_of(master)) == 0)
     {
         return; // Its time is over.
     }
-    pending_ &= ~bit_of(master);
+    pending_ &= ~mask_of(master);
     if (result.vote == vote::granted)
     {
         choice_.add_raised(master);
@@ -121,7 +121,7 @@ void token_round::on_timeout() noexcept
     const net::answer none = net::make_failed_vote(vote::timed_out, master_errc::timed_out);
     for (std::size_t master = 0; master < masters_; ++master)
     {
-        if ((pending_ & bit_of(master)) != 0)
+        if ((pending_ & mask_of(master)) != 0)
         {
             fail(master, none);
         }
@@ -132,7 +132,7 @@ void token_round::on_timeout() noexcept
 
 bool token_round::append_in_full(std::size_t master, std::string& out) const
 {
-    return (pending_ & bit_of(master)) != 0 &&
+    return (pending_ & mask_of(master)) != 0 &&
            service_.append_raise(out, of_, master, choice_.target(), net::script_form::text);
 }
 

@@ -88,23 +88,6 @@ struct block_allocator
     std::atomic<int>* blocks;
 };
 
-/// Converts the exception_ptr of a finished operation to its error; empty for success.
-error_code error_of(const std::exception_ptr& thrown)
-{
-    try
-    {
-        if (thrown)
-        {
-            std::rethrow_exception(thrown);
-        }
-    }
-    catch (const system_error& error)
-    {
-        return error.code();
-    }
-    return {};
-}
-
 /// Counts the jobs that have ended, on any thread.
 struct row
 {

@@ -30,8 +30,6 @@ using redlock::errc;
 namespace
 {
 
-const redlock::error_code aborted = asio::error::operation_aborted;
-
 /// Three real servers, each with a proxy that can hold back its replies.
 struct held_up_servers
 {

@@ -73,12 +73,6 @@ std::string without(const std::string& configuration, std::string_view begin)
     return left;
 }
 
-std::vector<std::string> words_of(const std::string& line)
-{
-    std::istringstream text{line};
-    return {std::istream_iterator<std::string>{text}, {}};
-}
-
 reply run(control_client& at, const std::string& line)
 {
     const std::vector<std::string> words = words_of(line);

@@ -52,14 +52,14 @@ vote_of_last win_with_vote_of_last(client& own, const std::string& resource)
 }
 
 /// A reason for a server to refuse a SET, and how it is reported.
-struct refusal
+struct server_refusal
 {
     std::string name;
     std::function<void(server&)> cause;
     master_errc reason;
 };
 
-refusal one_of_the_refusals()
+server_refusal one_of_the_refusals()
 {
     const auto set = [](const char* option, const char* value) {
         return [=](server& at) { expect_ok(at.command({"CONFIG", "SET", option, value})); };
@@ -67,10 +67,10 @@ refusal one_of_the_refusals()
     const auto deny = [](server& at) { change_user(at, {"-set"}); };
     const auto no_keys = [](server& at) { change_user(at, {"resetkeys"}); };
     return GENERATE_REF(
-        refusal{"its memory is full", set("maxmemory", "1"), master_errc::out_of_memory},
-        refusal{"too few replicas", set("min-replicas-to-write", "1"), master_errc::no_replicas},
-        refusal{"the user may not call SET", deny, master_errc::no_permission},
-        refusal{"the user may not use the key", no_keys, master_errc::no_permission});
+        server_refusal{"its memory is full", set("maxmemory", "1"), master_errc::out_of_memory},
+        server_refusal{"too few replicas", set("min-replicas-to-write", "1"), master_errc::no_replicas},
+        server_refusal{"the user may not call SET", deny, master_errc::no_permission},
+        server_refusal{"the user may not use the key", no_keys, master_errc::no_permission});
 }
 
 } // namespace
@@ -79,7 +79,7 @@ TEST_CASE(
     "a master that refuses the SET is no vote, the others decide, and no key is left",
     "[scenario-24][scenario-50]")
 {
-    const refusal refused = one_of_the_refusals();
+    const server_refusal refused = one_of_the_refusals();
     CAPTURE(refused.name);
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
@@ -106,7 +106,7 @@ TEST_CASE(
     "masters that refuse the SET prevent a quorum, which isn't reported as held by another client",
     "[scenario-24]")
 {
-    const refusal refused = one_of_the_refusals();
+    const server_refusal refused = one_of_the_refusals();
     CAPTURE(refused.name);
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};

@@ -295,4 +295,31 @@ long long info_number(server& at, std::string_view section, std::string_view fie
     return number;
 }
 
+long long calls_of(server& at, std::string_view command)
+{
+    return info_number(at, "commandstats", "cmdstat_" + std::string{command});
+}
+
+std::vector<std::string> words_of(const std::string& text)
+{
+    std::istringstream in{text};
+    return {std::istream_iterator<std::string>{in}, {}};
+}
+
+error_code error_of(const std::exception_ptr& thrown)
+{
+    if (!thrown)
+    {
+        return {};
+    }
+    try
+    {
+        std::rethrow_exception(thrown);
+    }
+    catch (const system_error& error)
+    {
+        return error.code();
+    }
+}
+
 } // namespace redlock::test

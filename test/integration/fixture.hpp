@@ -115,6 +115,9 @@ class event_log
     std::vector<redlock::event> events_;
 };
 
+/// How a cancelled operation ends.
+inline const error_code aborted = asio::error::operation_aborted;
+
 /// The result of an acquire.
 struct acquired
 {
@@ -211,5 +214,11 @@ void expect_ok(const reply& answer);
 void change_user(server& at, std::initializer_list<std::string_view> rules);
 /// Returns a number from INFO; 0 if it is missing.
 long long info_number(server& at, std::string_view section, std::string_view field);
+/// Returns how often a server has run a command, such as "evalsha".
+long long calls_of(server& at, std::string_view command);
+/// Returns the words of a text, without the white space between them.
+std::vector<std::string> words_of(const std::string& text);
+/// Converts the exception_ptr of a finished operation to its error; empty for success.
+error_code error_of(const std::exception_ptr& thrown);
 
 } // namespace redlock::test

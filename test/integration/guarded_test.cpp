@@ -31,11 +31,6 @@ namespace
 
 using namespace std::chrono_literals;
 
-long long calls_of(server& at, const char* command)
-{
-    return info_number(at, "commandstats", std::string{"cmdstat_"} + command);
-}
-
 asio::awaitable<std::uint64_t> token_in_coroutine(lock_manager& locks)
 {
     lease held = co_await locks.async_acquire("stock", long_ttl, asio::use_awaitable);

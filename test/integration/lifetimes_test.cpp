@@ -28,8 +28,6 @@ using redlock::errc;
 namespace
 {
 
-const redlock::error_code aborted = asio::error::operation_aborted;
-
 /// Is at an arbitrary point of its loop when its io_context is destroyed.
 asio::awaitable<void>
 never_ends(redlock::lock_manager& locks, std::string resource, std::vector<redlock::lease>& kept)

@@ -15,7 +15,6 @@
 #include <functional>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <thread>
 
 namespace redlock::test
@@ -85,12 +84,6 @@ std::vector<server> start_provisionable(std::size_t count, server_options option
 std::string value_of(server& at, const char* key)
 {
     return at.command({"GET", key}).text;
-}
-
-std::vector<std::string> words_of(const std::string& text)
-{
-    std::istringstream in{text};
-    return {std::istream_iterator<std::string>{in}, {}};
 }
 
 /// Returns a word of the marker: 2 the group, 3 the seat, 7 the state, 9 the nonce.

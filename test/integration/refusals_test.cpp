@@ -45,11 +45,11 @@ std::vector<master> with(const master& third, const std::vector<server>& real)
     return all;
 }
 
-constexpr int times = 200;
+constexpr int repetitions = 200;
 
 void lock_and_release(client& own)
 {
-    for (int count = 0; count < times; ++count)
+    for (int count = 0; count < repetitions; ++count)
     {
         lease held = own.win("stock" + std::to_string(count));
         REQUIRE_FALSE(release(held).error);
@@ -87,7 +87,7 @@ TEST_CASE("a hash in the place of a lock is another client's key", "[release][sc
     }
     client own{unhurried(masters)};
     own.wait_for_masters();
-    for (int count = 0; count < times; ++count)
+    for (int count = 0; count < repetitions; ++count)
     {
         CHECK(own.try_acquire("stock", {.ttl = long_ttl}).error == errc::held_by_other);
     }

@@ -39,7 +39,7 @@ constexpr keep_options kept_until_won{
     .ttl = long_ttl, .max_hold = redlock::no_limit, .wait = redlock::no_limit};
 
 /// The executors of the handlers of one test.
-struct places
+struct outputs
 {
     event_loop loop{2};
     asio::thread_pool pool{2};
@@ -192,7 +192,7 @@ TEST_CASE("operations of many threads end once each, on the executors of their h
 {
     constexpr int times = 40;
     std::vector<server> servers = start_servers(3);
-    places own;
+    outputs own;
     asio::thread_pool managers{3};
     event_loop loop{3};
     const std::vector<std::function<place()>> kinds{

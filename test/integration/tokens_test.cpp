@@ -44,7 +44,7 @@ namespace
 {
 
 /// The results of a coroutine, for the test to check.
-struct findings
+struct token_uses
 {
     std::vector<std::string> wrong;
 
@@ -57,9 +57,9 @@ struct findings
     }
 };
 
-asio::awaitable<findings> use_every_token_of_a_coroutine(redlock::lock_manager& locks)
+asio::awaitable<token_uses> use_every_token_of_a_coroutine(redlock::lock_manager& locks)
 {
-    findings found;
+    token_uses found;
     // The default token throws.
     redlock::lease lease = co_await locks.async_acquire("stock", long_ttl);
     found.expect(lease.valid(), "deferred");
@@ -118,7 +118,7 @@ TEST_CASE("coroutines can use every Asio token")
     std::vector<server> servers = start_servers(3);
     client own{unhurried(servers)};
     own.wait_for_masters();
-    const findings found = own.loop().run(use_every_token_of_a_coroutine(own.locks()));
+    const token_uses found = own.loop().run(use_every_token_of_a_coroutine(own.locks()));
     CHECK(found.wrong == std::vector<std::string>{});
     for (server& each : servers)
     {

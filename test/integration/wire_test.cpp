@@ -53,11 +53,6 @@ struct distant_servers
     std::vector<std::unique_ptr<proxy>> proxies;
 };
 
-long long calls_of(server& at, const char* command)
-{
-    return info_number(at, "commandstats", std::string{"cmdstat_"} + command);
-}
-
 /// True if the only connections are the test's own and one of a manager.
 bool has_only_two_clients(server& at)
 {

@@ -27,23 +27,6 @@ config five(const std::vector<server>& servers)
     return options;
 }
 
-/// Converts the exception_ptr of a finished operation to its error; empty for success.
-error_code error_of(const std::exception_ptr& thrown)
-{
-    if (!thrown)
-    {
-        return {};
-    }
-    try
-    {
-        std::rethrow_exception(thrown);
-    }
-    catch (const system_error& error)
-    {
-        return error.code();
-    }
-}
-
 /// Runs until it is cancelled.
 asio::awaitable<void> work_for_ever()
 {

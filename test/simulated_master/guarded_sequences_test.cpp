@@ -37,12 +37,12 @@ constexpr const char* fence = "lock::redlock-fence";
 constexpr const char* members = "lock::redlock-members";
 constexpr const char* group_beginning = "redlock 1 0123456789abcdef ";
 constexpr std::array<std::string_view, 2> locks{"lock:a", "lock:b"};
-constexpr std::array<std::string_view, 6> owners{"x", "x", "x", "x", "y", ""};
+constexpr std::array<std::string_view, 6> some_owners{"x", "x", "x", "x", "y", ""};
 constexpr std::array<std::string_view, 3> slots{"0", "7", "1023"};
 // A manager that isn't subscribed has its waiters dropped as soon as they are sent a message, except those with a "-".
 constexpr std::array<std::string_view, 3> waiters{"a:1", "b:2", "-c:3"};
 // Far away, so that neither the time that a test takes nor its order matters.
-constexpr std::array<std::string_view, 2> ttls{"1000000", "2000000"};
+constexpr std::array<std::string_view, 2> some_ttls{"1000000", "2000000"};
 constexpr const char* long_time = "1000000"; // Of the queue, in milliseconds.
 constexpr std::int64_t hour = 3'600'000'000; // In microseconds.
 constexpr std::int64_t end_of_numbers = std::int64_t{1} << 53;
@@ -189,20 +189,21 @@ class guarded_sequence
     {
         if (&which == &net::guarded_acquire_script)
         {
-            return {chance_.one_of(owners),
-                    chance_.one_of(ttls),
-                    seen_marker(),
-                    chance_.one_of(slots),
-                    hint(),
-                    latest()};
+            return {
+                chance_.one_of(some_owners),
+                chance_.one_of(some_ttls),
+                seen_marker(),
+                chance_.one_of(slots),
+                hint(),
+                latest()};
         }
         if (&which == &net::guarded_ask_script)
         {
             return {
                 chance_.one_of(waiters),
-                chance_.one_of(owners),
-                chance_.one_of(ttls),
-                chance_.one_of(ttls), // How long it has waited.
+                chance_.one_of(some_owners),
+                chance_.one_of(some_ttls),
+                chance_.one_of(some_ttls), // How long it has waited.
                 chance_.in_percent(80) ? long_time : "0",
                 long_time,
                 seen_marker(),
@@ -212,7 +213,8 @@ class guarded_sequence
         }
         if (&which == &net::raise_script)
         {
-            return {chance_.one_of(owners), seen_marker(), chance_.one_of(slots), number_near_counters()};
+            return {
+                chance_.one_of(some_owners), seen_marker(), chance_.one_of(slots), number_near_counters()};
         }
         if (&which == &net::quarantine_script)
         {
@@ -232,21 +234,21 @@ class guarded_sequence
         }
         if (&which == &net::extend_script)
         {
-            return {chance_.one_of(owners), chance_.one_of(ttls)};
+            return {chance_.one_of(some_owners), chance_.one_of(some_ttls)};
         }
         if (&which == &net::guarded_extend_script)
         {
             return {
-                chance_.one_of(owners), chance_.one_of(ttls),
+                chance_.one_of(some_owners), chance_.one_of(some_ttls),
                 chance_.in_percent(85) ? group_beginning : "redlock 1 fedcba9876543210 "};
         }
         if (&which == &net::release_to_queue_script)
         {
             return {
-                chance_.one_of(owners), long_time, chance_.in_percent(50) ? "released" : "left",
+                chance_.one_of(some_owners), long_time, chance_.in_percent(50) ? "released" : "left",
                 chance_.in_percent(50) ? chance_.one_of(waiters) : ""};
         }
-        return {chance_.one_of(owners)};
+        return {chance_.one_of(some_owners)};
     }
 
     static std::string armed(const std::string& text)
@@ -351,7 +353,8 @@ class guarded_sequence
         case 7:
             return {"SET", chance_.one_of(all), chance_.one_of(wrong_words)};
         case 8:
-            return {"SET", chance_.one_of(locks), chance_.one_of(owners), "NX", "PX", chance_.one_of(ttls)};
+            return {"SET", chance_.one_of(locks),    chance_.one_of(some_owners), "NX",
+                    "PX",  chance_.one_of(some_ttls)};
         case 9:
             return {"SWAPDB", chance_.one_of(databases), chance_.one_of(databases)};
         case 10:

@@ -28,7 +28,7 @@ constexpr std::string_view alive_key = "redlock-queue:alive:invoice:7";
 constexpr std::string_view an_hour = "3600000";
 
 /// The arguments of a question, in milliseconds.
-struct question
+struct question_times
 {
     std::string_view waited = "0";
     std::string_view liveness = an_hour;
@@ -48,7 +48,7 @@ class queue_master
 
     server& get() { return *server_; }
 
-    reply ask(std::string_view member, const question& how = {})
+    reply ask(std::string_view member, const question_times& how = {})
     {
         const std::string owner = fmt::format("owner of {}", member);
         return server_->command(

@@ -29,18 +29,6 @@ std::uint64_t later_than(const sim_master& at)
     return static_cast<std::uint64_t>((shown + 2h).count());
 }
 
-/// Restarts a server, with a run id that no other has.
-void restart(sim_master& at, bool keeps_keys)
-{
-    const std::string run_id = at.run_id + "+";
-    at.restart(run_id, keeps_keys);
-}
-
-std::uint64_t floor_at(sim_master& at)
-{
-    return std::stoull(at.field(fence_key, "floor").value_or("0"));
-}
-
 /// Returns the name of the group that was made of all masters.
 std::string make_group(simulation& sim, provision_options options = for_operator)
 {

@@ -18,14 +18,6 @@ namespace redlock::test
 namespace
 {
 
-/// Connections that don't answer are kept, not replaced.
-config patient(const simulation& sim)
-{
-    config with = sim.options();
-    with.response_timeout = 1min;
-    return with;
-}
-
 /// Returns the code of a `system_error`; empty for success.
 error_code error_in(const std::exception_ptr& thrown)
 {
@@ -53,7 +45,7 @@ TEST_CASE("a lease that is lost before its body could begin ends with the reason
     const bool released = GENERATE(false, true);
     CAPTURE(why, released);
     simulation sim{3};
-    lock_manager locks = sim.make_connected_manager(patient(sim));
+    lock_manager locks = sim.make_connected_manager(sim.patient_options());
     // The handler's executor is busy with something else.
     asio::io_context busy;
     bool ran = false;
@@ -215,7 +207,7 @@ TEST_CASE("an operation whose body can't be cancelled reports the loss when the 
 TEST_CASE("a body that ended just before the loss completes without an error")
 {
     simulation sim{3};
-    lock_manager locks = sim.make_connected_manager(patient(sim));
+    lock_manager locks = sim.make_connected_manager(sim.patient_options());
     // The loss would be declared 10 s, less the drift and the margin, after the first SET, which took 200 us.
     job body{.works = 10s - 102ms - 1s - 200us - 1us};
     const outcome_ptr work = begun(sim, locks, body, {.ttl = 10s, .max_hold = no_limit});

@@ -102,11 +102,6 @@ void check_armed(simulation& sim, const indices& members, const std::string& gro
     }
 }
 
-std::uint64_t floor_at(sim_master& at)
-{
-    return std::stoull(at.field(fence_key, "floor").value_or("0"));
-}
-
 /// Returns the time that a master shows, in microseconds.
 std::uint64_t shown_by(const sim_master& at)
 {
@@ -147,12 +142,6 @@ void run_until_moved(simulation& sim, const change_of& what)
         },
         1min));
     sim.run_until_idle();
-}
-
-void restart(sim_master& at, bool keeps_keys)
-{
-    const std::string run_id = at.run_id + "+";
-    at.restart(run_id, keeps_keys);
 }
 
 } // namespace

@@ -14,8 +14,8 @@ namespace redlock::test
 namespace
 {
 
-constexpr acquire_options once{.ttl = 5s, .wait = 0ms};
-constexpr acquire_options patient{.ttl = 5s, .wait = 1min};
+constexpr acquire_options without_wait{.ttl = 5s, .wait = 0ms};
+constexpr acquire_options with_wait{.ttl = 5s, .wait = 1min};
 
 std::uint64_t token_of(const outcome_ptr& got)
 {
@@ -169,7 +169,7 @@ TEST_CASE("guarded: with a failed raise and a key of another owner, the resource
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     test.sim.master(2).set("lock:stock", "another owner", 10s);
     test.sim.master(0).refuse("raise", "-ERR no\r\n");
-    const outcome_ptr got = test.sim.acquire(locks, "stock", once);
+    const outcome_ptr got = test.sim.acquire(locks, "stock", without_wait);
     REQUIRE(test.sim.finish(got));
     CHECK(got->report.masters()[0].vote == vote::failed);
     CHECK(got->report.masters()[1].vote == vote::granted);
@@ -188,7 +188,7 @@ TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     test.sim.master(1).hang();
     test.sim.master(2).network.back = 10ms;
-    const outcome_ptr got = test.sim.acquire(locks, "stock", once);
+    const outcome_ptr got = test.sim.acquire(locks, "stock", without_wait);
     test.sim.run_for(5ms);
     REQUIRE(test.sim.master(0).value("lock:stock"));
     test.sim.master(0).door = entrance::refuses;
@@ -255,7 +255,7 @@ TEST_CASE("guarded: masters without a group give no lock", "[guarded]")
     simulation sim{3};
     guarded_group group{sim};
     lock_manager locks = sim.make_connected_manager(group.options());
-    const outcome_ptr got = sim.acquire(locks, "stock", once);
+    const outcome_ptr got = sim.acquire(locks, "stock", without_wait);
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::no_quorum);
     for (const master_report& each : got->report.masters())
@@ -282,7 +282,7 @@ TEST_CASE("guarded: the first round waits for the looks", "[guarded]")
 {
     guarded_simulation test{5};
     lock_manager locks = test.sim.make_manager(test.group.options());
-    const outcome_ptr got = test.acquire(locks, patient);
+    const outcome_ptr got = test.acquire(locks, with_wait);
     CHECK(token_of(got) > 0);
     CHECK(got->report.count(vote::unsent) == 0);
     CHECK(got->report.rounds == 1);
@@ -306,11 +306,11 @@ TEST_CASE("guarded: clients that wait in the queue get rising tokens", "[guarded
     with.order = GENERATE(order::waiting, order::strict);
     lock_manager one = test.sim.make_connected_manager(with);
     lock_manager other = test.sim.make_connected_manager(with);
-    outcome_ptr held = test.acquire(one, patient);
+    outcome_ptr held = test.acquire(one, with_wait);
     std::uint64_t last = token_of(held);
     for (int time = 0; time < 10; ++time)
     {
-        const outcome_ptr next = test.sim.acquire(time % 2 == 0 ? other : one, "stock", patient);
+        const outcome_ptr next = test.sim.acquire(time % 2 == 0 ? other : one, "stock", with_wait);
         test.sim.run_for(50ms);
         CHECK(!next->done);
         REQUIRE(test.sim.finish(test.sim.release(held->lease)));
@@ -453,10 +453,10 @@ TEST_CASE("guarded: every manager refuses resources in the place of the library'
          {"lock::red", "lock-members"}}));
     with.key_prefix = prefix;
     lock_manager locks = test.sim.make_manager(with);
-    const outcome_ptr got = test.sim.acquire(locks, resource, once);
+    const outcome_ptr got = test.sim.acquire(locks, resource, without_wait);
     REQUIRE(test.sim.finish(got));
     CHECK(got->error == errc::invalid_resource);
-    const outcome_ptr similar = test.sim.acquire(locks, "redlock-other", once);
+    const outcome_ptr similar = test.sim.acquire(locks, "redlock-other", without_wait);
     REQUIRE(test.sim.finish(similar));
     CHECK(similar->error != errc::invalid_resource);
 }

@@ -33,14 +33,6 @@ struct watched_job
     outcome_ptr watch;
 };
 
-/// Connections that don't answer are kept, not replaced.
-config patient(const simulation& sim)
-{
-    config with = sim.options();
-    with.response_timeout = 1min;
-    return with;
-}
-
 /// The faults of some masters.
 enum class fault : std::uint8_t
 {
@@ -86,7 +78,7 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
     const auto stop_margin = GENERATE(clock::duration{margin}, clock::duration{2345ms});
     CAPTURE(static_cast<int>(what), extensions);
     simulation sim{5, extensions + 1};
-    lock_manager locks = sim.make_connected_manager(patient(sim));
+    lock_manager locks = sim.make_connected_manager(sim.patient_options());
     job body{.stops_in = 100ms};
     keep_options with{.ttl = 10s, .max_hold = no_limit};
     with.stop_margin = std::chrono::duration_cast<std::chrono::milliseconds>(stop_margin);
@@ -115,7 +107,7 @@ TEST_CASE("a body is cancelled exactly the stop margin before the end, whatever 
 TEST_CASE("a loss is final, even if the extension in flight succeeds after it", "[scenario-30]")
 {
     simulation sim{5};
-    lock_manager locks = sim.make_connected_manager(patient(sim));
+    lock_manager locks = sim.make_connected_manager(sim.patient_options());
     job body{.stops_in = 900ms};
     const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = no_limit}};
     const clock::time_point until = body.held->valid_until();

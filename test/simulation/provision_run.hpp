@@ -12,6 +12,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -83,6 +84,18 @@ inline bool is_armed(sim_master& at)
 {
     const std::optional<core::marker> its = its_marker(at);
     return its && its->state == core::marker_state::armed && its->replication_id == at.replication_id;
+}
+
+inline std::uint64_t floor_at(sim_master& at)
+{
+    return std::stoull(at.field(fence_key, "floor").value_or("0"));
+}
+
+/// Restarts a server, with a run id that no other has.
+inline void restart(sim_master& at, bool keeps_keys)
+{
+    const std::string run_id = at.run_id + "+";
+    at.restart(run_id, keeps_keys);
 }
 
 inline std::size_t armed_masters(simulation& sim)

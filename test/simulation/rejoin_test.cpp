@@ -16,7 +16,7 @@ namespace
 
 constexpr keep_options kept_on{.ttl = 10s, .max_hold = no_limit};
 
-outcome_ptr kept(simulation& sim, lock_manager& locks)
+outcome_ptr kept_lease(simulation& sim, lock_manager& locks)
 {
     const outcome_ptr got = sim.acquire_kept(locks, "stock", kept_on);
     REQUIRE(sim.finish(got));
@@ -45,16 +45,6 @@ void run_until_extended(simulation& sim, std::size_t times, std::size_t master =
     sim.run_until_idle();
 }
 
-std::size_t sets(simulation& sim)
-{
-    std::size_t count = 0;
-    for (const auto& each : sim.masters())
-    {
-        count += each->count("SET");
-    }
-    return count;
-}
-
 } // namespace
 
 TEST_CASE(
@@ -65,7 +55,7 @@ TEST_CASE(
     leave(sim.master(3));
     leave(sim.master(4));
     sim.run_until_idle();
-    const outcome_ptr got = kept(sim, locks);
+    const outcome_ptr got = kept_lease(sim, locks);
     CHECK(sim.keys() == 3);
     come_back_empty(sim.master(3));
     come_back_empty(sim.master(4));
@@ -99,7 +89,7 @@ TEST_CASE("a kept lease survives masters that restart empty one after the other"
     simulation sim{5, static_cast<std::uint64_t>(seed)};
     lock_manager locks = sim.make_connected_manager();
     lock_manager others = sim.make_connected_manager();
-    const outcome_ptr got = kept(sim, locks);
+    const outcome_ptr got = kept_lease(sim, locks);
     const outcome_ptr rival = sim.acquire(others, "stock", {.ttl = 10s, .wait = no_limit});
     for (std::size_t time = 0; time < 20; ++time)
     {
@@ -121,7 +111,7 @@ TEST_CASE("a rejoined key is released, even if that isn't possible at once", "[s
     lock_manager locks = sim.make_connected_manager();
     leave(sim.master(4));
     sim.run_until_idle();
-    const outcome_ptr got = kept(sim, locks);
+    const outcome_ptr got = kept_lease(sim, locks);
     come_back_empty(sim.master(4));
     run_until_extended(sim, 1);
     REQUIRE(sim.master(4).value("lock:stock") == got->lease.owner_id());
@@ -143,7 +133,7 @@ TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = kept(sim, locks);
+    const outcome_ptr got = kept_lease(sim, locks);
     const clock::time_point until = got->lease.valid_until();
     // Two say yes, two lost it, one doesn't answer.
     sim.master(0).remove("lock:stock");
@@ -152,14 +142,14 @@ TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
     sim.run_until(until - 2s);
     CHECK(got->lease.valid());
     CHECK(sim.master(0).count("extend") > 3);
-    CHECK(sets(sim) == 5);
+    CHECK(sim.count("SET") == 5);
     SECTION("nor after the loss")
     {
         sim.run_until(until - 1s);
         CHECK_FALSE(got->lease.valid());
         sim.master(2).resume();
         sim.run_for(1min);
-        CHECK(sets(sim) == 5);
+        CHECK(sim.count("SET") == 5);
     }
     SECTION("nor after the release")
     {
@@ -167,7 +157,7 @@ TEST_CASE("without a quorum no master gets the key", "[scenario-27]")
         sim.run_for(0ms);
         sim.master(2).resume();
         sim.run_for(1min);
-        CHECK(sets(sim) == 5);
+        CHECK(sim.count("SET") == 5);
         CHECK(sim.keys() == 0);
     }
     SECTION("but after the quorum has returned")
@@ -204,7 +194,7 @@ TEST_CASE("a master that reports after the loss or the release that it has no ke
     CHECK(watch->done);
     sim.master(2).link().let_go_of_replies();
     sim.run_for(100ms);
-    CHECK(sets(sim) == 3);
+    CHECK(sim.count("SET") == 3);
     CHECK(sim.keys() == (is_released ? 0 : 2));
 }
 
@@ -212,7 +202,7 @@ TEST_CASE("another client's key on a minority is not changed", "[scenario-27]")
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = kept(sim, locks);
+    const outcome_ptr got = kept_lease(sim, locks);
     sim.master(0).set("lock:stock", "a rival", 1min);
     sim.run_for(30s);
     CHECK(got->lease.valid());
@@ -226,7 +216,7 @@ TEST_CASE("a master that forgot the scripts still keeps the key of a kept lease"
     const std::size_t count = GENERATE(1U, 2U, 5U);
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = kept(sim, locks);
+    const outcome_ptr got = kept_lease(sim, locks);
     for (std::size_t index = 5 - count; index < 5; ++index)
     {
         // Also one whose answers come last, when the others have decided already.

@@ -44,7 +44,7 @@ struct crowded_manager
     std::vector<outcome_ptr> held;
 };
 
-outcome_ptr acquired(simulation& sim, lock_manager& locks, const std::string& resource)
+outcome_ptr granted(simulation& sim, lock_manager& locks, const std::string& resource)
 {
     const outcome_ptr got = sim.acquire(locks, resource, {.ttl = 60s, .wait = 0ms});
     REQUIRE(sim.finish(got));
@@ -58,7 +58,7 @@ TEST_CASE("a release is done with a quorum, and reports whether the key existed"
 {
     simulation sim{5};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "stock");
+    const outcome_ptr got = granted(sim, locks, "stock");
     sim.run_until_idle();
     sim.master(3).hang();
     sim.master(4).network = {.there = 7ms, .back = 0ms};
@@ -84,7 +84,7 @@ TEST_CASE("a release that no quorum confirms in time fails, and is completed lat
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "stock");
+    const outcome_ptr got = granted(sim, locks, "stock");
     sim.run_until_idle();
     sim.master(1).hang();
     sim.master(2).door = entrance::refuses;
@@ -108,7 +108,7 @@ TEST_CASE("a release continues without its caller", "[scenario-21]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "stock");
+    const outcome_ptr got = granted(sim, locks, "stock");
     const outcome_ptr released = sim.release(got->lease);
     SECTION("cancelled before anything happened")
     {
@@ -133,8 +133,8 @@ TEST_CASE("a lease that is dropped is released")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr got = acquired(sim, locks, "stock");
-    const outcome_ptr other = acquired(sim, locks, "other");
+    const outcome_ptr got = granted(sim, locks, "stock");
+    const outcome_ptr other = granted(sim, locks, "other");
     got->lease = std::move(other->lease);
     CHECK(got->lease.resource() == "other");
     CHECK(!other->lease);
@@ -188,8 +188,8 @@ TEST_CASE("a shutdown releases all leases and waits for connected masters, not f
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
-    const outcome_ptr one = acquired(sim, locks, "one");
-    const outcome_ptr two = acquired(sim, locks, "two");
+    const outcome_ptr one = granted(sim, locks, "one");
+    const outcome_ptr two = granted(sim, locks, "two");
     sim.run_until_idle();
     const std::size_t hung = GENERATE(0U, 1U, 2U);
     for (std::size_t index = 0; index < hung; ++index)
@@ -227,7 +227,7 @@ TEST_CASE("a master that hangs is sent at most max_outstanding_keys SETs", "[sce
     std::size_t refused = 0;
     for (int count = 0; count < 500; ++count)
     {
-        const outcome_ptr got = acquired(sim, locks, "stock");
+        const outcome_ptr got = granted(sim, locks, "stock");
         refused += got->report.masters()[0].reason == master_errc::too_many_outstanding_keys ? 1U : 0U;
         const outcome_ptr released = sim.release(got->lease);
         REQUIRE(sim.finish(released));

@@ -80,6 +80,13 @@ config simulation::options() const
     return all;
 }
 
+config simulation::patient_options() const
+{
+    config with = options();
+    with.response_timeout = 1min;
+    return with;
+}
+
 lock_manager simulation::make_manager(config with)
 {
     return make_manager(std::move(with), environment_);

@@ -79,6 +79,8 @@ class simulation
 
     /// Options with all masters in them, for a test to change.
     config options() const;
+    /// The same. Connections that don't answer are kept, not replaced.
+    config patient_options() const;
     lock_manager make_manager(config with);
     lock_manager make_manager() { return make_manager(options()); }
     /// Creates a manager in an environment of the test.

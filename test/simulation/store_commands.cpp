@@ -254,29 +254,29 @@ struct store_command
     bool writes;
 };
 
-constexpr std::size_t any = 1000;
+constexpr std::size_t unlimited = 1000;
 
 const std::map<std::string, store_command, std::less<>>& store_commands()
 {
     static const std::map<std::string, store_command, std::less<>> all{
-        {"SET", {set, 3, any, {}, true}},
+        {"SET", {set, 3, unlimited, {}, true}},
         {"GET", {get, 2, 2, type::text, false}},
-        {"DEL", {remove, 2, any, {}, true}},
-        {"EXISTS", {exists, 2, any, {}, false}},
+        {"DEL", {remove, 2, unlimited, {}, true}},
+        {"EXISTS", {exists, 2, unlimited, {}, false}},
         {"PEXPIRE", {pexpire, 3, 3, {}, true}},
         {"PTTL", {pttl, 2, 2, {}, false}},
         {"TIME", {time, 1, 1, {}, false}},
-        {"ZADD", {zadd, 4, any, type::sorted_set, true}},
-        {"ZREM", {zrem, 3, any, type::sorted_set, true}},
+        {"ZADD", {zadd, 4, unlimited, type::sorted_set, true}},
+        {"ZREM", {zrem, 3, unlimited, type::sorted_set, true}},
         {"ZRANGE", {zrange, 4, 4, type::sorted_set, false}},
         {"ZRANK", {zrank, 3, 3, type::sorted_set, false}},
         {"ZSCORE", {zscore, 3, 3, type::sorted_set, false}},
         {"ZCARD", {zcard, 2, 2, type::sorted_set, false}},
-        {"HSET", {hset, 4, any, type::hash, true}},
+        {"HSET", {hset, 4, unlimited, type::hash, true}},
         {"HGET", {hget, 3, 3, type::hash, false}},
-        {"HMGET", {hmget, 3, any, type::hash, false}},
+        {"HMGET", {hmget, 3, unlimited, type::hash, false}},
         {"HVALS", {hvals, 2, 2, type::hash, false}},
-        {"HDEL", {hdel, 3, any, type::hash, true}}};
+        {"HDEL", {hdel, 3, unlimited, type::hash, true}}};
     return all;
 }
 

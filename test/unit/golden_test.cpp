@@ -29,7 +29,7 @@ namespace redlock::test
 namespace
 {
 
-constexpr int first = 1; // Of both enumerations. The last ones are found by their unknown names.
+constexpr int first_value = 1; // Of both enumerations. The last ones are found by their unknown names.
 
 std::string text_of_file(const std::string& name)
 {
@@ -40,7 +40,7 @@ std::string text_of_file(const std::string& name)
     return text.str();
 }
 
-std::string conditions_of(const error_code& error)
+std::string condition_names(const error_code& error)
 {
     std::string met;
     for (const condition each :
@@ -59,7 +59,7 @@ template <class Enumeration>
 std::vector<error_code> all_of()
 {
     std::vector<error_code> all;
-    for (int value = first; to_string(static_cast<Enumeration>(value)) != "unknown"; ++value)
+    for (int value = first_value; to_string(static_cast<Enumeration>(value)) != "unknown"; ++value)
     {
         all.push_back(make_error_code(static_cast<Enumeration>(value)));
     }
@@ -82,7 +82,7 @@ std::string golden_values()
         const auto generic = each.default_error_condition();
         text += fmt::format(
             "{} {} {} {} {} {} {}\n", each.category().name(), each.value(), error_name(each),
-            conditions_of(each), generic.category() == each.category() ? "-" : generic.message(),
+            condition_names(each), generic.category() == each.category() ? "-" : generic.message(),
             cli::number_of(cli::exit_code_of(each)), each.message());
     }
     text += "# digests of the scripts\n";

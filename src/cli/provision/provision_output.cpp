@@ -23,7 +23,7 @@ namespace
 namespace json = boost::json;
 
 /// Returns a finding and what to do about it.
-std::string in_words(const provisioned_master& of)
+std::string finding_in_words(const provisioned_master& of)
 {
     switch (of.found)
     {
@@ -80,7 +80,8 @@ std::string line_about(const provisioned_master& of)
     // Its own sentence says it all.
     const bool is_explained = of.found == provision_finding::not_empty || of.detail.empty();
     return fmt::format(
-        "{}  {}{}\n", of.name, in_words(of), is_explained ? std::string{} : fmt::format(" ({})", of.detail));
+        "{}  {}{}\n", of.name, finding_in_words(of),
+        is_explained ? std::string{} : fmt::format(" ({})", of.detail));
 }
 
 bool is_old(const provisioned_master& of)

@@ -24,7 +24,7 @@ double as_seconds(clock::duration value)
 }
 
 /// Formats one event.
-struct line_of
+struct line_for
 {
     std::string operator()(const master_up& what) const { return fmt::format("{} is up", what.name); }
     std::string operator()(const master_down& what) const
@@ -92,7 +92,7 @@ void verbose_log::take(const redlock::event& what) const
 {
     if (on_ && is_new(what))
     {
-        line(std::visit(line_of{}, what));
+        line(std::visit(line_for{}, what));
     }
 }
 

@@ -24,14 +24,14 @@ using core::standing;
 
 const std::string present_id(core::replication_id_length, 'a');
 const std::string earlier_id(core::replication_id_length, 'b');
-const core::guarded_group group{"0123456789abcdef", 5};
+const core::guarded_group group_of_five{"0123456789abcdef", 5};
 
 core::marker marker_of_group(marker_state state, incarnation_end why, std::string replication_id)
 {
     return {
-        .group = group.name,
+        .group = group_of_five.name,
         .seat = 1,
-        .masters = group.masters,
+        .masters = group_of_five.masters,
         .max_ttl = std::chrono::minutes{1},
         .policy = core::arming_policy::clocks,
         .state = state,
@@ -47,7 +47,7 @@ core::sight sight_of(const core::marker& found)
 
 judgement judge(const core::sight& seen, bool is_on_record = true)
 {
-    return core::standing_of(seen, group, is_on_record);
+    return core::standing_of(seen, group_of_five, is_on_record);
 }
 
 } // namespace
@@ -119,7 +119,7 @@ TEST_CASE("standing: another group, another size, retired masters and other form
     SECTION("retired, of this group or another")
     {
         other.state = marker_state::retired;
-        other.group = GENERATE(std::string{group.name}, std::string{"fedcba9876543210"});
+        other.group = GENERATE(std::string{group_of_five.name}, std::string{"fedcba9876543210"});
         CHECK(judge(sight_of(other)).what == standing::retired);
     }
     SECTION("a format")

@@ -2,7 +2,7 @@
 // The commands of quarantine and arming, word by word, and the meaning of each reply.
 #include "net/arming_commands.hpp"
 #include "net/arming_scripts.hpp"
-#include "support/request_reader.hpp"
+#include "unit/net/only_command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -21,7 +21,7 @@ namespace
 
 using net::script_form;
 
-const net::guard_keys keys{"lock:"};
+const net::guard_keys arming_keys{"lock:"};
 constexpr std::string_view waited_for = "redlock 1 0123456789abcdef 2 3 60000 clocks quarantine new "
                                         "fedcba9876543210 00112233445566778899aabbccddeeff00112233";
 constexpr std::string_view armed = "redlock 1 0123456789abcdef 2 3 60000 clocks armed new "
@@ -48,17 +48,6 @@ command script_words(const net::script& what, script_form form, command argument
     return words;
 }
 
-/// Returns the words of the only command in `bytes`.
-command only_command(const std::string& bytes)
-{
-    request_reader reader;
-    reader.feed(bytes);
-    const std::optional<command> found = reader.next();
-    REQUIRE(found);
-    CHECK(!reader.next());
-    return *found;
-}
-
 /// A reply of one node.
 resp::reply
 reply_of(std::array<resp::node, 1>& node, resp::kind kind, std::int64_t integer, std::string_view text)
@@ -75,19 +64,20 @@ TEST_CASE("the commands of quarantine and arming", "[wire][guarded]")
     std::string out;
     SECTION("a quarantine")
     {
-        net::append_quarantine(out, keys, "seen", begun(), 7, form);
+        net::append_quarantine(out, arming_keys, "seen", begun(), 7, form);
         CHECK(
             only_command(out) ==
             script_words(net::quarantine_script, form, {"seen", std::string{waited_for}, "7"}));
     }
     SECTION("the largest counter")
     {
-        net::append_largest_counter(out, keys, armed, form);
+        net::append_largest_counter(out, arming_keys, armed, form);
         CHECK(only_command(out) == script_words(net::largest_counter_script, form, {std::string{armed}}));
     }
     SECTION("arming")
     {
-        net::append_arm(out, keys, begun(), 9'007'199'254'740'991, core::parse_members(record).value(), form);
+        net::append_arm(
+            out, arming_keys, begun(), 9'007'199'254'740'991, core::parse_members(record).value(), form);
         CHECK(
             only_command(out) ==
             script_words(

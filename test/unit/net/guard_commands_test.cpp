@@ -2,7 +2,7 @@
 // The commands of guarded mode, word by word, and the meaning of each reply.
 #include "net/guard_commands.hpp"
 #include "net/guard_scripts.hpp"
-#include "support/request_reader.hpp"
+#include "unit/net/only_command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -41,16 +41,6 @@ class some_claim final : public net::claim
 std::string guarded_owner()
 {
     return std::string(net::claim::owner_id_length, 'a');
-}
-
-command only_command(const std::string& bytes)
-{
-    request_reader reader;
-    reader.feed(bytes);
-    const std::optional<command> found = reader.next();
-    REQUIRE(found);
-    CHECK(!reader.next());
-    return *found;
 }
 
 command script_words(const net::script& what, script_form form, const command& rest)

@@ -98,10 +98,10 @@ detached_task bare_awaiter(scheduler& strand, async_event& signal, int& sum)
 }
 
 /// Has the scheduler as a member, as connections and operations do; its coroutines are members, too.
-class owner
+class task_owner
 {
   public:
-    explicit owner(scheduler& strand) : strand_{strand}, signal_{strand} {}
+    explicit task_owner(scheduler& strand) : strand_{strand}, signal_{strand} {}
 
     scheduler& strand() noexcept { return strand_; }
     detached_task run(int& result)
@@ -163,7 +163,7 @@ TEST_CASE("a task that is never awaited never starts, and is destroyed with its 
 TEST_CASE("detached tasks and tasks can be members of a class that has the scheduler")
 {
     workbench here;
-    owner member{here.strand};
+    task_owner member{here.strand};
     int result = 0;
     here.strand.run_step([&] { member.run(result); });
     here.strand.run_step([&] { member.notify(); });
