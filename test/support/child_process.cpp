@@ -31,7 +31,7 @@ namespace redlock::test
 namespace
 {
 
-using clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds signal_limit{20};
 constexpr int first_inherited = 3;
@@ -114,7 +114,7 @@ void close_the_rest_at_exec()
 }
 
 /// Waits for the end of the process if the kernel supports that, otherwise only for the time.
-void wait_a_little(pid_t pid, clock::time_point until)
+void wait_a_little(pid_t pid, steady_clock::time_point until)
 {
     const unique_fd process{static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))};
     wait_for(process.get(), POLLIN, until);
@@ -286,8 +286,8 @@ void child_process::signal_and_wait(int signal, int what_to_wait_for, const char
     {
         throw std::system_error{errno, std::generic_category(), what};
     }
-    const auto deadline = clock::now() + signal_limit;
-    while (clock::now() < deadline)
+    const auto deadline = steady_clock::now() + signal_limit;
+    while (steady_clock::now() < deadline)
     {
         siginfo_t info{};
         if (::waitid(P_PID, static_cast<id_t>(pid_), &info, what_to_wait_for | WNOHANG) == 0 &&
@@ -304,7 +304,7 @@ void child_process::signal_and_wait(int signal, int what_to_wait_for, const char
             }
             throw std::runtime_error{fmt::format("{}: process {} has ended", what, pid_)};
         }
-        wait_a_little(pid_, clock::now() + std::chrono::milliseconds{1});
+        wait_a_little(pid_, steady_clock::now() + std::chrono::milliseconds{1});
     }
     throw std::runtime_error{
         fmt::format("{}: process {} did not follow within {} s", what, pid_, signal_limit.count())};
@@ -330,10 +330,10 @@ void child_process::resume()
 
 bool child_process::wait_for_end(std::chrono::milliseconds at_most) const
 {
-    const auto deadline = clock::now() + at_most;
+    const auto deadline = steady_clock::now() + at_most;
     while (running())
     {
-        if (clock::now() >= deadline)
+        if (steady_clock::now() >= deadline)
         {
             return false;
         }

@@ -20,7 +20,7 @@ namespace redlock::test
 namespace
 {
 
-using clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr std::size_t max_line_size = 64 * 1024;
 constexpr std::size_t max_bulk_size = 64 * 1024 * 1024;
@@ -157,17 +157,17 @@ void control_client::send_bytes(std::string_view bytes)
 
 reply control_client::receive()
 {
-    return receive(clock::now() + limit_, 0);
+    return receive(steady_clock::now() + limit_, 0);
 }
 
 bool control_client::wait_readable(std::chrono::milliseconds at_most)
 {
-    return !buffer_.empty() || wait_for(socket_.get(), POLLIN, clock::now() + at_most);
+    return !buffer_.empty() || wait_for(socket_.get(), POLLIN, steady_clock::now() + at_most);
 }
 
 std::string control_client::receive_until_end(std::size_t limit)
 {
-    const auto deadline = clock::now() + limit_;
+    const auto deadline = steady_clock::now() + limit_;
     while (buffer_.size() < limit && fill(deadline))
     {
     }
@@ -178,7 +178,7 @@ std::string control_client::receive_until_end(std::size_t limit)
 }
 
 /// Reads once. False at an orderly end of the connection.
-bool control_client::fill(clock::time_point deadline)
+bool control_client::fill(steady_clock::time_point deadline)
 {
     std::array<char, 16384> input;
     while (true)
@@ -200,7 +200,7 @@ bool control_client::fill(clock::time_point deadline)
     }
 }
 
-std::string control_client::line(clock::time_point deadline)
+std::string control_client::line(steady_clock::time_point deadline)
 {
     std::size_t end = 0;
     while ((end = buffer_.find("\r\n")) == std::string::npos)
@@ -219,7 +219,7 @@ std::string control_client::line(clock::time_point deadline)
     return result;
 }
 
-std::string control_client::bytes(std::size_t count, clock::time_point deadline)
+std::string control_client::bytes(std::size_t count, steady_clock::time_point deadline)
 {
     while (buffer_.size() < count + 2)
     {
@@ -233,7 +233,7 @@ std::string control_client::bytes(std::size_t count, clock::time_point deadline)
     return result;
 }
 
-reply control_client::receive(clock::time_point deadline, int depth)
+reply control_client::receive(steady_clock::time_point deadline, int depth)
 {
     const std::string head = line(deadline);
     const std::string_view rest = head.empty() ? std::string_view{} : std::string_view{head}.substr(1);

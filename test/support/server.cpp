@@ -25,7 +25,7 @@ namespace redlock::test
 namespace
 {
 
-using clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr std::chrono::seconds start_limit{60};
 constexpr std::chrono::milliseconds first_answer_limit{2000};
@@ -266,8 +266,8 @@ server::start_result server::start()
     const std::string log_path = directory() + "/log";
     const std::uintmax_t log_before = size_of(log_path);
     child_ = child_process{arguments(), directory() + "/output"};
-    const auto deadline = clock::now() + start_limit;
-    while (clock::now() < deadline)
+    const auto deadline = steady_clock::now() + start_limit;
+    while (steady_clock::now() < deadline)
     {
         if (child_.wait_for_end(between_tries))
         {
