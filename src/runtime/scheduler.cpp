@@ -31,7 +31,7 @@ namespace
 {
 
 // The maximum number of queued steps, or of completions, in one handler: other handlers wait for the thread as well.
-constexpr int max_handlers_in_a_row = 64;
+constexpr int max_in_one_handler = 64;
 
 template <class Executor>
 bool would_run(const Executor* of_context) noexcept
@@ -207,7 +207,7 @@ void scheduler::end_step(step_origin origin)
     const std::shared_ptr<void> keep = owner_.lock();
     bool rest = false;
     bool to_deliver = false;
-    for (int left = max_handlers_in_a_row;; --left)
+    for (int left = max_in_one_handler;; --left)
     {
         std::unique_ptr<queued_step> next;
         {
@@ -278,7 +278,7 @@ void scheduler::post_delivery() noexcept
 void scheduler::deliver()
 {
     std::unique_ptr<completion_slot> slot;
-    for (int left = max_handlers_in_a_row; left > 0; --left)
+    for (int left = max_in_one_handler; left > 0; --left)
     {
         std::unique_ptr<completion_slot> next;
         {
@@ -291,7 +291,7 @@ void scheduler::deliver()
             {
                 return;
             }
-            if (left < max_handlers_in_a_row && is_stopped(executor_))
+            if (left < max_in_one_handler && is_stopped(executor_))
             {
                 post_delivery();
                 return;

@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <memory>
+#include <sstream>
 
 namespace redlock::test
 {

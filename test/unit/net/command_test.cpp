@@ -3,7 +3,7 @@
 #include "net/command.hpp"
 #include "net/queue_commands.hpp"
 #include "net/queue_scripts.hpp"
-#include "support/request_reader.hpp"
+#include "unit/net/only_command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -38,17 +38,6 @@ const std::string owner(net::claim::owner_id_length, '0');
 /// Each argument has a value of its own, so that none can be exchanged for another one.
 constexpr net::question asked{{"abc", 7, true}, 11ms, 22ms, 33ms, 44ms};
 
-/// Returns the words of the only command in `bytes`.
-command words_of(const std::string& bytes)
-{
-    request_reader reader;
-    reader.feed(bytes);
-    const std::optional<command> found = reader.next();
-    REQUIRE(found);
-    CHECK(!reader.next());
-    return *found;
-}
-
 std::string text_of(const net::script& of)
 {
     return std::string{of.text};
@@ -68,34 +57,38 @@ TEST_CASE("the commands of a lock without a queue", "[wire]")
     SECTION("SET")
     {
         append_set(out, of, 11ms);
-        CHECK(words_of(out) == command{"SET", "lock:stock", owner, "NX", "PX", "11"});
+        CHECK(only_command(out) == command{"SET", "lock:stock", owner, "NX", "PX", "11"});
     }
     SECTION("an extension")
     {
         append_extend(out, of, 11ms, script_form::digest);
         CHECK(
-            words_of(out) ==
+            only_command(out) ==
             command{"EVALSHA", digest_of(net::extend_script), "1", "lock:stock", owner, "11"});
     }
     SECTION("an extension in full")
     {
         append_extend(out, of, 11ms, script_form::text);
-        CHECK(words_of(out) == command{"EVAL", text_of(net::extend_script), "1", "lock:stock", owner, "11"});
+        CHECK(
+            only_command(out) ==
+            command{"EVAL", text_of(net::extend_script), "1", "lock:stock", owner, "11"});
     }
     SECTION("a release")
     {
         append_release(out, of, script_form::digest);
-        CHECK(words_of(out) == command{"EVALSHA", digest_of(net::release_script), "1", "lock:stock", owner});
+        CHECK(
+            only_command(out) ==
+            command{"EVALSHA", digest_of(net::release_script), "1", "lock:stock", owner});
     }
     SECTION("a release in full")
     {
         append_release(out, of, script_form::text);
-        CHECK(words_of(out) == command{"EVAL", text_of(net::release_script), "1", "lock:stock", owner});
+        CHECK(only_command(out) == command{"EVAL", text_of(net::release_script), "1", "lock:stock", owner});
     }
     SECTION("an inspection")
     {
         net::append_inspect(out, "lock:stock");
-        CHECK(words_of(out) == command{"EVAL", std::string{net::inspect_script}, "1", "lock:stock"});
+        CHECK(only_command(out) == command{"EVAL", std::string{net::inspect_script}, "1", "lock:stock"});
     }
 }
 
@@ -107,15 +100,15 @@ TEST_CASE("the question to a queue master", "[wire][queue]")
     {
         append_ask(out, of, asked, script_form::digest);
         CHECK(
-            words_of(out) == command{
-                                 "EVALSHA", digest_of(net::ask_script), "1", "lock:stock", "abc:7", owner,
-                                 "11", "22", "33", "44"});
+            only_command(out) == command{
+                                     "EVALSHA", digest_of(net::ask_script), "1", "lock:stock", "abc:7", owner,
+                                     "11", "22", "33", "44"});
     }
     SECTION("in full")
     {
         append_ask(out, of, asked, script_form::text);
         CHECK(
-            words_of(out) ==
+            only_command(out) ==
             command{
                 "EVAL", text_of(net::ask_script), "1", "lock:stock", "abc:7", owner, "11", "22", "33", "44"});
     }
@@ -124,7 +117,7 @@ TEST_CASE("the question to a queue master", "[wire][queue]")
         net::question without = asked;
         without.member.receives = false;
         append_ask(out, of, without, script_form::digest);
-        CHECK(words_of(out)[4] == "-abc:7");
+        CHECK(only_command(out)[4] == "-abc:7");
     }
 }
 
@@ -137,28 +130,29 @@ TEST_CASE("the releases at a queue master", "[wire][queue]")
     SECTION("of a lease")
     {
         append_queue_release(out, of, 44ms, script_form::digest);
-        CHECK(words_of(out) == command{"EVALSHA", digest, "1", "lock:stock", owner, "44"});
+        CHECK(only_command(out) == command{"EVALSHA", digest, "1", "lock:stock", owner, "44"});
     }
     SECTION("of a lease, in full")
     {
         append_queue_release(out, of, 44ms, script_form::text);
-        CHECK(words_of(out) == command{"EVAL", text, "1", "lock:stock", owner, "44"});
+        CHECK(only_command(out) == command{"EVAL", text, "1", "lock:stock", owner, "44"});
     }
     SECTION("of a client that leaves")
     {
         append_leave(out, of, 44ms, asked.member);
-        CHECK(words_of(out) == command{"EVALSHA", digest, "1", "lock:stock", owner, "44", "left", "abc:7"});
+        CHECK(
+            only_command(out) == command{"EVALSHA", digest, "1", "lock:stock", owner, "44", "left", "abc:7"});
     }
     SECTION("of a client that was in no queue, in full")
     {
         append_leave(out, of, 44ms, {}, script_form::text);
-        CHECK(words_of(out) == command{"EVAL", text, "1", "lock:stock", owner, "44", "left", ""});
+        CHECK(only_command(out) == command{"EVAL", text, "1", "lock:stock", owner, "44", "left", ""});
     }
     SECTION("of a client that keeps its position")
     {
         append_lost_release(out, of, asked, 55ms);
         CHECK(
-            words_of(out) ==
+            only_command(out) ==
             command{"EVALSHA", digest, "1", "lock:stock", owner, "44", "lost", "abc:7", "22", "33", "55"});
     }
 }

@@ -2,7 +2,7 @@
 // The commands of provisioning, word by word, and the meaning of each reply.
 #include "net/provision_commands.hpp"
 #include "net/provision_scripts.hpp"
-#include "support/request_reader.hpp"
+#include "unit/net/only_command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -55,16 +55,6 @@ std::vector<resp::node> empty_master()
         number(1'700'000'000'000'000)};
 }
 
-command only_command_in(const std::string& bytes)
-{
-    request_reader reader;
-    reader.feed(bytes);
-    const std::optional<command> found = reader.next();
-    REQUIRE(found);
-    CHECK(!reader.next());
-    return *found;
-}
-
 } // namespace
 
 TEST_CASE("the commands of provisioning", "[wire][guarded]")
@@ -74,10 +64,10 @@ TEST_CASE("the commands of provisioning", "[wire][guarded]")
     {
         net::append_provision_look(out, keys, 7);
         CHECK(
-            only_command_in(out) == command{
-                                        "EVAL", std::string{net::provision_look_script}, "4",
-                                        "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
-                                        "lock::redlock-guard-before", "7"});
+            only_command(out) == command{
+                                     "EVAL", std::string{net::provision_look_script}, "4",
+                                     "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
+                                     "lock::redlock-guard-before", "7"});
     }
     SECTION("a quarantine")
     {
@@ -100,20 +90,20 @@ TEST_CASE("the commands of provisioning", "[wire][guarded]")
             counts = "0";
         }
         CHECK(
-            only_command_in(out) == command{
-                                        "EVAL", net::provision_quarantine_script(), "4",
-                                        "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
-                                        "lock::redlock-guard-before", "seen", marker, "7", record, groups,
-                                        counts});
+            only_command(out) == command{
+                                     "EVAL", net::provision_quarantine_script(), "4", "lock::redlock-members",
+                                     "lock::redlock-guard", "lock::redlock-fence",
+                                     "lock::redlock-guard-before", "seen", marker, "7", record, groups,
+                                     counts});
     }
     SECTION("the deletion of a marker")
     {
         net::append_retire(out, keys, "seen", 7);
         CHECK(
-            only_command_in(out) == command{
-                                        "EVAL", std::string{net::retire_script}, "4", "lock::redlock-members",
-                                        "lock::redlock-guard", "lock::redlock-fence",
-                                        "lock::redlock-guard-before", "seen", "7"});
+            only_command(out) == command{
+                                     "EVAL", std::string{net::retire_script}, "4", "lock::redlock-members",
+                                     "lock::redlock-guard", "lock::redlock-fence",
+                                     "lock::redlock-guard-before", "seen", "7"});
     }
 }
 
