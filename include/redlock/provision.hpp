@@ -177,8 +177,9 @@ struct provision_initiation
 /// - Lifetimes: if the execution context is destroyed during the operation, the handler is destroyed without a call.
 /// - Thread safety: may be called on any thread.
 ///
-/// The run looks at all masters. Each must answer, be a master with `maxmemory-policy noeviction`, and belong to no group,
-/// or to an unfinished run for the same masters and options. Otherwise it changes nothing and fails. Then it puts all masters
+/// The run looks at all masters. Each must answer, be a master with `maxmemory-policy noeviction`, permit the commands of the
+/// run (it tries them in a form that changes nothing), and belong to no group, or to an unfinished run for the same masters and
+/// options. Otherwise it changes nothing and fails. Then it puts all masters
 /// into quarantine, waits for `provisioning_wait`, so that every lock that another client may count on has expired, looks at
 /// all of them again, and arms them.
 ///

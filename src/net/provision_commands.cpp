@@ -72,6 +72,12 @@ void append_provision_look(std::string& out, const guard_keys& keys, int databas
               number.view()});
 }
 
+void append_provision_trial(std::string& out, const guard_keys& keys)
+{
+    resp::append_command(
+        out, {"EVAL", provision_trial_script, "4", keys.members, keys.guard, keys.fence, keys.replaced});
+}
+
 void append_provision_quarantine(
     std::string& out, const guard_keys& keys, const marker_change& change, int database)
 {

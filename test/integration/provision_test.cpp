@@ -278,6 +278,11 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
                 at.command({"LPUSH", fence, "1"});
             }},
         misfit{
+            provision_finding::unreadable, "one of its keys has another type",
+            [](server& at) {
+                at.command({"LPUSH", "lock::redlock-guard-before", "1"});
+            }},
+        misfit{
             provision_finding::other_database,
             "the marker of database 3 is \"redlock 1 00000000000000aa 2 3 51 clocks armed new\"",
             [of_others](server& at)
@@ -292,8 +297,11 @@ TEST_CASE("provisioning: a master that can't be a member is reported, and no mas
     CAPTURE(to_string(one.found));
     std::vector<server> servers = start_provisionable(3);
     one.make(servers[1]);
+    const auto keys = [&] { return servers[1].command({"DBSIZE"}).integer; };
+    const std::int64_t keys_before = keys();
     const redlock::config options = unhurried(servers);
     const provisioned got = provision(options, {.max_ttl = 50ms});
+    CHECK(keys() == keys_before);
     INFO(got.report);
     CHECK(got.error == errc::provisioning_failed);
     CHECK(got.report.result == errc::provisioning_failed);

@@ -261,6 +261,17 @@ TEST_CASE("retirement: the markers of all databases are deleted, and the counter
     CHECK(again->report.outcome == provision_outcome::complete);
 }
 
+TEST_CASE("retirement: needs no memory", "[guarded]")
+{
+    simulation sim{1};
+    make_group(sim);
+    sim.master(0).habits["SET"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    const auto run = end_provision(sim, begin_provision(sim, {.action = provision_action::retire}));
+    INFO(run->report);
+    CHECK_FALSE(run->error);
+    CHECK_FALSE(sim.master(0).value(guard_key));
+}
+
 TEST_CASE("retirement: a marker that was changed since the look stays, and is reported", "[guarded]")
 {
     simulation sim{2};

@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <memory>
@@ -109,8 +110,8 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
         std::size_t earlier; // Commands of this kind that succeed.
     };
     const auto [what, earlier] = GENERATE(
-        failing_step{"look", 0}, failing_step{"quarantine", 0}, failing_step{"look", 1},
-        failing_step{"arm", 0});
+        failing_step{"look", 0}, failing_step{"trial", 0}, failing_step{"quarantine", 0},
+        failing_step{"look", 1}, failing_step{"arm", 0});
     const auto failing = GENERATE(
         scripted_answer{.bytes = "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
         scripted_answer{.bytes = ":1\r\n", .nonsense = true}, scripted_answer{.closes = true},
@@ -132,7 +133,7 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
     CHECK(run->report.masters[where].reason);
     CHECK(
         (run->report.outcome == provision_outcome::unchanged) ==
-        (std::string_view{what} == "look" && earlier == 0));
+        ((std::string_view{what} == "look" && earlier == 0) || std::string_view{what} == "trial"));
     const auto next = end_provision(sim, begin_provision(sim));
     INFO(next->report);
     REQUIRE_FALSE(next->error);
@@ -141,6 +142,70 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
     {
         CHECK(its_marker(sim.master(0))->group == run->report.group);
     }
+}
+
+TEST_CASE("provisioning: a master that would refuse a change is named before any is changed", "[guarded]")
+{
+    struct refusal
+    {
+        std::string bytes;
+        error_code reason;
+        std::string words; // In a script.
+    };
+    const auto is = GENERATE(
+        refusal{
+            "-ERR unknown command, with args beginning with: \r\n", master_errc::command_failed,
+            "ERR Unknown Redis command called from script"},
+        refusal{
+            "-NOPERM this user has no permissions\r\n", master_errc::no_permission,
+            "ERR The user executing the script can't run this command or subcommand"},
+        refusal{
+            "-OOM command not allowed when used memory > 'maxmemory'.\r\n", master_errc::out_of_memory,
+            "OOM command not allowed when used memory > 'maxmemory'."});
+    const std::string command = GENERATE("SET", "HSET", "DEL");
+    CAPTURE(is.bytes, command);
+    simulation sim{3};
+    sim.master(2).habits[command] = is.bytes;
+    const auto run = end_provision(sim, begin_provision(sim));
+    INFO(run->report);
+    CHECK(run->error == errc::provisioning_failed);
+    CHECK(run->report.outcome == provision_outcome::unchanged);
+    CHECK(run->report.masters[2].reason == is.reason);
+    CHECK(run->report.masters[2].detail == fmt::format("{} ({})", is.words, command));
+    for (std::size_t other : {0U, 1U})
+    {
+        CHECK(run->report.masters[other].found == provision_finding::unmarked);
+        CHECK(sim.master(other).count("quarantine") == 0);
+    }
+    sim.master(2).habits.clear();
+    CHECK_FALSE(end_provision(sim, begin_provision(sim))->error);
+    check_group(sim);
+}
+
+TEST_CASE("provisioning: trying the commands changes nothing", "[guarded]")
+{
+    constexpr const char* groups_before = "lock::redlock-guard-before";
+    simulation sim{1};
+    sim.master(0).set(groups_before, "of a stranger");
+    sim.master(0).set_field(fence_key, "floor", "7");
+    sim.master(0).habits["quarantine"] = "-ERR not today\r\n";
+    end_provision(sim, begin_provision(sim));
+    CHECK(sim.master(0).count("trial") == 1);
+    CHECK(sim.master(0).value(groups_before) == "of a stranger");
+    CHECK(floor_at(sim.master(0)) == 7);
+    CHECK(sim.master(0).key_count() == 2);
+}
+
+TEST_CASE("provisioning: a group in use needs nothing but a look", "[guarded]")
+{
+    simulation sim{3};
+    REQUIRE_FALSE(end_provision(sim, begin_provision(sim))->error);
+    sim.master(1).habits["SET"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    const auto run = end_provision(sim, begin_provision(sim));
+    INFO(run->report);
+    CHECK_FALSE(run->error);
+    CHECK(run->report.outcome == provision_outcome::complete);
+    CHECK(sim.master(1).count("trial") == 1);
 }
 
 TEST_CASE("provisioning: a cancellation at any moment is obeyed, and another run continues", "[guarded]")

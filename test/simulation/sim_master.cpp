@@ -57,6 +57,10 @@ std::string what_of(const command& words)
         {
             return "look";
         }
+        if (words[1] == net::provision_trial_script)
+        {
+            return "trial";
+        }
         if (words[1] == net::retire_script)
         {
             return "retire";

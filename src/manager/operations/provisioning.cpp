@@ -82,6 +82,11 @@ runtime::task<error_code> provisioning::prepare()
         {
             co_return refused;
         }
+        succeeded = co_await try_changes();
+        if (!succeeded)
+        {
+            co_return failure();
+        }
         end = co_await begin_quarantines();
     }
     co_return succeeded&& end == step_end::done ? error_code{} : failure();
@@ -203,6 +208,43 @@ bool provisioning::is_refused_for_keys()
         }
     }
     return is_refused;
+}
+
+/// Tries whether masters without a marker permit what a group needs, before any is changed. False if one doesn't. The others
+/// have permitted it before.
+runtime::task<bool> provisioning::try_changes()
+{
+    std::vector<std::size_t> untried;
+    for (std::size_t master = 0; master < seen_.size(); ++master)
+    {
+        if (plan_.masters[master].found == provision_finding::unmarked)
+        {
+            untried.push_back(master);
+        }
+    }
+    if (untried.empty())
+    {
+        co_return true;
+    }
+    const broadcast_query<changes> query{
+        seen_.size(), untried.size(), net::read_quarantine, self_.wake_event};
+    for (const std::size_t master : untried)
+    {
+        command_.clear();
+        net::append_provision_trial(command_, keys_);
+        service_.send_query(master, command_, *query);
+    }
+    bool permitted = co_await await_replies(*query);
+    for (const std::size_t master : untried)
+    {
+        const change_answer& answer = query->of(master);
+        if (answer.reason)
+        {
+            note_failure(master, answer.reason, answer.detail);
+            permitted = false;
+        }
+    }
+    co_return permitted;
 }
 
 /// Begins the quarantine of all masters that aren't in it.

@@ -60,6 +60,7 @@ class provisioning
     void judge();
     core::provision_plan plan() const;
     bool is_refused_for_keys();
+    runtime::task<bool> try_changes();
     runtime::task<step_end> begin_quarantines();
     runtime::task<step_end> begin_quarantines_on(const std::vector<std::size_t>& masters);
     runtime::task<error_code> await_expiry();

@@ -69,6 +69,15 @@ TEST_CASE("the commands of provisioning", "[wire][guarded]")
                                      "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
                                      "lock::redlock-guard-before", "7"});
     }
+    SECTION("a trial")
+    {
+        net::append_provision_trial(out, keys);
+        CHECK(
+            only_command(out) == command{
+                                     "EVAL", std::string{net::provision_trial_script}, "4",
+                                     "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
+                                     "lock::redlock-guard-before"});
+    }
     SECTION("a quarantine")
     {
         const std::string marker = "redlock 1 0123456789abcdef 2 3 60000 clocks quarantine new "
