@@ -33,6 +33,15 @@ std::size_t queue_keys(const simulation& sim)
     return count;
 }
 
+/// Sends a message of the queue to the client that has connected last.
+void send_to_newest(sim_master& queue_master, std::string_view message)
+{
+    const std::string channel = queue_master.last("SUBSCRIBE").words[1];
+    queue_master.link().reply(fmt::format(
+        ">3\r\n$7\r\nmessage\r\n${}\r\n{}\r\n${}\r\n{}\r\n", channel.size(), channel, message.size(),
+        message));
+}
+
 config in_strict_order(const simulation& sim)
 {
     config options = sim.options();
@@ -302,15 +311,11 @@ TEST_CASE("messages to a client that has stopped waiting don't end the connectio
     sim_master& queue_master = queue_master_of(sim, "stock");
     with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
     REQUIRE(sim.finish(with.waits[0]));
-    const std::string channel = queue_master.last("SUBSCRIBE").words[1];
     const auto send = [&](std::string_view message, int times)
     {
-        const std::string push = fmt::format(
-            ">3\r\n$7\r\nmessage\r\n${}\r\n{}\r\n${}\r\n{}\r\n", channel.size(), channel, message.size(),
-            message);
         for (int count = 0; count < times; ++count)
         {
-            queue_master.link().reply(push);
+            send_to_newest(queue_master, message);
         }
         sim.run_until_idle();
     };
@@ -319,6 +324,42 @@ TEST_CASE("messages to a client that has stopped waiting don't end the connectio
     // No client of this manager has had this number.
     send("r2", 16);
     CHECK(queue_master.clients() == 1);
+}
+
+TEST_CASE("a queue master that is overruled again and again is passed over", "[queue]")
+{
+    simulation sim{3};
+    sim_master& wrong = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    const auto asked_elsewhere = [&]
+    {
+        return std::any_of(
+            sim.masters().begin(), sim.masters().end(),
+            [&](const auto& each) { return each.get() != &wrong && each->count("ask") > 0; });
+    };
+    REQUIRE_FALSE(asked_elsewhere());
+    wrong.remove("lock:stock");
+    CHECK(sim.run_until(asked_elsewhere, 2s));
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(with.waits[0], 1s));
+    CHECK(!with.waits[0]->error);
+}
+
+TEST_CASE("the pause after a lost round is ended by a release, and by no other message", "[queue]")
+{
+    simulation sim{3};
+    sim_master& wrong = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    wrong.remove("lock:stock");
+    // Its pauses double. Now one lasts for 4 ms at least.
+    REQUIRE(sim.run_until([&] { return wrong.count("release") == 5; }, 2s));
+    const std::size_t asked = wrong.count("ask");
+    send_to_newest(wrong, "k1");
+    sim.run_for(3ms);
+    CHECK(wrong.count("ask") == asked);
+    send_to_newest(wrong, "r1");
+    sim.run_for(trip);
+    CHECK(wrong.count("ask") == asked + 1);
 }
 
 TEST_CASE("a release that is due after a reconnect wakes nobody unless it deletes the key")
