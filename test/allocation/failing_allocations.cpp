@@ -50,7 +50,7 @@ enum exit_codes : int
 
 constexpr int max_allocations = 20'000;
 #if defined(REDLOCK_FINDS_LEAKS)
-constexpr int usual_stride = 5; // Children of a sanitised process take ten times as long.
+constexpr int usual_stride = 11; // Children of a sanitised process take ten times as long.
 #else
 constexpr int usual_stride = 1;
 #endif

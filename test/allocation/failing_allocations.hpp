@@ -71,7 +71,7 @@ struct endings
 
 /// Runs the scenario in a child process for each n, with the n-th allocation failing, until it makes fewer than n.
 /// Fails the test if a child hangs, leaks or calls `wrong`. For a debugger, REDLOCK_FAIL_ALLOCATION=n runs that one in
-/// this process. Sanitised, it is each fifth n, or each REDLOCK_ALLOCATION_STRIDE-th.
+/// this process. Sanitised, it is each eleventh n, or each REDLOCK_ALLOCATION_STRIDE-th.
 endings fail_each_allocation(const std::function<void()>& scenario);
 
 } // namespace redlock::test

@@ -427,7 +427,7 @@ TEST_CASE(
     masters.check(got.report, {1, 2, 3}, {0});
 }
 
-TEST_CASE("change: run again on a group that grants, it arms nobody", "[guarded][scenario-85]")
+TEST_CASE("change: run again on servers of a group that grants, it arms nobody", "[guarded][scenario-85]")
 {
     changing_masters masters{4, 3, short_lived};
     const changed first = masters.run({1, 2, 3}, {0});
