@@ -162,16 +162,16 @@ TEST_CASE("provisioning: a master that would refuse a change is named before any
         refusal{
             "-OOM command not allowed when used memory > 'maxmemory'.\r\n", master_errc::out_of_memory,
             "OOM command not allowed when used memory > 'maxmemory'."});
-    const std::string command = GENERATE("SET", "HSET", "DEL");
-    CAPTURE(is.bytes, command);
+    const std::string refused = GENERATE("SET", "HSET", "DEL");
+    CAPTURE(is.bytes, refused);
     simulation sim{3};
-    sim.master(2).habits[command] = is.bytes;
+    sim.master(2).habits[refused] = is.bytes;
     const auto run = end_provision(sim, begin_provision(sim));
     INFO(run->report);
     CHECK(run->error == errc::provisioning_failed);
     CHECK(run->report.outcome == provision_outcome::unchanged);
     CHECK(run->report.masters[2].reason == is.reason);
-    CHECK(run->report.masters[2].detail == fmt::format("{} ({})", is.words, command));
+    CHECK(run->report.masters[2].detail == fmt::format("{} ({})", is.words, refused));
     for (std::size_t other : {0U, 1U})
     {
         CHECK(run->report.masters[other].found == provision_finding::unmarked);
