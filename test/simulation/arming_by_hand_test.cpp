@@ -192,6 +192,19 @@ TEST_CASE("arming by hand: an armed master stays armed while the others are arme
     check_group(sim);
 }
 
+TEST_CASE("arming by hand: a master that is armed already may have no memory left", "[guarded]")
+{
+    simulation sim{3};
+    const std::string group = make_group(sim);
+    restart(sim.master(1), false);
+    restart(sim.master(2), false);
+    sim.master(0).habits["SET"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    const auto run = end_provision(sim, begin_provision(sim, naming(sim, group), once_more));
+    INFO(run->report);
+    CHECK_FALSE(run->error);
+    check_group(sim);
+}
+
 TEST_CASE("arming by hand: a master whose clock shows a distant year prevents it", "[guarded]")
 {
     simulation sim{3};
