@@ -35,6 +35,9 @@ start_extend(lease_state_ptr held, std::chrono::milliseconds ttl, report* out, s
 REDLOCK_API void start_release(lease_state_ptr held, report* out, status_completion done);
 REDLOCK_API void start_wait_lost(lease_state_ptr held, loss_completion done);
 
+template <class Body, class Handler>
+class with_lock_operation;
+
 /// The common part of the initiations of a lease's operations.
 struct lease_initiation
 {
@@ -120,7 +123,8 @@ struct wait_lost_initiation : lease_initiation
 /// context: it can then still be read, and its operations fail.
 ///
 /// Thread safety: the const member functions may be called concurrently on the same lease, and the asynchronous
-/// operations may be started on any thread. Moves and destruction require external synchronisation.
+/// operations may be started on any thread, also while another thread destroys the manager, or the execution context if the
+/// handler doesn't run on it. Moves and destruction require external synchronisation.
 class REDLOCK_API lease
 {
   public:
@@ -256,6 +260,8 @@ class REDLOCK_API lease
 
   private:
     friend struct detail::access;
+    template <class Body, class Handler>
+    friend class detail::with_lock_operation;
 
     explicit lease(detail::lease_state_ptr held) noexcept : held_{std::move(held)} {}
 

@@ -4,6 +4,7 @@
 
 #include <redlock/detail/completion.hpp>
 
+#include "manager/enter.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/manager_handle.hpp"
 
@@ -11,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <variant>
 
 namespace redlock::api
 {
@@ -32,12 +34,20 @@ void watch_cancellation(
          operation](boost::asio::cancellation_type type)
         {
             const std::shared_ptr<manager::manager_handle> strong = weak.lock();
-            const std::shared_ptr<manager::lock_service> service = strong ? strong->service() : nullptr;
-            if (service && type != boost::asio::cancellation_type::none)
+            if (strong && type != boost::asio::cancellation_type::none)
             {
-                service->strand().enter([&entered = *service, operation] { entered.cancel(operation); });
+                manager::enter(
+                    *strong, [operation](manager::lock_service& service) { service.cancel(operation); });
             }
         });
+}
+
+template <class... Completions>
+void watch_cancellation(
+    const std::shared_ptr<manager::manager_handle>& handle, std::variant<Completions...>& done,
+    std::uint64_t operation)
+{
+    std::visit([&](auto& one) { watch_cancellation(handle, one, operation); }, done);
 }
 
 } // namespace redlock::api

@@ -8,10 +8,13 @@
 #include "io/asio_environment.hpp"
 #include "io/tls_context.hpp"
 #include "manager/deliver.hpp"
+#include "manager/enter.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations/operations.hpp"
 
+#include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -31,6 +34,9 @@ using manager::lock_service;
 using manager::manager_handle;
 
 /// Completes an operation that found no manager.
+///
+/// It is posted to the executor of the handler, because the context of the manager may be destroyed at the same time. Not
+/// to an `any_completion_executor`, which runs functions at once.
 template <class Failure, class... Arguments>
 void complete_closed(
     const std::shared_ptr<manager_handle>& handle, report* out, operation what,
@@ -52,27 +58,48 @@ void complete_closed(
     {
         failure = why;
     }
+    const auto* const usual = std::get_if<asio::any_io_executor>(&done.executor);
+    // Without outstanding work, which would end after the handler.
     const asio::any_io_executor executor =
-        handle ? handle->executor() : asio::any_io_executor{asio::system_executor{}};
+        usual != nullptr ? asio::prefer(*usual, asio::execution::outstanding_work.untracked)
+                         : detail::executor_of(handle);
     asio::post(
         executor,
         [done = std::move(done), failure = std::move(failure), ... arguments = std::move(arguments)]() mutable
         { manager::deliver(std::move(done), std::move(failure), std::move(arguments)...); });
 }
 
-void begin_acquire(const std::shared_ptr<manager_handle>& handle, manager::acquire_call call)
+/// Starts an operation. Returns the call if it found no manager.
+template <class Call>
+std::optional<Call> start(
+    const std::shared_ptr<manager_handle>& handle, runtime::detached_task (*operation)(lock_service&, Call),
+    Call&& call)
 {
-    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
-    if (!service)
+    if (!handle)
     {
-        const auto complete = [&](auto& done)
-        { complete_closed(handle, call.out, operation::acquire, std::move(done), errc::closed, lease{}); };
-        std::visit(complete, call.done);
-        return;
+        return std::move(call);
     }
     call.id = handle->next_operation();
-    std::visit([&](auto& done) { watch_cancellation(handle, done, call.id); }, call.done);
-    service->enter(manager::acquire, std::move(call));
+    watch_cancellation(handle, call.done, call.id);
+    auto refused = manager::enter(*handle, manager::operation_start<Call>{operation, std::move(call)});
+    return refused ? std::optional{std::move(refused->call)} : std::nullopt;
+}
+
+void begin_acquire(const std::shared_ptr<manager_handle>& handle, manager::acquire_call&& call)
+{
+    if (auto refused = start(handle, manager::acquire, std::move(call)))
+    {
+        const auto complete = [&](auto& done) {
+            complete_closed(handle, refused->out, operation::acquire, std::move(done), errc::closed, lease{});
+        };
+        std::visit(complete, refused->done);
+    }
+}
+
+/// Returns the result of an operation on a lease that found no manager.
+error_code end_of(const manager::lease_state& held) noexcept
+{
+    return held.phase() == manager::lease_phase::released ? errc::not_held : errc::closed;
 }
 
 } // namespace
@@ -100,70 +127,44 @@ void start_acquire_kept(
     lease_completion done)
 {
     const acquire_options plain{options.ttl, options.wait, options.min_validity, options.max_rounds};
-    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
-    std::optional<manager::keep_order> keep;
-    if (service)
-    {
-        keep = manager::keep_order{
-            options.max_hold, service->schedule(options.ttl, options.extend_every, options.stop_margin)};
-    }
+    const manager::keep_order keep{options.max_hold, options.extend_every, options.stop_margin};
     begin_acquire(handle, {std::move(resource), plain, false, keep, out, std::move(done), 0});
 }
 
 void start_wait_lost(lease_state_ptr held, loss_completion done)
 {
     const manager_handle_ptr handle = held->handle();
-    const std::shared_ptr<lock_service> service = handle->service();
-    if (!service)
+    manager::wait_lost_call call{std::move(held), std::move(done), 0};
+    if (auto refused = start(handle, manager::wait_lost, std::move(call)))
     {
-        const bool released = held->phase() == manager::lease_phase::released;
-        const error_code why = released ? errc::not_held : errc::closed;
-        complete_closed(handle, nullptr, operation::release, std::move(done), why, error_code{});
-        return;
+        const error_code why = end_of(*refused->held);
+        complete_closed(handle, nullptr, operation::release, std::move(refused->done), why, error_code{});
     }
-    const std::uint64_t id = handle->next_operation();
-    watch_cancellation(handle, done, id);
-    manager::wait_lost_call call{std::move(held), std::move(done), id};
-    service->enter(manager::wait_lost, std::move(call));
 }
 
 void start_extend(lease_state_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done)
 {
     const manager_handle_ptr handle = held->handle();
-    const std::shared_ptr<lock_service> service = handle->service();
-    if (!service)
+    manager::extend_call call{std::move(held), ttl, out, std::move(done), 0};
+    if (auto refused = start(handle, manager::extend, std::move(call)))
     {
-        const bool released = held->phase() == manager::lease_phase::released;
-        complete_closed(
-            handle, out, operation::extend, std::move(done), released ? errc::not_held : errc::closed);
-        return;
+        complete_closed(handle, out, operation::extend, std::move(refused->done), end_of(*refused->held));
     }
-    const std::uint64_t id = handle->next_operation();
-    watch_cancellation(handle, done, id);
-    manager::extend_call call{std::move(held), ttl, out, std::move(done), id};
-    service->enter(manager::extend, std::move(call));
 }
 
 void start_release(lease_state_ptr held, report* out, status_completion done)
 {
     const manager_handle_ptr handle = held->handle();
-    const std::shared_ptr<lock_service> service = handle->service();
-    if (!service)
-    {
-        const bool released = held->phase() == manager::lease_phase::released;
-        complete_closed(
-            handle, out, operation::release, std::move(done), released ? errc::not_held : errc::closed);
-        return;
-    }
-    const std::uint64_t id = handle->next_operation();
-    watch_cancellation(handle, done, id);
     const lease_state_ptr kept = held;
-    manager::release_call call{std::move(held), out, std::move(done), id};
+    manager::release_call call{std::move(held), out, std::move(done), 0};
     // Before the step, which may run on another thread at once.
     kept->request_release();
     try
     {
-        service->enter(manager::release, std::move(call));
+        if (auto refused = start(handle, manager::release, std::move(call)))
+        {
+            complete_closed(handle, out, operation::release, std::move(refused->done), end_of(*kept));
+        }
     }
     catch (...)
     {
@@ -175,45 +176,32 @@ void start_release(lease_state_ptr held, report* out, status_completion done)
 
 void start_inspect(const manager_handle_ptr& handle, std::string resource, inspection_completion done)
 {
-    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
-    if (!service)
+    manager::inspect_call call{std::move(resource), std::move(done), 0};
+    if (auto refused = start(handle, manager::inspect, std::move(call)))
     {
-        complete_closed(handle, nullptr, operation::acquire, std::move(done), errc::closed, inspection{});
-        return;
+        complete_closed(
+            handle, nullptr, operation::acquire, std::move(refused->done), errc::closed, inspection{});
     }
-    const std::uint64_t id = handle->next_operation();
-    watch_cancellation(handle, done, id);
-    manager::inspect_call call{std::move(resource), std::move(done), id};
-    service->enter(manager::inspect, std::move(call));
 }
 
 void start_examine(const manager_handle_ptr& handle, examination_completion done)
 {
-    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
-    if (!service)
+    manager::examine_call call{std::move(done), 0};
+    if (auto refused = start(handle, manager::examine, std::move(call)))
     {
         complete_closed(
-            handle, nullptr, operation::acquire, std::move(done), errc::closed,
+            handle, nullptr, operation::acquire, std::move(refused->done), errc::closed,
             std::vector<master_examination>{});
-        return;
     }
-    const std::uint64_t id = handle->next_operation();
-    watch_cancellation(handle, done, id);
-    service->enter(manager::examine, manager::examine_call{std::move(done), id});
 }
 
 void start_shutdown(const manager_handle_ptr& handle, status_completion done)
 {
-    const std::shared_ptr<lock_service> service = handle ? handle->service() : nullptr;
-    if (!service)
+    manager::shutdown_call call{std::move(done), 0};
+    if (auto refused = start(handle, manager::shut_down, std::move(call)))
     {
-        complete_closed(handle, nullptr, operation::release, std::move(done), errc::closed);
-        return;
+        complete_closed(handle, nullptr, operation::release, std::move(refused->done), errc::closed);
     }
-    const std::uint64_t id = handle->next_operation();
-    watch_cancellation(handle, done, id);
-    manager::shutdown_call call{std::move(done), id};
-    service->enter(manager::shut_down, std::move(call));
 }
 
 } // namespace detail
@@ -256,10 +244,9 @@ lock_manager& lock_manager::operator=(lock_manager&& other) noexcept
 
 lock_manager::~lock_manager()
 {
-    const std::shared_ptr<lock_service> service = handle_ ? handle_->close() : nullptr;
-    if (service)
+    if (handle_)
     {
-        service->strand().post([&service = *service] { service.abort(); });
+        handle_->abort();
     }
 }
 

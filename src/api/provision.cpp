@@ -8,6 +8,7 @@
 #include "core/provision_plan.hpp"
 #include "core/validity.hpp"
 #include "manager/deliver.hpp"
+#include "manager/enter.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations/operations.hpp"
 
@@ -207,19 +208,19 @@ void api::provision(
     plain.guarded.reset(); // Its looks and quarantines are for masters of a group.
     const detail::manager_handle_ptr handle = create(executor, std::move(plain), std::move(outside));
     // From here on, the operation itself ends the service.
-    const std::shared_ptr<manager::lock_service> service = handle->service();
     const std::uint64_t id = handle->next_operation();
     try
     {
         watch_cancellation(handle, done, id);
         manager::provision_call call{options, std::move(group), out, std::move(done), id};
-        service->enter(manager::provision, std::move(call));
+        // If it isn't started, the context is being destroyed, and the handler with it.
+        manager::enter(
+            *handle, manager::operation_start<manager::provision_call>{manager::provision, std::move(call)});
     }
     catch (...)
     {
         // Out of memory: the operation hasn't begun.
-        handle->close();
-        service->strand().post([&unused = *service] { unused.abort(); });
+        handle->abort();
         throw;
     }
 }

@@ -123,8 +123,8 @@ class farewells final : public net::vote_sink
 ///
 /// It is driven by three kinds of events, each of which is one step of its strand (runtime/scheduler.hpp):
 ///
-/// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` and calls `enter`,
-///   which starts the operation's coroutine (operations.hpp). The coroutine registers itself as `active_operation`,
+/// - A call of the public API. `lock_manager.cpp` reaches this object through the `manager_handle` (enter.hpp), and starts
+///   the operation's coroutine (operations.hpp). The coroutine registers itself as `active_operation`,
 ///   begins rounds by the `send_` functions, and waits for its `active_operation::wake_event`.
 /// - An event of a connection. A reply becomes a vote of its `round`, which wakes the coroutine once the vote decides
 ///   something. `on_up`, `on_down` and the other functions of `connection_owner` report the state of the connection.
@@ -150,14 +150,6 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Must be called once, before all other members. Throws `system_error` if the system provides no timer.
     void open();
 
-    /// Starts an operation on the strand. May be called on any thread.
-    template <class Call>
-    void enter(runtime::detached_task (*operation)(lock_service&, Call), Call&& call)
-    {
-        strand_.enter([this, operation, call = std::move(call)]() mutable
-                      { operation(*this, std::move(call)); });
-    }
-
     // All members below must be called on the strand.
 
     runtime::scheduler& strand() noexcept { return strand_; }
@@ -165,7 +157,6 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     const std::shared_ptr<const detail::master_names>& names() const noexcept { return names_; }
     std::chrono::milliseconds node_timeout(std::chrono::milliseconds ttl) const noexcept;
     core::timing timing(std::chrono::milliseconds ttl, std::chrono::milliseconds min_validity) const noexcept;
-    /// Reads immutable state only: may be called on any thread.
     core::lease_schedule schedule(
         std::chrono::milliseconds ttl, std::optional<std::chrono::milliseconds> extend_every,
         std::optional<std::chrono::milliseconds> stop_margin) const noexcept;

@@ -20,7 +20,9 @@ namespace redlock::detail
 namespace
 {
 
-/// Closes the manager handles of an execution context that is being destroyed, before its other services are.
+/// Closes the manager handles of an execution context that is being destroyed. Services that were added later, such as
+/// those of sockets, have ended then. A call may still be queued, since Asio's scheduler ends last, and no service is freed
+/// before all have ended.
 class context_watch final : public asio::execution_context::service
 {
   public:
@@ -58,6 +60,12 @@ class context_watch final : public asio::execution_context::service
 
 asio::execution_context::id context_watch::id;
 
+template <class List>
+void drop(List& states) noexcept
+{
+    states.clear_and_dispose([](lease_state* held) { held->let_go(); });
+}
+
 } // namespace
 
 manager_handle::manager_handle(
@@ -84,7 +92,7 @@ void manager_handle::open(std::shared_ptr<manager::lock_service> service) noexce
     service_ = std::move(service);
 }
 
-std::shared_ptr<manager::lock_service> manager_handle::close() noexcept
+void manager_handle::close() noexcept
 {
     lease_state_list dropped;
     std::shared_ptr<manager::lock_service> service;
@@ -93,21 +101,75 @@ std::shared_ptr<manager::lock_service> manager_handle::close() noexcept
         service.swap(service_);
         dropped.swap(abandoned_);
     }
-    dropped.clear_and_dispose([](lease_state* held) { held->let_go(); });
-    return service;
+    drop(dropped);
+}
+
+void manager_handle::abort()
+{
+    struct aborting_step
+    {
+        std::shared_ptr<manager_handle> handle;
+        manager::lock_service* service;
+
+        void operator()() const
+        {
+            service->abort();
+            handle->close();
+        }
+    };
+    using queued = runtime::queued_function<aborting_step>;
+    auto own = std::make_unique<queued>(aborting_step{shared_from_this(), nullptr});
+    aborting_step& aborting = own->function;
+    std::unique_ptr<runtime::queued_step> step = std::move(own);
+    lease_state_list dropped;
+    {
+        const std::lock_guard lock{mutex_};
+        if (!is_open())
+        {
+            return;
+        }
+        aborting.service = service_.get();
+        service_->strand().post_prepared(step);
+        aborting_ = true;
+        dropped.swap(abandoned_);
+    }
+    drop(dropped);
 }
 
 void manager_handle::lose_context() noexcept
 {
-    const std::shared_ptr<manager::lock_service> service = close();
-    const std::lock_guard lock{mutex_};
-    executor_ = asio::system_executor{};
+    lease_state_list dropped;
+    std::shared_ptr<manager::lock_service> service;
+    asio::any_io_executor lost = asio::system_executor{};
+    {
+        const std::lock_guard lock{mutex_};
+        service.swap(service_);
+        dropped.swap(abandoned_);
+        executor_.swap(lost);
+    }
+    drop(dropped);
 }
 
-std::shared_ptr<manager::lock_service> manager_handle::service() const noexcept
+manager_handle::entrance manager_handle::find_entrance() const noexcept
 {
     const std::lock_guard lock{mutex_};
-    return service_;
+    if (!is_open())
+    {
+        return {false, nullptr};
+    }
+    return {true, runtime::runs_here(executor_) ? service_ : nullptr};
+}
+
+bool manager_handle::post(std::unique_ptr<runtime::queued_step>& step, manager::lock_service*& service)
+{
+    const std::lock_guard lock{mutex_};
+    if (!is_open())
+    {
+        return false;
+    }
+    service = service_.get();
+    service->strand().post_prepared(step);
+    return true;
 }
 
 asio::any_io_executor manager_handle::executor() const noexcept
@@ -119,7 +181,7 @@ asio::any_io_executor manager_handle::executor() const noexcept
 void manager_handle::release_abandoned(lease_state& held) noexcept
 {
     const std::lock_guard lock{mutex_};
-    if (service_ == nullptr)
+    if (!is_open())
     {
         return;
     }
@@ -139,7 +201,7 @@ void manager_handle::release_abandoned(lease_state& held) noexcept
 void manager_handle::retry_abandoned()
 {
     const std::lock_guard lock{mutex_};
-    if (service_ != nullptr && !abandoned_.empty())
+    if (is_open() && !abandoned_.empty())
     {
         post_collection();
     }
@@ -176,7 +238,7 @@ void manager_handle::collect(manager::lock_service& service)
 lease_state* manager_handle::take_lease_state()
 {
     {
-        const std::lock_guard lock{mutex_};
+        const std::lock_guard lock{pool_mutex_};
         if (!pool_.empty())
         {
             lease_state& pooled = pool_.front();
@@ -191,7 +253,7 @@ lease_state* manager_handle::take_lease_state()
 void manager_handle::recycle(lease_state& unused) noexcept
 {
     {
-        const std::lock_guard lock{mutex_};
+        const std::lock_guard lock{pool_mutex_};
         if (pooled_ < max_pooled)
         {
             pool_.push_front(unused);

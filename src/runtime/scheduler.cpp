@@ -181,6 +181,18 @@ void scheduler::finish_step() noexcept
     }
 }
 
+void scheduler::post_prepared(std::unique_ptr<queued_step>& next)
+{
+    const std::lock_guard lock{mutex_};
+    const bool busy = (strand_state_.fetch_or(wanted, std::memory_order_relaxed) & taken) != 0;
+    if (!busy && !posted_)
+    {
+        asio::post(executor_, [this, keep = owner_.lock()] { run_queued_steps(); });
+        posted_ = true;
+    }
+    waiting_.push_back(*next.release());
+}
+
 void scheduler::run_queued_steps()
 {
     {

@@ -91,6 +91,30 @@ enum class step_origin : std::uint8_t
     user     // A call by the user, within which no completion may be called.
 };
 
+/// A function that is queued for a step.
+class queued_step : public intrusive::slist_base_hook<>
+{
+  public:
+    queued_step() = default;
+    queued_step(const queued_step&) = delete;
+    queued_step& operator=(const queued_step&) = delete;
+    virtual ~queued_step() = default;
+    virtual void run() noexcept = 0;
+};
+
+template <class Function>
+class queued_function final : public queued_step
+{
+  public:
+    template <class Brought>
+    explicit queued_function(Brought&& brought) : function{std::forward<Brought>(brought)}
+    {
+    }
+    void run() noexcept override { function(); }
+
+    Function function;
+};
+
 /// Returns whether the calling thread runs the executor's context, so that the executor would run a function at once.
 /// Always false for executors of other contexts than io_context.
 bool runs_here(const asio::any_io_executor& executor) noexcept;
@@ -105,7 +129,8 @@ bool runs_here(const asio::any_io_executor& executor) noexcept;
 /// function and returns. At the end of its step, the thread runs queued functions as further steps, at most 64. Then it
 /// releases the strand, or passes it to a posted handler that runs the rest, and calls the completions.
 ///
-/// Steps are begun by handlers of I/O and alarms (`bind`), by calls of the user (`enter`, any thread), and by `post`.
+/// Steps are begun by handlers of I/O and alarms (`bind`), by calls of the user on a thread of the executor (`run_step`),
+/// and by `post`.
 /// Unless stated otherwise, the other members are called within a step.
 ///
 /// Guarantees:
@@ -180,30 +205,12 @@ class scheduler
     template <class Function>
     void post(Function function)
     {
-        auto next = std::make_unique<queued_function<Function>>(std::move(function));
-        const std::lock_guard lock{mutex_};
-        const bool busy = (strand_state_.fetch_or(wanted, std::memory_order_relaxed) & taken) != 0;
-        if (!busy && !posted_)
-        {
-            asio::post(executor_, [this, keep = owner_.lock()] { run_queued_steps(); });
-            posted_ = true;
-        }
-        waiting_.push_back(*next.release());
+        std::unique_ptr<queued_step> next = std::make_unique<queued_function<Function>>(std::move(function));
+        post_prepared(next);
     }
-    /// Runs a call by the user as a step: immediately on a thread of the executor, otherwise later. Thread-safe.
-    template <class Function>
-    void enter(Function function)
-    {
-        if (runs_here(executor_))
-        {
-            const std::shared_ptr<void> keep = owner_.lock();
-            run_step(std::move(function), step_origin::user);
-        }
-        else
-        {
-            post(std::move(function));
-        }
-    }
+    /// Does so with a function that the caller has allocated, and takes it over. If there is no memory, the caller keeps
+    /// it. Thread-safe.
+    void post_prepared(std::unique_ptr<queued_step>& next);
     /// Calls `what` after the current step, when this thread no longer holds the strand, on a thread of the executor.
     /// If the step was begun by a call of the user, a handler is posted for it. If the executor has several threads, a
     /// completion that blocks doesn't delay others.
@@ -250,29 +257,6 @@ class scheduler
         {
             function(std::forward<Arguments>(arguments)...);
         }
-    };
-    /// A function that is queued for a step.
-    class queued_step : public intrusive::slist_base_hook<>
-    {
-      public:
-        queued_step() = default;
-        queued_step(const queued_step&) = delete;
-        queued_step& operator=(const queued_step&) = delete;
-        virtual ~queued_step() = default;
-        virtual void run() noexcept = 0;
-    };
-    template <class Function>
-    class queued_function final : public queued_step
-    {
-      public:
-        template <class Brought>
-        explicit queued_function(Brought&& function) : function_{std::forward<Brought>(function)}
-        {
-        }
-        void run() noexcept override { function_(); }
-
-      private:
-        Function function_;
     };
     using waiting_list = intrusive::slist<queued_step, intrusive::cache_last<true>>;
     using slot_list = intrusive::slist<completion_slot, intrusive::cache_last<true>>;

@@ -336,6 +336,30 @@ TEST_CASE("a lease whose release couldn't begin is still held, and released when
     CHECK(seen.reported > 0);
 }
 
+TEST_CASE("a call that has no memory may destroy a handler that owns a lease", "[allocation]")
+{
+    check(fail_each_allocation(
+        []
+        {
+            subject with;
+            outcome_ptr won;
+            outcome_ptr other;
+            call([&] { won = with.sim.acquire(*with.locks, "stock", ten_seconds); });
+            finish(with.sim, won);
+            call([&] { other = with.sim.acquire(*with.locks, "other", ten_seconds); });
+            finish(with.sim, other);
+            bool ended = false;
+            auto handler = [&ended, owned = std::move(other->lease)](error_code)
+            { ended = !owned.owner_id().empty(); };
+            // The lease that it owns is handed back to the manager by its destructor.
+            if (call_once([&] { won->lease.async_extend(20s, std::move(handler)); }))
+            {
+                expect(run(with.sim, [&] { return ended; }), "a handler was lost");
+            }
+            with.shut_down();
+        }));
+}
+
 TEST_CASE("a completion for another executor isn't lost for lack of memory", "[allocation]")
 {
     check(fail_each_allocation(

@@ -73,6 +73,11 @@ class tally
         };
         wait_until(all, "an operation of many threads");
     }
+    /// Waits until each operation has ended, or was destroyed uncalled. Throws `stuck`.
+    void wait_until_none_is_left() const
+    {
+        wait_until([&] { return ended_ + dropped_ == started_; }, "an operation of many threads");
+    }
     /// Waits until that many operations have ended. Throws `stuck`.
     void wait_until_ended(std::size_t count) const
     {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operations that found the manager before its destruction, and begin after it. On other threads this is a matter of
-// chance, so these tests enter the manager themselves.
+// Operations that found the manager before its destruction, and begin after it. That takes several threads of the manager's
+// context, and chance, so these tests enter the manager themselves.
 #include "simulation.hpp"
 
-#include "api/create.hpp"
 #include "manager/access.hpp"
+#include "manager/enter.hpp"
 #include "manager/lock_service.hpp"
+#include "manager/manager_handle.hpp"
 #include "manager/operations/operations.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -26,10 +27,12 @@ struct ending_manager
 {
     explicit ending_manager(simulation& in) : sim{in}
     {
-        const asio::any_io_executor executor = sim.executor();
-        const detail::manager_handle_ptr handle =
-            api::create(executor, sim.options(), sim.shared_environment());
-        service = handle->service();
+        const auto handle =
+            std::make_shared<manager::manager_handle>(sim.executor(), sim.shared_environment());
+        service = std::make_shared<manager::lock_service>(
+            handle, sim.executor(), sim.options(), sim.shared_environment());
+        service->open();
+        handle->open(service);
         locks = detail::access::make_manager(handle);
         sim.run_until_idle();
     }
@@ -38,7 +41,7 @@ struct ending_manager
     outcome_ptr wait_lost_late(detail::lease_state_ptr held)
     {
         auto result = std::make_shared<outcome>();
-        service->enter(
+        begin(
             manager::wait_lost,
             manager::wait_lost_call{
                 std::move(held),
@@ -55,7 +58,7 @@ struct ending_manager
     outcome_ptr release_late(detail::lease_state_ptr held)
     {
         auto result = std::make_shared<outcome>();
-        service->enter(
+        begin(
             manager::release,
             manager::release_call{
                 std::move(held), nullptr,
@@ -76,6 +79,14 @@ struct ending_manager
         REQUIRE(sim.finish(won));
         locks.reset();
         return detail::access::state_of(won->lease);
+    }
+
+    template <class Call>
+    void begin(runtime::detached_task (*operation)(manager::lock_service&, Call), Call call)
+    {
+        service->strand().post([&entered = *service,
+                                begun = manager::operation_start<Call>{operation, std::move(call)}]() mutable
+                               { begun(entered); });
     }
 
     static constexpr std::uint64_t late = 1000; // Its number.

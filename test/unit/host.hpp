@@ -33,4 +33,18 @@ inline std::shared_ptr<host> started(boost::asio::any_io_executor executor)
     return one;
 }
 
+/// Runs a call as a step, as a manager does: at once on a thread of the executor, otherwise later.
+template <class Function>
+void enter(runtime::scheduler& strand, Function function)
+{
+    if (runtime::runs_here(strand.executor()))
+    {
+        strand.run_step(std::move(function), runtime::step_origin::user);
+    }
+    else
+    {
+        strand.post(std::move(function));
+    }
+}
+
 } // namespace redlock::test

@@ -13,6 +13,7 @@
 #include <redlock/report.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/append.hpp>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/associated_executor.hpp>
@@ -64,6 +65,9 @@ struct with_lock_cancellation
 /// It is driven by the completions of the operations that it starts: the acquire, the wait for the loss, the body and
 /// the release. Each of them holds a reference to it. `stage` says which of them decides next. What they call is
 /// `noexcept`: a `bad_alloc` that left the function which runs the context would drop the operation and its handler.
+///
+/// From the end of the acquire on, it runs on the executor of the handler, while another thread may destroy the manager's
+/// context. So it starts the operations of the lease without a copy of the manager's executor.
 template <class Body, class Handler>
 class with_lock_operation : public std::enable_shared_from_this<with_lock_operation<Body, Handler>>
 {
@@ -177,15 +181,45 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
     }
 
+    /// The handler of the wait for the loss. It is destroyed without a call if the manager's context is destroyed, while the
+    /// body may run on another one: nothing extends its lease any more.
+    class watch_end
+    {
+      public:
+        explicit watch_end(pointer self) noexcept : self_{std::move(self)} {}
+        watch_end(watch_end&&) noexcept = default;
+        watch_end& operator=(watch_end&&) = delete;
+        ~watch_end()
+        {
+            if (self_)
+            {
+                const with_lock_operation& op = *self_;
+                asio::post(
+                    op.own([self = std::move(self_)]() mutable { end(std::move(self), errc::closed); }));
+            }
+        }
+        void operator()(error_code no_loss, error_code why)
+        {
+            end(std::move(self_), no_loss ? no_loss : why);
+        }
+
+      private:
+        static void end(pointer self, error_code why)
+        {
+            self->on_watch_ended(why);
+            on_one_ended(std::move(self));
+        }
+
+        pointer self_;
+    };
+
     void watch_loss() noexcept
     {
         ++pending_;
-        auto ended = [self = this->shared_from_this()](error_code no_loss, error_code why) mutable
-        {
-            self->on_watch_ended(no_loss ? no_loss : why);
-            on_one_ended(std::move(self));
-        };
-        lease_.async_wait_lost(asio::bind_cancellation_slot(watching_.slot(), own(std::move(ended))));
+        auto ended = own(watch_end{this->shared_from_this()});
+        auto handler = asio::bind_cancellation_slot(watching_.slot(), std::move(ended));
+        start_wait_lost(
+            lease_.held_, type_erase<void(error_code, error_code)>(std::move(handler), executor_));
     }
 
     void on_watch_ended(error_code why) noexcept
@@ -350,9 +384,15 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
         ++pending_;
         // The result of the release is ignored: it doesn't change what the body did.
-        auto released = [self = this->shared_from_this()](error_code) mutable
-        { on_one_ended(std::move(self)); };
-        lease_.async_release(own(std::move(released)));
+        auto released =
+            own([self = this->shared_from_this()](error_code) mutable { on_one_ended(std::move(self)); });
+        if (!lease_.held_)
+        {
+            // The body has moved it elsewhere.
+            asio::post(executor_, asio::append(std::move(released), error_code{errc::not_held}));
+            return;
+        }
+        start_release(lease_.held_, nullptr, type_erase<void(error_code)>(std::move(released), executor_));
     }
 
     /// Called at the end of the wait for the loss and of the release.

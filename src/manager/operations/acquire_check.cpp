@@ -45,7 +45,9 @@ refused_argument check(const lock_service& service, const acquire_call& call)
     }
     if (call.keep)
     {
-        if (std::string complaint = core::schedule_complaint(call.keep->schedule); !complaint.empty())
+        const core::lease_schedule schedule =
+            service.schedule(options.ttl, call.keep->extend_every, call.keep->stop_margin);
+        if (std::string complaint = core::schedule_complaint(schedule); !complaint.empty())
         {
             return {errc::invalid_schedule, std::move(complaint)};
         }

@@ -101,7 +101,9 @@ bool acquisition::try_complete_with_lease()
     service_.keep(*held_);
     if (call_.keep)
     {
-        service_.start_keeping(*held_, call_.keep->schedule, call_.keep->max_hold);
+        const core::lease_schedule schedule =
+            service_.schedule(call_.options.ttl, call_.keep->extend_every, call_.keep->stop_margin);
+        service_.start_keeping(*held_, schedule, call_.keep->max_hold);
     }
     else if (service_.observed())
     {

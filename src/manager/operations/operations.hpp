@@ -10,7 +10,6 @@
 #include <redlock/provision.hpp>
 #include <redlock/report.hpp>
 
-#include "core/lease_schedule.hpp"
 #include "runtime/tasks.hpp"
 
 #include <chrono>
@@ -28,7 +27,8 @@ class lock_service;
 struct keep_order
 {
     time_limit max_hold;
-    core::lease_schedule schedule;
+    std::optional<std::chrono::milliseconds> extend_every;
+    std::optional<std::chrono::milliseconds> stop_margin;
 };
 
 inline constexpr std::size_t max_resource_size = 1024;

@@ -145,7 +145,7 @@ TEST_CASE("the calls of one thread run in their order, however many threads exec
         const auto call = [&order, each] { order.push_back(each); };
         if (each % 2 == 0)
         {
-            here->strand.enter(call);
+            enter(here->strand, call);
         }
         else
         {
@@ -167,7 +167,7 @@ TEST_CASE("a call on a thread of the executor runs after the steps that wait")
         [&]
         {
             here->strand.post([&] { order.emplace_back("first"); });
-            here->strand.enter([&] { order.emplace_back("second"); });
+            enter(here->strand, [&] { order.emplace_back("second"); });
             order.emplace_back("went on");
         });
     io.run();
@@ -220,7 +220,7 @@ TEST_CASE("completions delivered together share the end of the step that they le
     int begun = 0;
     const auto begin_something_new = [&]
     {
-        here->strand.enter([&] { here->strand.at_step_end(link); });
+        enter(here->strand, [&] { here->strand.at_step_end(link); });
         // Not before the last completion, and then at once.
         CHECK(link.writes == (++begun == told ? 1 : 0));
     };
@@ -245,7 +245,8 @@ TEST_CASE("a completion is never delivered inside the call that started its oper
     const auto call = [&]
     {
         inside = true;
-        here->strand.enter(
+        enter(
+            here->strand,
             [&]
             {
                 here->strand.after_step(

@@ -68,7 +68,7 @@ void request(runtime::scheduler& strand, std::size_t way, Function function)
         strand.post(std::move(function));
         break;
     case 1:
-        strand.enter(std::move(function));
+        enter(strand, std::move(function));
         break;
     default:
         strand.run_step(std::move(function), runtime::step_origin::user);
@@ -319,7 +319,7 @@ TEST_CASE("each completion is delivered once, on a thread of the context", "[thr
                           {
                               elsewhere += pool.get_executor().running_in_this_thread() ? 0 : 1;
                               // As a handler does that starts the next operation.
-                              strand.enter([&second_steps] { ++second_steps; });
+                              enter(strand, [&second_steps] { ++second_steps; });
                               ++count;
                           };
                           const auto step = [complete, &strand] { strand.after_step(complete); };
@@ -385,7 +385,7 @@ TEST_CASE("functions that arrive while the context is stopped are destroyed with
                                         const auto step = [token, &ran] { ++ran; };
                                         if (requester % 2 == 0)
                                         {
-                                            here->strand.enter(step);
+                                            enter(here->strand, step);
                                         }
                                         else
                                         {
