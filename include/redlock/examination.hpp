@@ -24,7 +24,7 @@ struct master_issue
 /// What a master is to a manager in guarded mode.
 struct guarded_examination
 {
-    /// The reason why it doesn't vote; empty if it is armed.
+    /// The reason why it doesn't vote; empty if it is armed, and refuses no command of a vote.
     error_code reason;
     /// The group that its marker names, 16 hexadecimal digits; empty if it has none.
     std::string group;
@@ -33,6 +33,8 @@ struct guarded_examination
     std::chrono::milliseconds max_ttl{0};
     /// The time until this manager tries to arm it. Empty if no quarantine is waited for.
     std::optional<std::chrono::milliseconds> armed_in;
+    /// The server's message for `reason`, escaped; often empty.
+    std::string detail{};
 };
 
 /// The examination of one master. A plain value.

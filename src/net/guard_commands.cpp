@@ -6,6 +6,7 @@
 #include "net/decimal.hpp"
 #include "net/guard_scripts.hpp"
 #include "net/info_field.hpp"
+#include "net/trial_scripts.hpp"
 #include "resp/serialise.hpp"
 
 namespace redlock::net
@@ -92,6 +93,11 @@ void append_guarded_extend(
     resp::append_command(
         out, {verb_of(form), body_of(guarded_extend_script, form), "2", of.key(), keys.guard, of.owner_id(),
               decimal{ttl}.view(), beginning});
+}
+
+void append_vote_trial(std::string& out, const guard_keys& keys)
+{
+    resp::append_command(out, {"EVAL", vote_trial_script, "2", keys.guard, keys.fence});
 }
 
 answer read_guarded_set(const resp::reply& reply) noexcept

@@ -40,6 +40,9 @@ void append_guarded_extend(
     std::string& out, const claim& of, const guard_keys& keys, std::chrono::milliseconds ttl,
     std::string_view group, script_form form);
 
+/// A trial of the commands that a master needs to vote. Changes nothing. `read_quarantine` reads the reply.
+void append_vote_trial(std::string& out, const guard_keys& keys);
+
 /// Translates the reply to `append_guarded_set`: a counter is granted, 0 is denied. A negative answer is a vote `failed`, with
 /// `set_nothing`.
 answer read_guarded_set(const resp::reply& reply) noexcept;

@@ -4,6 +4,7 @@
 
 #include "net/decimal.hpp"
 #include "net/provision_scripts.hpp"
+#include "net/trial_scripts.hpp"
 #include "resp/serialise.hpp"
 
 #include <algorithm>

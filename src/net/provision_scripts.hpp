@@ -69,22 +69,6 @@ return {
   string.match(redis.call("info", "memory"), "maxmemory_policy:([%w-]+)") or "",
   other_keys, other_database, other_marker, math.min(time[1] * 1000000 + time[2], 9007199254740992)})lua";
 
-/// Tries the commands with which a run changes a master without a marker, in forms that change nothing. A server refuses a
-/// command for its name, its user, its memory or its disk before it reads the arguments.
-///
-/// Returns an empty text, or the first refusal with the name of the command.
-inline constexpr std::string_view provision_trial_script = R"lua(local refusal
-local function try(command, ...)
-  local answer = redis.pcall(command, ...)
-  local why = type(answer) == "table" and answer.err
-  if not why or string.find(why, "syntax error", 1, true) or string.find(why, "wrong number", 1, true) then return end
-  refusal = refusal or redis.error_reply(why .. " (" .. command .. ")")
-end
-try("SET", KEYS[2], "", "NX", "XX")
-try("HSET", KEYS[3], "floor", "0", "")
-if redis.pcall("get", KEYS[4]) == false then try("DEL", KEYS[4]) end
-return refusal or "")lua";
-
 /// Returns the script that begins a quarantine as `quarantine_script` does, or moves a master to another group. If it did,
 /// it writes the record and the groups that are replaced, and deletes counters that don't count.
 ///

@@ -3,6 +3,8 @@
 #include "command/diagnosed.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
 
 #include <cstdint>
 #include <iterator>
@@ -120,6 +122,25 @@ TEST_CASE("guarded: the doctor tells which masters vote", "[guarded][doctor]")
     const auto& emptied = *std::next(after.get_child("masters").begin());
     CHECK(!emptied.second.get<bool>("guarded.armed"));
     CHECK(emptied.second.get<std::string>("verdict") == "unusable");
+}
+
+TEST_CASE("guarded: the doctor finds a master whose ACL forbids what a vote needs", "[guarded][doctor]")
+{
+    const std::string command = GENERATE("hset", "hmget", "info");
+    CAPTURE(command);
+    provisioned_masters masters;
+    masters.servers[1].command({"ACL", "SETUSER", "default", "-" + command});
+    const command_run one{{"doctor", "--guarded", "--json"}, masters.environment()};
+    one.wait();
+    const auto all = read_json(one.output());
+    CHECK(all.get<int>("usable") == 2);
+    const tree& refusing = master_at(all, 1);
+    CHECK(!refusing.get<bool>("guarded.armed"));
+    CHECK_THAT(what_of(refusing, "no_permission"), Catch::Matchers::ContainsSubstring("its ACL forbids"));
+    // What it says about a master is what a lock sees.
+    masters.servers[0].kill();
+    const command_run lock{run({"--guarded", "--wait", "0s"}, "true"), masters.environment()};
+    CHECK(lock.wait() == process_end{.exit_code = 69});
 }
 
 } // namespace redlock::test

@@ -119,6 +119,31 @@ TEST_CASE("probe: names the command that an ACL forbids", "[scenario-102]")
     CHECK_THAT(what_is_said(master.url(), "permission"), ContainsSubstring("pexpire"));
 }
 
+TEST_CASE("probe: finds a master that refuses a command of the wait queue")
+{
+    const std::string kind = GENERATE(from_range(kinds()));
+    CAPTURE(kind);
+    guarded_master master{kind};
+    for (const char* command :
+         {"exists", "zadd", "zrem", "zrange", "zrank", "zscore", "zcard", "hset", "hget", "hmget", "hdel",
+          "publish", "subscribe"})
+    {
+        CAPTURE(command);
+        master.allow(fmt::format("-{}", command));
+        const diagnosed found = diagnose({master.url()});
+        CHECK(found.end == process_end{.exit_code = 1});
+        CHECK_THAT(found.text, ContainsSubstring(": warning: it refuses "));
+        CHECK_THAT(found.text, ContainsSubstring("Clients that wait for a lock get it up to"));
+        master.allow(fmt::format("+{}", command));
+    }
+    CHECK(alone(master.url()) == "good: ");
+    // The keys of the queue.
+    master.allow("resetkeys");
+    master.allow("~lock:*");
+    CHECK(alone(master.url()) == "usable: warning limited_queue");
+    CHECK(alone(master.url(), {"--no-probe"}) == "good: ");
+}
+
 TEST_CASE("probe: uses keys with the prefix of the locks")
 {
     const std::string kind = GENERATE(from_range(kinds()));

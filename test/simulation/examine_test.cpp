@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of examinations, with well-behaved masters and with masters that fail before or during them.
+#include "guarded_group.hpp"
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <fmt/format.h>
 
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -92,6 +96,33 @@ TEST_CASE("an examination finds nothing at masters that are well, and how far aw
     }
     CHECK(found->masters[0].median_round_trip == 200us);
     CHECK(found->masters[2].median_round_trip == 5100us);
+}
+
+TEST_CASE(
+    "an examination in guarded mode names the command without which an armed master can't vote", "[guarded]")
+{
+    const std::string refused = GENERATE("HMGET", "HSET");
+    CAPTURE(refused);
+    guarded_simulation test{5};
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.group.put_marker(3, core::marker_state::quarantine); // Nothing is tried there.
+    test.sim.master(1).habits[refused] = "-NOPERM this user has no permissions\r\n";
+    const std::string counters = test.sim.master(1).field(fence_key, "floor").value_or("");
+    const auto found = examine(locks);
+    REQUIRE(finish(test.sim, found));
+    REQUIRE(found->masters.size() == 5);
+    for (const std::size_t other : {0U, 2U})
+    {
+        REQUIRE(found->masters[other].guarded);
+        CHECK(!found->masters[other].guarded->reason);
+        CHECK(found->masters[other].guarded->detail.empty());
+    }
+    REQUIRE(found->masters[1].guarded);
+    CHECK(found->masters[1].guarded->reason == master_errc::no_permission);
+    CHECK(
+        found->masters[1].guarded->detail ==
+        fmt::format("ERR The user executing the script can't run this command or subcommand ({})", refused));
+    CHECK(test.sim.master(1).field(fence_key, "floor") == counters);
 }
 
 TEST_CASE("an examination says that a master hangs while it is connected to")

@@ -8,6 +8,7 @@
 #include "net/command.hpp"
 #include "net/provision_scripts.hpp"
 #include "net/queue_scripts.hpp"
+#include "net/trial_scripts.hpp"
 
 #include <boost/asio/error.hpp>
 

@@ -128,6 +128,10 @@ std::optional<finding> about_standing(const master_examination& one)
     finding result{
         severity::failure, error_name(reason), in_plain_words(reason), "It has no vote in guarded mode",
         advice_in(reason)};
+    if (!one.guarded->detail.empty())
+    {
+        result.what += fmt::format(" ({})", one.guarded->detail);
+    }
     if (reason == master_errc::not_provisioned && !one.guarded->group.empty())
     {
         result.what =

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <optional>
@@ -71,6 +72,12 @@ finding of_risk(const master_issue& found)
         break;
     }
     return result;
+}
+
+bool has_risk(const master_examination& one, risk what)
+{
+    return std::any_of(
+        one.risks.begin(), one.risks.end(), [what](const master_issue& each) { return each.what == what; });
 }
 
 finding without_round_trips()
@@ -161,6 +168,11 @@ std::vector<finding> findings_of(const master_facts& one, const std::vector<mast
     {
         std::vector<finding> of_probe = findings_of_probe(one, all);
         std::move(of_probe.begin(), of_probe.end(), std::back_inserter(found));
+        const std::optional<std::string>& refusal = one.probed->queue_refusal;
+        if (refusal && !has_risk(one.examined, risk::limited_queue))
+        {
+            found.push_back(of_risk({risk::limited_queue, *refusal}));
+        }
     }
     for (std::optional<finding> more :
          {about_standing(one.examined), about_round_trips(one.examined), about_strangers(one),

@@ -4,14 +4,17 @@
 
 #include <redlock/redlock.hpp>
 
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <utility>
+#include <variant>
 
 namespace redlock::cli
 {
@@ -32,6 +35,39 @@ std::string random_resource()
     std::random_device entropy;
     return fmt::format("redlock-doctor-{:08x}{:08x}{:08x}", entropy(), entropy(), entropy());
 }
+
+/// What the events of the probe's manager tell of a client that waits.
+struct waiting_news
+{
+    explicit waiting_news(const asio::any_io_executor& executor) : changed{executor, clock::time_point::max()}
+    {
+    }
+
+    void take(const event& what)
+    {
+        const auto* const told = std::get_if<master_warning>(&what);
+        if (told != nullptr && is_watched && !refusal)
+        {
+            if (told->what == risk::limited_queue)
+            {
+                refusal = fmt::format("it refuses the scripts of the queue ({})", told->detail);
+            }
+            else if (told->what == risk::release_refused)
+            {
+                refusal = "it refuses the script by which a release wakes a client that waits";
+            }
+        }
+        is_queued = is_queued || std::holds_alternative<acquire_queued>(what);
+        changed.cancel();
+    }
+
+    asio::basic_waitable_timer<clock> changed; // Cancelled at each event.
+    bool is_watched = false;                   // Whether refusals are those of the client that waits.
+    bool is_queued = false;
+    bool is_over = false; // The acquire of the client that waits.
+    lease won{};
+    std::optional<std::string> refusal{};
+};
 
 config patient(config options)
 {
@@ -98,6 +134,44 @@ asio::awaitable<probe> try_once(lock_manager& locks)
     co_return found;
 }
 
+/// Lets a client wait for a lock until the queue has entered it, or the master has refused something; then releases the lock,
+/// and waits until that client has it.
+asio::awaitable<std::optional<std::string>> wait_once(lock_manager& locks, waiting_news& news)
+{
+    const std::string resource = random_resource();
+    error_code error;
+    auto into_error = asio::redirect_error(asio::use_awaitable, error);
+    lease held = co_await locks.async_try_acquire(resource, first_ttl, into_error);
+    if (!held)
+    {
+        co_return std::nullopt;
+    }
+    news.is_watched = true;
+    const acquire_options patient_one{.ttl = first_ttl, .wait = probe_timeout};
+    locks.async_acquire(
+        resource, patient_one,
+        [&news](error_code, lease won)
+        {
+            news.won = std::move(won);
+            news.is_over = true;
+            news.changed.cancel();
+        });
+    while (!news.is_queued && !news.refusal && !news.is_over)
+    {
+        co_await news.changed.async_wait(into_error);
+    }
+    co_await held.async_release(into_error);
+    while (!news.is_over)
+    {
+        co_await news.changed.async_wait(into_error);
+    }
+    if (news.won)
+    {
+        co_await news.won.async_release(into_error);
+    }
+    co_return news.refusal;
+}
+
 /// Adds a try: keeps the faster time of each step; a failure replaces a time.
 void add(probe& all, const probe& once)
 {
@@ -136,6 +210,9 @@ asio::awaitable<probe> probe_master(config options)
 {
     probe all;
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
+    // Events may be delivered after the manager's end.
+    const auto news = std::make_shared<waiting_news>(executor);
+    options.observer.on_event = [news](const event& what) { news->take(what); };
     lock_manager locks{executor, patient(std::move(options))};
     bool once_more = true;
     while (once_more)
@@ -143,6 +220,10 @@ asio::awaitable<probe> probe_master(config options)
         const probe once = co_await try_once(locks);
         add(all, once);
         once_more = all.succeeded() && all.slowest() >= probe_is_slow && all.tries < max_tries;
+    }
+    if (all.succeeded())
+    {
+        all.queue_refusal = co_await wait_once(locks, *news);
     }
     co_return all;
 }

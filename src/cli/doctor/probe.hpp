@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// The doctor's probe: a lock that is acquired, inspected, extended and released on one master.
+// The doctor's probe: a lock that is acquired, inspected, extended and released on one master, and waited for.
 #pragma once
 
 #include "cli/common/arguments.hpp"
@@ -51,6 +51,8 @@ struct probe_outcome
 struct probe
 {
     std::array<probe_outcome, probe_steps> steps;
+    /// What the master refuses while a client waits for a lock. Empty if it refuses nothing, and if a step failed.
+    std::optional<std::string> queue_refusal;
     int tries = 0;
 
     const probe_outcome& at(probe_step which) const { return steps.at(static_cast<std::size_t>(which)); }
@@ -66,8 +68,8 @@ inline constexpr std::chrono::milliseconds probe_timeout{2000};
 /// A probe with a step as slow as this is repeated, up to three tries in all, since one slow answer may be chance.
 inline constexpr std::chrono::milliseconds probe_is_slow{25};
 
-/// Probes the only master of `options` with a random resource. A key that the master refuses to release expires within
-/// five seconds. Throws only if the options can't be used.
+/// Probes the only master of `options` with random resources. A key that the master refuses to release expires within
+/// five seconds, and a queue within ten. Throws only if the options can't be used.
 boost::asio::awaitable<probe> probe_master(config options);
 
 /// Returns true if the only master of `options` answers an inspection. If `options` have neither user nor password, the

@@ -4,12 +4,14 @@
 #include "manager/lock_service.hpp"
 #include "manager/operations/broadcast_query.hpp"
 #include "manager/operations/operations.hpp"
-
+#include "net/arming_commands.hpp"
+#include "net/guard_commands.hpp"
 #include "resp/serialise.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -109,6 +111,48 @@ class settings final : public reply_collector
     std::vector<std::vector<std::pair<std::string, std::string>>> settings_;
 };
 
+/// Whether masters that are armed refuse a command that their vote needs.
+class vote_trials final : public reply_collector
+{
+  public:
+    vote_trials(
+        std::size_t masters, std::size_t tried, const redactor& redacted, runtime::async_event& listener)
+        : reply_collector{tried, listener}, redacted_{redacted}, results_(masters)
+    {
+    }
+
+    void write_to(std::vector<master_examination>& found) const
+    {
+        for (std::size_t master = 0; master < found.size(); ++master)
+        {
+            std::optional<guarded_examination>& guarded = found[master].guarded;
+            if (guarded && !guarded->reason)
+            {
+                guarded->reason = results_[master].reason;
+                guarded->detail = results_[master].detail;
+            }
+        }
+    }
+
+  private:
+    struct result
+    {
+        error_code reason;
+        std::string detail;
+    };
+
+    bool take(std::size_t master, const resp::reply& reply) noexcept override
+    {
+        const net::arming_reply answer = net::read_quarantine(reply);
+        results_[master] = {answer.reason, std::string{redacted_.show(answer.detail).view()}};
+        return answer.reason != master_errc::protocol_error;
+    }
+    void take_failure(std::size_t, const net::answer&) noexcept override {}
+
+    const redactor& redacted_;
+    std::vector<result> results_;
+};
+
 /// Evaluates the samples of each master's clock.
 class round_trips
 {
@@ -178,6 +222,25 @@ runtime::detached_task examine(lock_service& service, examine_call call)
             co_await self.wake_event;
         }
     }
+    std::optional<broadcast_query<vote_trials>> trials;
+    if (const guard* const group = service.guarded())
+    {
+        std::vector<std::size_t> armed;
+        for (std::size_t master = 0; master < masters; ++master)
+        {
+            if (group->is_armed(master))
+            {
+                armed.push_back(master);
+            }
+        }
+        trials.emplace(masters, armed.size(), service.redacted(), self.wake_event);
+        command.clear();
+        net::append_vote_trial(command, group->keys());
+        for (const std::size_t master : armed)
+        {
+            service.send_query(master, command, **trials);
+        }
+    }
     // A reply that arrives after the next sample was sent still counts, because a master may be far away.
     std::deque<broadcast_query<clocks>> samples;
     for (int sample = 0; sample < clock_samples && !self.stopped(); ++sample)
@@ -219,6 +282,10 @@ runtime::detached_task examine(lock_service& service, examine_call call)
     for (const broadcast_query<settings>& query : queries)
     {
         query->write_to(found);
+    }
+    if (trials)
+    {
+        (*trials)->write_to(found);
     }
     const error_code result = self.stopped();
     service.complete(call.done, result, std::move(found));

@@ -113,6 +113,9 @@ void add_standings(collection& to)
     master_facts armed = good_facts();
     armed.examined.guarded.emplace();
     to.add("guarded: armed", armed);
+    armed.examined.guarded->reason = master_errc::no_permission;
+    armed.examined.guarded->detail = "NOPERM (HSET)";
+    to.add("guarded: armed, but refuses a command of its vote", armed);
 }
 
 void add_risks(collection& to)
@@ -152,6 +155,11 @@ void add_times(collection& to)
     one.examined.median_round_trip = 1ms;
     fail(*one.probed, probe_step::inspect, master_errc::no_permission, "NOPERM to run the 'eval' command");
     to.add("slow answers to a probe that failed", one);
+    one = good_facts();
+    one.probed->queue_refusal = "it refuses the scripts of the queue (NOPERM to run the 'zadd' command)";
+    to.add("a client can't wait", one);
+    one.examined.risks.push_back({risk::limited_queue, "as observed"});
+    to.add("a client can't wait, as the examination has shown", one);
 }
 
 void add_settings(collection& to)

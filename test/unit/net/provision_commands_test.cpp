@@ -2,6 +2,7 @@
 // The commands of provisioning, word by word, and the meaning of each reply.
 #include "net/provision_commands.hpp"
 #include "net/provision_scripts.hpp"
+#include "net/trial_scripts.hpp"
 #include "unit/net/only_command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
