@@ -362,6 +362,22 @@ TEST_CASE("the pause after a lost round is ended by a release, and by no other m
     CHECK(wrong.count("ask") == asked + 1);
 }
 
+TEST_CASE("a client whose connection was lost during its pause asks before it begins a round", "[queue]")
+{
+    simulation sim{3};
+    sim_master& wrong = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    wrong.remove("lock:stock");
+    // Its pauses double. Now one lasts for 16 ms at least, and it has connected again before that.
+    REQUIRE(sim.run_until([&] { return wrong.count("release") == 7; }, 2s));
+    const std::size_t asked = wrong.count("ask");
+    const std::size_t sets = sim.count("SET");
+    wrong.link().break_off();
+    REQUIRE(sim.run_until([&] { return wrong.count("ask") > asked; }, 1s));
+    sim.run_for(trip / 4);
+    CHECK(sim.count("SET") == sets);
+}
+
 TEST_CASE("a release that is due after a reconnect wakes nobody unless it deletes the key")
 {
     simulation sim{5};
