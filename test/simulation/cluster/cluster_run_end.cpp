@@ -98,8 +98,14 @@ void cluster_run::settle()
         } while (!disks_are_idle() && !oracle_.found());
     };
     drain();
-    run_for(longest_body() + plan_.probe_interval + notices + 2 * reconnects);
-    drain();
+    bool were_idle = false;
+    while (!were_idle && !oracle_.found())
+    {
+        run_for(longest_body() + plan_.probe_interval + notices + 2 * reconnects);
+        // A disk that is still busy with what a broken connection had sent delays the next attempts to connect.
+        were_idle = disks_are_idle();
+        drain();
+    }
     if (!oracle_.found() && !plan_.breaks_assumptions)
     {
         oracle_.check_released();

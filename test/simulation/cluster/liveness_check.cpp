@@ -346,7 +346,8 @@ void cluster_run::check_handover()
     taken->has = {};
     // A message, or the heartbeat or poll that replaces it.
     const bool woken = !plan_.old_masters && !hangs && odd == 0 && !overtook;
-    const clock::duration longest = (woken ? 0ms : 300ms) + (woken ? 2 : 5) * node_timeout_of(long_ttl());
+    const clock::duration shown = (woken ? 0ms : 300ms) + (woken ? 2 : 5) * node_timeout_of(long_ttl());
+    const clock::duration longest = shown + shown * plan_.max_drift() / 500'000; // By the slowest clock.
     const bool granted = run_for(longest, [&] { return waits->ended; });
     oracle_.check(
         granted, "liveness", "{} doesn't acquire in {} us what was held for {} us", waiter.name(),
