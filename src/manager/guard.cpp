@@ -410,7 +410,12 @@ guarded_examination guard::describe(std::size_t master) const
 {
     const member& one = *members_[master];
     guarded_examination found;
-    found.reason = is_armed(master) ? error_code{} : vote_of(one).reason;
+    if (!is_armed(master))
+    {
+        const net::answer vote = vote_of(one);
+        found.reason = vote.reason;
+        found.detail = service_.redacted().show(vote.text).view();
+    }
     if (one.has_looked && one.marker)
     {
         found.group = one.marker->group;

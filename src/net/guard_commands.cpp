@@ -9,6 +9,8 @@
 #include "net/trial_scripts.hpp"
 #include "resp/serialise.hpp"
 
+#include <algorithm>
+
 namespace redlock::net
 {
 
@@ -95,9 +97,25 @@ void append_guarded_extend(
               decimal{ttl}.view(), beginning});
 }
 
-void append_vote_trial(std::string& out, const guard_keys& keys)
+void append_vote_trial(std::string& out, const guard_keys& keys, int database)
 {
-    resp::append_command(out, {"EVAL", vote_trial_script, "2", keys.guard, keys.fence});
+    const decimal number{database};
+    resp::append_command(out, {"EVAL", vote_trial_script, "2", keys.guard, keys.fence, number.view()});
+}
+
+std::optional<vote_trial> read_vote_trial(const resp::reply& reply) noexcept
+{
+    constexpr std::size_t elements = 4;
+    const auto& nodes = reply.nodes; // The root is the first one.
+    const bool fits = nodes.size() == 1 + elements && nodes.front().kind == resp::kind::array &&
+                      std::all_of(
+                          nodes.begin() + 1, nodes.end(),
+                          [](const resp::node& each) { return each.kind == resp::kind::bulk_string; });
+    if (!fits)
+    {
+        return std::nullopt;
+    }
+    return vote_trial{{nodes[1].text, nodes[2].text}, {nodes[3].text, nodes[4].text}};
 }
 
 answer read_guarded_set(const resp::reply& reply) noexcept

@@ -40,8 +40,23 @@ void append_guarded_extend(
     std::string& out, const claim& of, const guard_keys& keys, std::chrono::milliseconds ttl,
     std::string_view group, script_form form);
 
-/// A trial of the commands that a master needs to vote. Changes nothing. `read_quarantine` reads the reply.
-void append_vote_trial(std::string& out, const guard_keys& keys);
+/// A trial of the commands that a master needs to vote and to be armed. Changes nothing.
+void append_vote_trial(std::string& out, const guard_keys& keys, int database);
+
+/// A command that a master has refused. The views are valid as long as the reply.
+struct refused_command
+{
+    std::string_view name; // Empty for none.
+    std::string_view error;
+};
+struct vote_trial
+{
+    refused_command of_vote;
+    refused_command of_arming;
+};
+
+/// Translates the reply to `append_vote_trial`. Empty if it can't be one.
+std::optional<vote_trial> read_vote_trial(const resp::reply& reply) noexcept;
 
 /// Translates the reply to `append_guarded_set`: a counter is granted, 0 is denied. A negative answer is a vote `failed`, with
 /// `set_nothing`.

@@ -30,7 +30,7 @@ struct marker_change
 
 void append_provision_look(std::string& out, const guard_keys& keys, int database);
 /// `read_quarantine` reads the reply, an empty marker.
-void append_provision_trial(std::string& out, const guard_keys& keys);
+void append_provision_trial(std::string& out, const guard_keys& keys, int database);
 /// `read_quarantine` reads the reply.
 void append_provision_quarantine(
     std::string& out, const guard_keys& keys, const marker_change& change, int database);

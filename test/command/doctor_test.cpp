@@ -195,7 +195,7 @@ TEST_CASE("doctor: reports what its ACL keeps it from checking", "[scenario-51]"
         return alone(master.url());
     };
     CHECK(forbids("-config") == "good: note persistence_unknown");
-    CHECK(forbids("-time") == "usable: warning unanswered");
+    CHECK(forbids("-time") == "usable: warning limited_queue, warning unanswered");
     CHECK(forbids("-info") == "usable: warning no_identity");
     CHECK(forbids("-client|kill") == "usable: warning cannot_kill_stale_connections");
     CHECK(forbids("+@all") == "good: ");

@@ -151,6 +151,8 @@ TEST_CASE("probe: uses keys with the prefix of the locks")
     guarded_master master{kind};
     master.allow("resetkeys");
     master.allow("~team:*");
+    master.allow("~redlock-queue:order:team:*");
+    master.allow("~redlock-queue:alive:team:*");
     CHECK(
         what_is_said(master.url(), "permission") ==
         "its ACL forbids the user locker keys that begin with 'lock:'");
@@ -173,7 +175,9 @@ TEST_CASE("probe: names the setting or the state that makes a master refuse lock
         state{{"--rename-command", "EVAL", ""}, "usable: warning no_command", "Remove rename-command"},
         state{{"--rename-command", "EVALSHA", ""}, "unusable: failure no_command", "Remove rename-command"},
         state{{"--rename-command", "SET", ""}, "unusable: failure no_command", "Remove rename-command"},
-        state{{"--rename-command", "PEXPIRE", ""}, "unusable: failure no_command", "Remove rename-command"});
+        state{{"--rename-command", "PEXPIRE", ""}, "unusable: failure no_command", "Remove rename-command"},
+        state{{"--rename-command", "ZADD", ""}, "usable: warning limited_queue", "Allow the queue"},
+        state{{"--rename-command", "HGET", ""}, "usable: warning limited_queue", "Allow the queue"});
     CAPTURE(kind, given.settings);
     const server master{durable(given.settings, kind)};
     const diagnosed found = diagnose({master.url()}, {"--json"});

@@ -121,8 +121,55 @@ TEST_CASE(
     CHECK(found->masters[1].guarded->reason == master_errc::no_permission);
     CHECK(
         found->masters[1].guarded->detail ==
-        fmt::format("ERR The user executing the script can't run this command or subcommand ({})", refused));
+        fmt::format("{}: ERR The user executing the script can't run this command or subcommand", refused));
     CHECK(test.sim.master(1).field(fence_key, "floor") == counters);
+}
+
+TEST_CASE(
+    "an examination in guarded mode names the command without which no client can arm a master", "[guarded]")
+{
+    guarded_simulation test{3};
+    const std::string refused = GENERATE("HVALS", "SELECT", "EVAL", "HSET");
+    CAPTURE(refused);
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    // One that is armed and one that isn't; a vote of the first needs HSET as well.
+    test.sim.run_for(1s);
+    const std::size_t master = refused == "HSET" ? 2 : 1;
+    test.sim.master(master).habits[refused] = "-NOPERM this user has no permissions\r\n";
+    if (master == 2)
+    {
+        test.sim.master(2).restart("another run");
+        test.sim.run_for(2s);
+    }
+    const auto found = examine(locks);
+    REQUIRE(finish(test.sim, found));
+    const master_examination& its = found->masters.at(master);
+    REQUIRE(its.guarded);
+    CHECK(its.guarded->reason == (master == 2 ? error_code{master_errc::quarantined} : error_code{}));
+    REQUIRE(its.risks.size() == 1);
+    CHECK(its.risks[0].what == risk::arming_refused);
+    CHECK(its.risks[0].detail.starts_with(refused + ": "));
+    CHECK(found->masters.at(0).risks.empty());
+}
+
+TEST_CASE("an examination in guarded mode doesn't call a master armed that breaks at its trial", "[guarded]")
+{
+    guarded_simulation test{3};
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.run_for(1s);
+    SECTION("by an end of the connection")
+    {
+        test.sim.master(1).answer("EVAL", {.closes = true});
+    }
+    SECTION("by a reply that can't be one")
+    {
+        test.sim.master(1).answer("EVAL", {.bytes = "+OK\r\n", .nonsense = true});
+    }
+    const auto found = examine(locks);
+    REQUIRE(finish(test.sim, found));
+    REQUIRE(found->masters.at(1).guarded);
+    CHECK(found->masters[1].guarded->reason);
+    CHECK(!found->masters[0].guarded->reason);
 }
 
 TEST_CASE("an examination says that a master hangs while it is connected to")

@@ -66,6 +66,7 @@ finding of_risk(const master_issue& found)
         break;
     case risk::arming_refused:
         result.kind = "arming_refused";
+        result.what = "it refuses a command of arming (" + found.detail + ")";
         result.meaning = "If it may have forgotten keys, this client can't make it vote again";
         result.advice = "Allow the commands of guarded mode: see 'ACL' in docs/deployment.md; set "
                         "maxmemory-policy noeviction";

@@ -135,8 +135,8 @@ asio::awaitable<probe> try_once(lock_manager& locks)
 }
 
 /// Lets a client wait for a lock until the queue has entered it, or the master has refused something; then releases the lock,
-/// and waits until that client has it.
-asio::awaitable<std::optional<std::string>> wait_once(lock_manager& locks, waiting_news& news)
+/// and waits until that client has it. Returns what was wrong; empty for nothing.
+asio::awaitable<std::optional<std::string>> wait_once(lock_manager& locks, std::shared_ptr<waiting_news> news)
 {
     const std::string resource = random_resource();
     error_code error;
@@ -144,32 +144,47 @@ asio::awaitable<std::optional<std::string>> wait_once(lock_manager& locks, waiti
     lease held = co_await locks.async_try_acquire(resource, first_ttl, into_error);
     if (!held)
     {
-        co_return std::nullopt;
+        co_return "it refuses a second lock";
     }
-    news.is_watched = true;
+    news->is_watched = true;
     const acquire_options patient_one{.ttl = first_ttl, .wait = probe_timeout};
     locks.async_acquire(
         resource, patient_one,
-        [&news](error_code, lease won)
+        [news](error_code, lease won)
         {
-            news.won = std::move(won);
-            news.is_over = true;
-            news.changed.cancel();
+            news->won = std::move(won);
+            news->is_over = true;
+            news->changed.cancel();
         });
-    while (!news.is_queued && !news.refusal && !news.is_over)
+    while (!news->is_queued && !news->refusal && !news->is_over)
     {
-        co_await news.changed.async_wait(into_error);
+        co_await news->changed.async_wait(into_error);
     }
-    co_await held.async_release(into_error);
-    while (!news.is_over)
+    const bool was_entered = news->is_queued;
+    report released;
+    co_await held.async_release(released, into_error);
+    while (!news->is_over)
     {
-        co_await news.changed.async_wait(into_error);
+        co_await news->changed.async_wait(into_error);
     }
-    if (news.won)
+    lease won = std::move(news->won);
+    if (won)
     {
-        co_await news.won.async_release(into_error);
+        co_await won.async_release(into_error);
     }
-    co_return news.refusal;
+    if (news->refusal)
+    {
+        co_return news->refusal;
+    }
+    if (!was_entered)
+    {
+        co_return "it enters no client that waits for a lock into a queue";
+    }
+    if (!won.owner_id().empty() && !released.result)
+    {
+        co_return std::nullopt;
+    }
+    co_return "a client that waited for a lock didn't get it when that was released";
 }
 
 /// Adds a try: keeps the faster time of each step; a failure replaces a time.
@@ -223,7 +238,7 @@ asio::awaitable<probe> probe_master(config options)
     }
     if (all.succeeded())
     {
-        all.queue_refusal = co_await wait_once(locks, *news);
+        all.queue_refusal = co_await wait_once(locks, news);
     }
     co_return all;
 }

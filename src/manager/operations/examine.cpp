@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSL-1.0
 // Examine: checks for a second whether the masters are suited to keep locks.
 #include "core/clock_watch.hpp"
+#include "core/server_error.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations/broadcast_query.hpp"
 #include "manager/operations/operations.hpp"
-#include "net/arming_commands.hpp"
 #include "net/guard_commands.hpp"
 #include "resp/serialise.hpp"
 
@@ -111,7 +111,7 @@ class settings final : public reply_collector
     std::vector<std::vector<std::pair<std::string, std::string>>> settings_;
 };
 
-/// Whether masters that are armed refuse a command that their vote needs.
+/// Which commands of a vote, and of arming, the masters of a group refuse.
 class vote_trials final : public reply_collector
 {
   public:
@@ -121,15 +121,31 @@ class vote_trials final : public reply_collector
     {
     }
 
+    /// Expects a reply of this master.
+    void expect(std::size_t master) { results_[master].reason = master_errc::timed_out; }
     void write_to(std::vector<master_examination>& found) const
     {
         for (std::size_t master = 0; master < found.size(); ++master)
         {
             std::optional<guarded_examination>& guarded = found[master].guarded;
-            if (guarded && !guarded->reason)
+            if (!guarded)
             {
-                guarded->reason = results_[master].reason;
-                guarded->detail = results_[master].detail;
+                continue;
+            }
+            const result& its = results_[master];
+            std::string arming_refused = its.arming_refused;
+            if (!guarded->reason)
+            {
+                guarded->reason = its.reason;
+                guarded->detail = its.detail;
+            }
+            else if (arming_refused.empty())
+            {
+                arming_refused = its.vote_refused; // Arming needs these commands, too.
+            }
+            if (!arming_refused.empty() && !guarded->group.empty())
+            {
+                found[master].risks.push_back({risk::arming_refused, std::move(arming_refused)});
             }
         }
     }
@@ -139,15 +155,47 @@ class vote_trials final : public reply_collector
     {
         error_code reason;
         std::string detail;
+        std::string vote_refused;
+        std::string arming_refused;
     };
 
+    std::string show(std::string_view command, std::string_view error) const
+    {
+        return std::string{command}.append(": ").append(redacted_.show(error).view());
+    }
     bool take(std::size_t master, const resp::reply& reply) noexcept override
     {
-        const net::arming_reply answer = net::read_quarantine(reply);
-        results_[master] = {answer.reason, std::string{redacted_.show(answer.detail).view()}};
-        return answer.reason != master_errc::protocol_error;
+        result& its = results_[master];
+        its = {};
+        if (reply.is_error())
+        {
+            // Locks need no EVAL, so this tells nothing of the vote.
+            its.arming_refused = show("EVAL", reply.text());
+            return true;
+        }
+        const std::optional<net::vote_trial> tried = net::read_vote_trial(reply);
+        if (!tried)
+        {
+            its.reason = master_errc::protocol_error;
+            return false;
+        }
+        if (!tried->of_vote.name.empty())
+        {
+            its.reason = net::reason_of(core::classify(tried->of_vote.error));
+            its.detail = show(tried->of_vote.name, tried->of_vote.error);
+            its.vote_refused = its.detail;
+        }
+        if (!tried->of_arming.name.empty())
+        {
+            its.arming_refused = show(tried->of_arming.name, tried->of_arming.error);
+        }
+        return true;
     }
-    void take_failure(std::size_t, const net::answer&) noexcept override {}
+    void take_failure(std::size_t master, const net::answer& none) noexcept override
+    {
+        results_[master].reason = none.reason;
+        results_[master].detail = redacted_.show(none.text).view();
+    }
 
     const redactor& redacted_;
     std::vector<result> results_;
@@ -225,19 +273,20 @@ runtime::detached_task examine(lock_service& service, examine_call call)
     std::optional<broadcast_query<vote_trials>> trials;
     if (const guard* const group = service.guarded())
     {
-        std::vector<std::size_t> armed;
+        std::vector<std::size_t> connected;
         for (std::size_t master = 0; master < masters; ++master)
         {
-            if (group->is_armed(master))
+            if (service.connection_to(master).ready())
             {
-                armed.push_back(master);
+                connected.push_back(master);
             }
         }
-        trials.emplace(masters, armed.size(), service.redacted(), self.wake_event);
-        command.clear();
-        net::append_vote_trial(command, group->keys());
-        for (const std::size_t master : armed)
+        trials.emplace(masters, connected.size(), service.redacted(), self.wake_event);
+        for (const std::size_t master : connected)
         {
+            command.clear();
+            net::append_vote_trial(command, group->keys(), service.options().masters[master].database());
+            (*trials)->expect(master);
             service.send_query(master, command, **trials);
         }
     }

@@ -231,7 +231,7 @@ runtime::task<bool> provisioning::try_changes()
     for (const std::size_t master : untried)
     {
         command_.clear();
-        net::append_provision_trial(command_, keys_);
+        net::append_provision_trial(command_, keys_, database_of(master));
         service_.send_query(master, command_, *query);
     }
     bool permitted = co_await await_replies(*query);

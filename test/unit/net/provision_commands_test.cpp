@@ -72,12 +72,12 @@ TEST_CASE("the commands of provisioning", "[wire][guarded]")
     }
     SECTION("a trial")
     {
-        net::append_provision_trial(out, keys);
+        net::append_provision_trial(out, keys, 3);
         CHECK(
             only_command(out) == command{
                                      "EVAL", std::string{net::provision_trial_script}, "4",
                                      "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
-                                     "lock::redlock-guard-before"});
+                                     "lock::redlock-guard-before", "3"});
     }
     SECTION("a quarantine")
     {
