@@ -159,11 +159,11 @@ TEST_CASE("an examination in guarded mode doesn't call a master armed that break
     test.sim.run_for(1s);
     SECTION("by an end of the connection")
     {
-        test.sim.master(1).answer("EVAL", {.closes = true});
+        test.sim.master(1).answer("trial", {.closes = true});
     }
     SECTION("by a reply that can't be one")
     {
-        test.sim.master(1).answer("EVAL", {.bytes = "+OK\r\n", .nonsense = true});
+        test.sim.master(1).answer("trial", {.bytes = "+OK\r\n", .nonsense = true});
     }
     const auto found = examine(locks);
     REQUIRE(finish(test.sim, found));

@@ -58,7 +58,7 @@ std::string what_of(const command& words)
         {
             return "look";
         }
-        if (words[1] == net::provision_trial_script)
+        if (words[1] == net::provision_trial_script || words[1] == net::vote_trial_script)
         {
             return "trial";
         }

@@ -24,13 +24,14 @@ namespace
 /// Returns the number of a command as `what_of` classifies it. A new command takes the next place.
 std::uint64_t command_number(std::string_view what)
 {
-    constexpr std::array<std::string_view, 30> numbered_from_one{
+    constexpr std::array<std::string_view, 31> numbered_from_one{
         "SET",         "extend",       "release",    "ask",       "EVAL",
         "EVALSHA",     "HELLO",        "AUTH",       "CLIENT ID", "CLIENT SETNAME",
         "CLIENT KILL", "may kill?",    "SELECT",     "INFO",      "TIME",
         "SCRIPT LOAD", "SCRIPT FLUSH", "CONFIG",     "SUBSCRIBE", "PUBLISH",
         "acquire",     "raise",        "quarantine", "arm",       "largest counter",
-        "GET",         "HGET",         "DEL",        "SWAPDB",    "FLUSHALL"};
+        "GET",         "HGET",         "DEL",        "SWAPDB",    "FLUSHALL",
+        "trial"};
     const auto* const found = std::find(numbered_from_one.begin(), numbered_from_one.end(), what);
     if (found == numbered_from_one.end())
     {
@@ -148,7 +149,9 @@ void trace::add_exchange(std::string_view what, const command& words, std::strin
         add({resource_names::number_in(words[1])});
         add_words(words, 2);
     }
-    else if (what == "quarantine" || what == "arm" || what == "largest counter" || what == "raise floor")
+    else if (
+        what == "quarantine" || what == "arm" || what == "largest counter" || what == "raise floor" ||
+        what == "trial")
     {
         add({name == "EVAL" ? 1U : 0U}); // Its keys are those of the group.
         add_words(words, first_argument(words));
