@@ -378,6 +378,57 @@ TEST_CASE("a client whose connection was lost during its pause asks before it be
     CHECK(sim.count("SET") == sets);
 }
 
+TEST_CASE("a client that waits goes to the queue master as soon as that is connected", "[queue]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 0, sim.options()};
+    const outcome_ptr waits = sim.acquire(with.holder, "stock", {.ttl = 60s, .wait = no_limit});
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    sim.run_for(1s);
+    queue_master.door = entrance::refuses;
+    queue_master.break_connections();
+    sim.run_for(1s);
+    queue_master.door = entrance::open;
+    const std::size_t asked = queue_master.count("ask");
+    const std::size_t greeted = queue_master.count("HELLO");
+    REQUIRE(sim.run_until([&] { return queue_master.count("HELLO") > greeted; }, 20s));
+    // Sooner than its heartbeat at the other master.
+    sim.run_for(10 * trip);
+    CHECK(queue_master.count("ask") > asked);
+}
+
+TEST_CASE("a queue master that gave no answer is asked again when it is trusted again", "[queue]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 1, sim.options()};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    const auto asked_elsewhere = [&] { return sim.count("ask") - queue_master.count("ask"); };
+    REQUIRE(asked_elsewhere() == 0);
+    queue_master.hang();
+    REQUIRE(sim.run_until([&] { return asked_elsewhere() > 0; }, 2s));
+    queue_master.resume();
+    sim.run_for(100ms);
+    const std::size_t asked = queue_master.count("ask");
+    CHECK(sim.run_until([&] { return queue_master.count("ask") > asked; }, 5s));
+}
+
+TEST_CASE("in strict order, a release wakes a client that can't reach the queue master", "[queue]")
+{
+    simulation sim{5};
+    waiting_clients with{sim, 0, in_strict_order(sim)};
+    queue_master_of(sim, "stock").door = entrance::refuses;
+    lock_manager cut_off = sim.make_manager(in_strict_order(sim));
+    const outcome_ptr waits = sim.acquire(cut_off, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(1s);
+    REQUIRE_FALSE(waits->done);
+    const clock::time_point began = sim.now();
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(waits, 1s));
+    CHECK(!waits->error);
+    // Sooner than its heartbeat.
+    CHECK(waits->at - began <= 10 * trip);
+}
+
 TEST_CASE("a release that is due after a reconnect wakes nobody unless it deletes the key")
 {
     simulation sim{5};
