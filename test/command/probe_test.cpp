@@ -176,7 +176,7 @@ TEST_CASE("probe: names the setting or the state that makes a master refuse lock
         state{{"--rename-command", "EVALSHA", ""}, "unusable: failure no_command", "Remove rename-command"},
         state{{"--rename-command", "SET", ""}, "unusable: failure no_command", "Remove rename-command"},
         state{{"--rename-command", "PEXPIRE", ""}, "unusable: failure no_command", "Remove rename-command"},
-        state{{"--rename-command", "ZADD", ""}, "usable: warning limited_queue", "Allow the queue"},
+        state{{"--rename-command", "ZADD", ""}, "usable: warning limited_queue", "it enters no client"},
         state{{"--rename-command", "HGET", ""}, "usable: warning limited_queue", "Allow the queue"});
     CAPTURE(kind, given.settings);
     const server master{durable(given.settings, kind)};
