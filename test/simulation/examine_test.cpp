@@ -172,6 +172,24 @@ TEST_CASE("an examination in guarded mode doesn't call a master armed that break
     CHECK(!found->masters[0].guarded->reason);
 }
 
+TEST_CASE("an examination shows no word of a trial as the server has sent it", "[guarded]")
+{
+    guarded_simulation test{3};
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.run_for(1s);
+    // Clears a terminal.
+    test.sim.master(1).answer(
+        "trial", {.bytes = "*4\r\n$4\r\n\x1b[2J\r\n$4\r\n\x1b[2J\r\n$4\r\n\x1b[2J\r\n$4\r\n\x1b[2J\r\n",
+                  .nonsense = true});
+    const auto found = examine(locks);
+    REQUIRE(finish(test.sim, found));
+    const master_examination& its = found->masters.at(1);
+    REQUIRE(its.guarded);
+    REQUIRE(its.risks.size() == 1);
+    CHECK(its.guarded->detail.find('\x1b') == std::string::npos);
+    CHECK(its.risks[0].detail.find('\x1b') == std::string::npos);
+}
+
 TEST_CASE("an examination says that a master hangs while it is connected to")
 {
     simulation sim{3};

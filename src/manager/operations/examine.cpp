@@ -161,7 +161,7 @@ class vote_trials final : public reply_collector
 
     std::string show(std::string_view command, std::string_view error) const
     {
-        return std::string{command}.append(": ").append(redacted_.show(error).view());
+        return std::string{redacted_.show(command).view()}.append(": ").append(redacted_.show(error).view());
     }
     bool take(std::size_t master, const resp::reply& reply) noexcept override
     {
