@@ -138,7 +138,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script guarded_ask_script{
-    {guarded_ask_text.data(), guarded_ask_text.size()}, "e1c7a2156a8e289a9feaf023e8db149343269ec6"};
+    {guarded_ask_text.data(), guarded_ask_text.size()}, "7fe97a94827d1d82d70fdcb815d512d94c0d5efb"};
 
 /// `extend_script` in the group of the lease: a key of an older group is no vote in this one. Neither the incarnation nor the
 /// state of the marker matters, because the key is there.

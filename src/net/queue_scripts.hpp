@@ -48,12 +48,12 @@ local function enter(member, waited, liveness)
     redis.call("hdel", alive, "")
     woken = nil
   end
+  local expiry = number(math.max(10000, 2 * liveness * (1 + redis.call("zcard", order) / 64)))
   local rank = redis.call("zrank", order, member)
   if not rank then
     redis.call("zadd", order, number(clock - waited * 1000), member)
     rank = redis.call("zrank", order, member)
   end
-  local expiry = number(math.max(10000, 2 * liveness * (1 + redis.call("zcard", order) / 64)))
   redis.call("pexpire", order, expiry)
   redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
   redis.call("pexpire", alive, expiry)
@@ -115,7 +115,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "b51631c0a8289ce34ac521378dee8fbaa4289751"};
+    {ask_text.data(), ask_text.size()}, "9d036b2cc5ec01c8e92258dafb2c4a059238bb54"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -154,6 +154,6 @@ if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "2b6ea09c0385e2e6270a40094bee66a61fea4443"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "ce4c92b773746085ffef20bd9e9a399a5bf0b814"};
 
 } // namespace redlock::net
