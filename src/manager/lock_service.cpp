@@ -124,7 +124,6 @@ void lock_service::open()
     }
     auto connect = [this]
     {
-        warm_at_latest_ = core::later(strand_.now(), options_.connect_timeout);
         for (const auto& each : connections_)
         {
             each->start();
@@ -274,14 +273,14 @@ clock::time_point lock_service::first_round_at(std::chrono::milliseconds patienc
     }
     if (warm_since_)
     {
-        return std::min(warm_at_latest_, core::later(*warm_since_, patience));
+        return core::later(*warm_since_, patience);
     }
     std::size_t possible = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         possible += is_ready(master) || !was_tried(master) ? 1U : 0U;
     }
-    return possible >= quorum_of(connections_.size()) ? warm_at_latest_ : clock::time_point::min();
+    return possible >= quorum_of(connections_.size()) ? clock::time_point::max() : clock::time_point::min();
 }
 
 bool lock_service::all_ready() const noexcept
@@ -349,10 +348,11 @@ bool lock_service::is_ready(std::size_t master) const noexcept
     return connections_[master]->ready() && (!guard_ || guard_->has_looked(master));
 }
 
-/// Returns whether it is known if a master can be asked.
+/// Returns whether it is known if a master can be asked. The first look at it is part of the first attempt, later ones aren't.
 bool lock_service::was_tried(std::size_t master) const noexcept
 {
-    return connections_[master]->ready() ? is_ready(master) : connections_[master]->tried();
+    const bool is_first = connections_[master]->ready() && connection_numbers_[master] == 1;
+    return is_first ? is_ready(master) : connections_[master]->tried();
 }
 
 void lock_service::note_ready() noexcept
@@ -418,7 +418,7 @@ void lock_service::wake_first_operations() noexcept
     {
         tried = tried && was_tried(master);
     }
-    if (std::exchange(connecting_, !tried) || strand_.now() < warm_at_latest_)
+    if (std::exchange(connecting_, !tried))
     {
         wake_all();
     }

@@ -199,10 +199,9 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     bool connections_stopped() const noexcept { return stopped_connections_ == connections_.size(); }
 
     /// Returns the time until which a first round waits for connections, unless it is woken: until a quorum of masters is
-    /// ready or impossible, or `connect_timeout` has passed, then `patience` for the others. In the past if every first
-    /// connection attempt has ended.
+    /// ready or impossible, then `patience` for the others. In the past if every first connection attempt has ended.
     clock::time_point first_round_at(std::chrono::milliseconds patience) const noexcept;
-    /// True while some master's first connection attempt is in progress, for `connect_timeout` at most.
+    /// True while some master's first connection attempt is in progress.
     bool connecting() const noexcept { return connecting_; }
     /// Returns whether all masters are connected.
     bool all_ready() const noexcept;
@@ -391,7 +390,6 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     bool aborted_ = false; // Operations that begin from now on are stopped.
     runtime::async_event* shutdown_event_ = nullptr;
     std::optional<clock::time_point> warm_since_; // When a quorum was ready.
-    clock::time_point warm_at_latest_{};
     bool connecting_ = true;
     std::size_t stopped_connections_ = 0;
     std::string command_; // Buffer for a command that is sent to every master.

@@ -17,6 +17,8 @@ constexpr std::size_t optional_for_each_key = 2; // A SET and an extension.
 constexpr std::size_t optional_if_guarded = 8;   // A look, and the commands of quarantine and arming.
 
 constexpr std::chrono::milliseconds second_look{1};
+// The connect timeout is measured in parts, one after the other, so that a process that was suspended loses one part only.
+constexpr int connect_parts = 8;
 
 } // namespace
 
@@ -115,9 +117,10 @@ runtime::task<failure> connection::connect()
     reading_.bytes = 0;
     parser_.reset();
     stream_ = outside_.make_stream(strand_, to_);
-    handshake_ends_ = strand_.now() + options_.connect_timeout;
-    strand_.arm(*this, handshake_ends_);
-    stream_->connect(connecting_, handshake_ends_);
+    parts_left_ = connect_parts;
+    const clock::time_point now = strand_.now();
+    strand_.arm(*this, now + clock::duration{options_.connect_timeout} / connect_parts);
+    stream_->connect(connecting_, now + options_.connect_timeout);
     while (connecting_.pending)
     {
         const failure why = io_failure();
@@ -208,7 +211,7 @@ failure connection::io_failure() const
     {
         return {master_errc::unresponsive, {}};
     }
-    if (state_ == state::connecting && strand_.now() >= handshake_ends_)
+    if (state_ == state::connecting && parts_left_ == 0)
     {
         return {master_errc::connect_timed_out, std::string{stream_->complaint()}};
     }
@@ -381,6 +384,11 @@ void connection::watch(clock::time_point now)
 void connection::on_deadline()
 {
     const clock::time_point now = strand_.now();
+    if (state_ == state::connecting && --parts_left_ > 0)
+    {
+        strand_.arm(*this, now + clock::duration{options_.connect_timeout} / connect_parts);
+        return;
+    }
     if (state_ != state::ready)
     {
         wake_event_.notify();

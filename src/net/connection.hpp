@@ -95,8 +95,9 @@ struct connection_options
 ///
 /// A coroutine drives it, from `start` until after `stop`, through these states:
 ///
-/// - *connecting*: the stream connects and the handshake runs (handshake.cpp), both within `connect_timeout`. If that
-///   succeeds, the connection is ready and `on_up` is called.
+/// - *connecting*: the stream connects and the handshake runs (handshake.cpp), both within `connect_timeout`, in which
+///   the time for which the process was suspended isn't counted. If that succeeds, the connection is ready and `on_up` is
+///   called.
 /// - *ready*: commands are accepted. Left if the stream ends, the server sends invalid data or is no longer a usable
 ///   master, or no reply is received for `response_timeout` while a command is in flight.
 /// - *broken*: entered from both other states. Each command in flight receives its vote, and `on_down` is called. Once
@@ -231,7 +232,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     std::string_view misfit_; // Why a reply of the handshake can't be that to its command.
     subscription subscription_ = subscription::none;
     push_guard pushes_;
-    clock::time_point handshake_ends_{};
+    int parts_left_ = 0; // Of the connect timeout.
     clock::time_point last_read_{};
     clock::time_point last_reply_{};
     clock::time_point last_probe_{};

@@ -83,6 +83,47 @@ TEST_CASE("a first acquire waits for its masters until the connect timeout at mo
     CHECK(sim.run_until_no_keys());
 }
 
+TEST_CASE("a process that was suspended while it connects loses no master", "[scenario-56][scenario-57]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_manager();
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
+    const clock::duration before = GENERATE(50us, 150us, 350us, 550us, 750us);
+    sim.run_for(before);
+    // The timers are handled first, and all of them have expired.
+    sim.world().jump_with_timers_first(5s);
+    REQUIRE(sim.finish(got));
+    CHECK(!got->error);
+    CHECK(got->report.count(vote::unsent) == 0);
+    for (const auto& each : sim.masters())
+    {
+        CHECK(each->count("HELLO") == 1);
+    }
+}
+
+TEST_CASE(
+    "a master that doesn't answer a handshake is given up after the connect timeout, however often",
+    "[scenario-57]")
+{
+    simulation sim{3};
+    sim.master(0).refuse("HELLO", "");
+    config options = sim.options();
+    options.connect_timeout = 800ms;
+    lock_manager locks = sim.make_manager(options);
+    sim.run_for(1ms);
+    // A process that never runs on time isn't patient without an end.
+    for (int late = 0; late < 8; ++late)
+    {
+        CHECK(sim.master(0).count("HELLO") == 1);
+        CHECK(sim.master(0).clients() == 1);
+        sim.world().jump_with_timers_first(1s);
+        sim.run_for(1us);
+    }
+    sim.run_for(1ms);
+    CHECK(sim.master(0).clients() == 0);
+    CHECK(sim.run_until([&] { return sim.master(0).count("HELLO") == 2; }, 1s));
+}
+
 TEST_CASE("an idle connection is probed after a second, and closed if there is no reply", "[scenario-57]")
 {
     simulation sim{3};

@@ -50,6 +50,24 @@ TEST_CASE("guarded: an acquire without rivals is one command to each master, and
     CHECK(test.sim.count("SET") == 0);
 }
 
+TEST_CASE("guarded: a first acquire doesn't wait for masters that break off each look at them", "[guarded]")
+{
+    guarded_simulation test{5};
+    // Connected at different times, so that never all of them are disconnected at once.
+    for (const std::size_t index : {0U, 1U, 2U})
+    {
+        test.sim.master(index).refuse("GET", "");
+        test.sim.master(index).network = {.there = (index + 1) * 30ms, .back = 1ms};
+    }
+    config options = test.group.options();
+    lock_manager locks = test.sim.make_manager(options);
+    const clock::time_point began = test.sim.now();
+    const outcome_ptr got = test.sim.try_acquire(locks, "stock", {.ttl = 5s});
+    REQUIRE(test.sim.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    CHECK(got->at - began <= options.connect_timeout + options.response_timeout + 1s);
+}
+
 TEST_CASE("guarded: a plain manager sends no command of the guarded mode, and has no token", "[guarded]")
 {
     guarded_simulation test{5};
