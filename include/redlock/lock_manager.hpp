@@ -253,8 +253,8 @@ class REDLOCK_API lock_manager
     /// Acquires a lease if one round succeeds. Otherwise like `async_acquire`.
     ///
     /// The first round of a manager waits until a quorum of masters is connected, then for the others, for the node
-    /// timeout at most. It starts without a quorum as soon as too many masters have failed their first connection attempt,
-    /// and after `config::connect_timeout` at the latest.
+    /// timeout at most. It starts without a quorum as soon as too many masters have failed their first connection attempt
+    /// (`config::connect_timeout`).
     template <boost::asio::completion_token_for<void(error_code, lease)> Token = default_acquire_token>
     auto async_try_acquire(resource_name resource, try_options options, Token&& token = Token{})
     {
@@ -367,7 +367,7 @@ class REDLOCK_API lock_manager
     /// - Thread safety: may be called on any thread.
     ///
     /// Completes when each master has answered or failed, after `config::response_timeout` at the latest. A new manager
-    /// first waits until each master is connected or has failed, for `config::connect_timeout` at most.
+    /// first waits until each master is connected or has failed (`config::connect_timeout`).
     template <boost::asio::completion_token_for<void(error_code, inspection)> Token = boost::asio::deferred_t>
     auto async_inspect(resource_name resource, Token&& token = Token{})
     {

@@ -204,7 +204,7 @@ constexpr std::array master_errors{
         "its name isn't on the record of the group: use the addresses with which the group was provisioned"),
     REDLOCK_ERROR(
         master_errc, command_failed, unavailable,
-        "it replied with an error that has no code here: see its message in the detail"),
+        "it replied with an error that this library doesn't know: see its message in the detail"),
 };
 #undef REDLOCK_ERROR
 

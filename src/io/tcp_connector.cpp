@@ -29,17 +29,22 @@ void tcp_connector::connect(clock::time_point until, completion done)
         connect_to({tcp::endpoint{address, port_}}, until, std::move(done));
         return;
     }
-    until_ = until;
-    done_ = std::move(done);
+    begin(until, std::move(done));
     resolve();
 }
 
 void tcp_connector::connect_to(std::vector<tcp::endpoint> addresses, clock::time_point until, completion done)
 {
-    until_ = until;
-    done_ = std::move(done);
+    begin(until, std::move(done));
     addresses_ = std::move(addresses);
     try_next();
+}
+
+void tcp_connector::begin(clock::time_point until, completion done)
+{
+    until_ = until;
+    least_ = (until - strand_.now()) / 8;
+    done_ = std::move(done);
 }
 
 void tcp_connector::resolve()
@@ -105,7 +110,7 @@ void tcp_connector::try_next()
     // The last address needs no deadline: the caller closes the connector at `until_`.
     if (left > 1)
     {
-        strand_.arm(*this, now + std::max(until_ - now, clock::duration::zero()) / left);
+        strand_.arm(*this, now + std::max(until_ - now, least_) / left);
     }
     error_code ignored;
     socket_.close(ignored);

@@ -23,7 +23,8 @@ namespace redlock::io
 namespace asio = boost::asio;
 
 /// Connects a socket to one of the addresses of a host. Each address gets an equal share of the remaining time, so that
-/// one that doesn't answer leaves time for the others.
+/// one that doesn't answer leaves time for the others. If the process was suspended, or its thread busy, until the time was
+/// over, they share an eighth of it.
 class tcp_connector final : private runtime::deadline
 {
   public:
@@ -44,6 +45,7 @@ class tcp_connector final : private runtime::deadline
     std::string_view complaint() const noexcept { return complaint_; }
 
   private:
+    void begin(clock::time_point until, completion done);
     void resolve();
     void on_resolved(error_code result);
     void try_next();
@@ -56,6 +58,7 @@ class tcp_connector final : private runtime::deadline
     std::string host_;
     std::uint16_t port_;
     clock::time_point until_{};
+    clock::duration least_{}; // Divided among the addresses if the time is over when they are known.
     completion done_;
     std::vector<tcp::endpoint> addresses_;
     std::size_t next_ = 0;

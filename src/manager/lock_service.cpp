@@ -69,6 +69,7 @@ lock_service::lock_service(
           {}},
       strand_{executor},
       connection_numbers_(options_.masters.size()),
+      tried_(options_.masters.size()),
       queues_{options_.max_waiting_acquires},
       reserved_{options_.key_prefix},
       run_ids_{options_.masters.size()}
@@ -278,7 +279,7 @@ clock::time_point lock_service::first_round_at(std::chrono::milliseconds patienc
     std::size_t possible = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        possible += is_ready(master) || !was_tried(master) ? 1U : 0U;
+        possible += is_ready(master) || !tried_[master] ? 1U : 0U;
     }
     return possible >= quorum_of(connections_.size()) ? clock::time_point::max() : clock::time_point::min();
 }
@@ -348,19 +349,13 @@ bool lock_service::is_ready(std::size_t master) const noexcept
     return connections_[master]->ready() && (!guard_ || guard_->has_looked(master));
 }
 
-/// Returns whether it is known if a master can be asked. The first look at it is part of the first attempt, later ones aren't.
-bool lock_service::was_tried(std::size_t master) const noexcept
-{
-    const bool is_first = connections_[master]->ready() && connection_numbers_[master] == 1;
-    return is_first ? is_ready(master) : connections_[master]->tried();
-}
-
 void lock_service::note_ready() noexcept
 {
     std::size_t ready = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         ready += is_ready(master) ? 1U : 0U;
+        tried_[master] = tried_[master] || is_ready(master);
     }
     if (!warm_since_ && ready >= quorum_of(connections_.size()))
     {
@@ -384,6 +379,7 @@ void lock_service::on_down(std::size_t master, const net::failure& why)
         notify(master_down{master, names_->at(master), why.reason, std::string{shown.view()}});
     }
     last_down_[master] = why.reason;
+    tried_[master] = true;
     if (guard_)
     {
         guard_->on_down(master);
@@ -413,12 +409,7 @@ void lock_service::on_clock_off(std::size_t master, clock::duration off)
 /// Wakes the operations that wait for the first connections, if their wait may be over.
 void lock_service::wake_first_operations() noexcept
 {
-    bool tried = true;
-    for (std::size_t master = 0; master < connections_.size(); ++master)
-    {
-        tried = tried && was_tried(master);
-    }
-    if (std::exchange(connecting_, !tried))
+    if (std::exchange(connecting_, std::find(tried_.begin(), tried_.end(), false) != tried_.end()))
     {
         wake_all();
     }

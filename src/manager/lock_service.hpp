@@ -362,7 +362,6 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::chrono::milliseconds grace_for(std::chrono::milliseconds ttl) const noexcept;
     void send_guarded(round& votes, std::size_t master);
     bool is_ready(std::size_t master) const noexcept;
-    bool was_tried(std::size_t master) const noexcept;
     void note_ready() noexcept;
     void wake_first_operations() noexcept;
     void wake_all() noexcept;
@@ -404,6 +403,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
         guard_; // Null in plain mode. Outlives the commands of the connections, whose replies it takes.
     std::vector<std::unique_ptr<net::connection>> connections_;
     std::vector<std::uint64_t> connection_numbers_; // By master.
+    std::vector<bool> tried_;                       // By master: whether its first attempt has ended.
     wait_queues queues_;
     net::reserved_keys reserved_;
     net::run_ids run_ids_;

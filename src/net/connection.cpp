@@ -17,8 +17,6 @@ constexpr std::size_t optional_for_each_key = 2; // A SET and an extension.
 constexpr std::size_t optional_if_guarded = 8;   // A look, and the commands of quarantine and arming.
 
 constexpr std::chrono::milliseconds second_look{1};
-// The connect timeout is measured in parts, one after the other, so that a process that was suspended loses one part only.
-constexpr int connect_parts = 8;
 
 } // namespace
 
@@ -117,9 +115,9 @@ runtime::task<failure> connection::connect()
     reading_.bytes = 0;
     parser_.reset();
     stream_ = outside_.make_stream(strand_, to_);
-    parts_left_ = connect_parts;
+    connect_time_.begin(options_.connect_timeout);
     const clock::time_point now = strand_.now();
-    strand_.arm(*this, now + clock::duration{options_.connect_timeout} / connect_parts);
+    strand_.arm(*this, now + connect_time_.part());
     stream_->connect(connecting_, now + options_.connect_timeout);
     while (connecting_.pending)
     {
@@ -211,7 +209,7 @@ failure connection::io_failure() const
     {
         return {master_errc::unresponsive, {}};
     }
-    if (state_ == state::connecting && parts_left_ == 0)
+    if (state_ == state::connecting && connect_time_.over())
     {
         return {master_errc::connect_timed_out, std::string{stream_->complaint()}};
     }
@@ -384,9 +382,9 @@ void connection::watch(clock::time_point now)
 void connection::on_deadline()
 {
     const clock::time_point now = strand_.now();
-    if (state_ == state::connecting && --parts_left_ > 0)
+    if (state_ == state::connecting && connect_time_.next())
     {
-        strand_.arm(*this, now + clock::duration{options_.connect_timeout} / connect_parts);
+        strand_.arm(*this, now + connect_time_.part());
         return;
     }
     if (state_ != state::ready)

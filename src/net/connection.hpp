@@ -15,6 +15,7 @@
 #include "net/stale_connection_guard.hpp"
 #include "resp/parser.hpp"
 #include "runtime/environment.hpp"
+#include "runtime/parted_time.hpp"
 #include "runtime/tasks.hpp"
 
 #include <chrono>
@@ -95,9 +96,8 @@ struct connection_options
 ///
 /// A coroutine drives it, from `start` until after `stop`, through these states:
 ///
-/// - *connecting*: the stream connects and the handshake runs (handshake.cpp), both within `connect_timeout`, in which
-///   the time for which the process was suspended isn't counted. If that succeeds, the connection is ready and `on_up` is
-///   called.
+/// - *connecting*: the stream connects and the handshake runs (handshake.cpp), both within `connect_timeout`, of
+///   which a process that is suspended loses a part only. If that succeeds, the connection is ready and `on_up` is called.
 /// - *ready*: commands are accepted. Left if the stream ends, the server sends invalid data or is no longer a usable
 ///   master, or no reply is received for `response_timeout` while a command is in flight.
 /// - *broken*: entered from both other states. Each command in flight receives its vote, and `on_down` is called. Once
@@ -143,8 +143,6 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     const server_info& server() const noexcept { return server_; }
     /// Returns the problems that follow from these facts.
     std::vector<master_issue> risks() const;
-    /// Returns whether the first attempt to connect has ended, with or without success.
-    bool tried() const noexcept { return ready() || last_failure_.reason != master_errc::not_connected; }
     /// Returns the last reading of the server's clock; empty before the first one.
     const std::optional<core::clock_reading>& last_clock() const noexcept { return clock_watch_.last(); }
     /// Returns the outstanding keys.
@@ -232,7 +230,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     std::string_view misfit_; // Why a reply of the handshake can't be that to its command.
     subscription subscription_ = subscription::none;
     push_guard pushes_;
-    int parts_left_ = 0; // Of the connect timeout.
+    runtime::parted_time connect_time_;
     clock::time_point last_read_{};
     clock::time_point last_reply_{};
     clock::time_point last_probe_{};

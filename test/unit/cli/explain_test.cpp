@@ -30,7 +30,7 @@ const std::vector<master_report> one_of_each{
 
 const std::string failures = "\n  d: no answer within 120 ms (--ttl / 20, at most 500 ms)"
                              "\n  e: it is running a slow script"
-                             "\n  f: it replied with an error that has no code here (\"ERR as it said\")"
+                             "\n  f: it replied with an error that this library doesn't know (\"ERR as it said\")"
                              "\n  g: no connection to it in time"
                              "\n  h: unsent";
 

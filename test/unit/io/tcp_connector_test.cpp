@@ -159,6 +159,17 @@ tcp::endpoint endpoint_of(int port)
     return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
 }
 
+/// Returns an address of the loopback interface: 127.0.0.`last` for numbers below 256.
+sockaddr_storage four(std::uint32_t last)
+{
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(0x7f000000U + last);
+    sockaddr_storage stored{};
+    std::memcpy(&stored, &address, sizeof address);
+    return stored;
+}
+
 /// A name that resolves to 127.0.0.1, and hangs while this object exists. Each name is unique, because the thread of an
 /// earlier one may still be running.
 class hanging_name
@@ -408,15 +419,6 @@ TEST_CASE("each failure of the resolver has its own error", "[resolver]")
 
 TEST_CASE("all addresses of a name are tried in their order, of both families", "[resolver]")
 {
-    const auto four = [](std::uint32_t last)
-    {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_addr.s_addr = htonl(0x7f000000U + last);
-        sockaddr_storage stored{};
-        std::memcpy(&stored, &address, sizeof address);
-        return stored;
-    };
     sockaddr_in6 address{};
     address.sin6_family = AF_INET6;
     address.sin6_addr.s6_addr[0] = 0xfe;
@@ -462,6 +464,21 @@ TEST_CASE("all addresses of a name are tried in their order, of both families", 
     third.begin_with_name(20s);
     CHECK_FALSE(third.result());
     CHECK(third.socket().remote_endpoint() == endpoint_of(good.port));
+}
+
+TEST_CASE("a thread that is busy while a name is being resolved loses no address", "[resolver]")
+{
+    const listener good = listen_on_loopback();
+    {
+        const std::lock_guard lock{resolver().mutex};
+        resolver().addresses["busy.invalid"] = {four(1), four(2)};
+    }
+    attempt one{"busy.invalid", good.port};
+    constexpr auto whole = 80ms;
+    one.begin_with_name(whole);
+    std::this_thread::sleep_for(whole);
+    CHECK_FALSE(one.result());
+    CHECK(one.socket().remote_endpoint() == endpoint_of(good.port));
 }
 
 TEST_CASE("connecting by name leaves no descriptor open, however it ends", "[resolver][sockets]")
