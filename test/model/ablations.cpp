@@ -62,6 +62,17 @@ scenario by_clocks()
     return s;
 }
 
+// The floor is that of the clock, and armed with it. Attempt 2 has a hint that is an hour ahead.
+scenario armed_at_once()
+{
+    scenario s = by_clocks();
+    s.is_armed_at_once = true;
+    s.hour = 40;
+    s.tick_length = 4;
+    s.attempts[2].hint = s.hour;
+    return s;
+}
+
 // Group 1 is changed to group 2. Attempt 0 knows the old list, 1 and 2 the new one; each guardian one of them.
 scenario with_change(mask from, mask to)
 {
@@ -82,7 +93,7 @@ scenario with_two_changes(mask second, mask third)
     s.lists[3] = third;
     s.attempts[2].list = third;
     s.attempts[2].group = 3;
-    s.attempts[2].hint = hour;
+    s.attempts[2].hint = s.hour;
     s.runs[1] = {1, 3, true};
     return s;
 }
@@ -283,6 +294,8 @@ std::vector<ablation> clocks()
         look_unarmed(0, 2),
         tick,
         tick};
+    const schedule at_once =
+        seen_unarmed + schedule{read(0, 0, 1), raise_floor(0, 0), read(0, 1, 0), raise_floor(0, 1)};
     return {
         {"clocks with unreachable masters", rule::clocks_need_answers, unreachable,
          climbed + alone(0) + alone(1) + second, invariant::order},
@@ -304,6 +317,10 @@ std::vector<ablation> clocks()
              schedule{acquire(0, 1), raise(0, 0), end(0)} + cut + seen_unarmed +
              schedule{read(0, 0, 2), raise_floor(0, 0), read(0, 1, 2), raise_floor(0, 1)} + second,
          invariant::order},
+        {"armed at once, without the clock", rule::floor_by_clock, armed_at_once(),
+         acquire_at(0, 0, 1) + schedule{end(0)} + cut + at_once + second, invariant::unique},
+        {"armed at once, by the clock alone", rule::floor_leads, armed_at_once(),
+         acquire_at(2, 0, 1) + schedule{end(2)} + cut + at_once + acquire_at(0, 0, 1), invariant::order},
         // Server 1 has a floor that server 0 doesn't have. The token is raised on server 2, which loses it.
         {"floor of one master", rule::floor_of_quorum, by_clocks(),
          schedule{

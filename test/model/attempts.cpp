@@ -175,7 +175,7 @@ number protocol::acquire_at(state& now, int who, int at) const
     number c = counter_of(d);
     if (d.owner == who + 1)
         return c;
-    const bool ignores_hint = me.hint > now.time + hour && me.hint > c + far_ahead;
+    const bool ignores_hint = me.hint > now.time + s_.hour && me.hint > c + far_ahead;
     if (at != 0 || has(rule::queue_grant_counts))
         c = std::max<number>(static_cast<number>(c + 1), ignores_hint ? number{0} : me.hint);
     d.slot = c;

@@ -184,7 +184,7 @@ void protocol::tick(state& now) const
         count_down(r.wait);
     if (s_.clocks)
     {
-        now.time++;
+        now.time = static_cast<number>(now.time + s_.tick_length);
         now.ticks--;
     }
 }

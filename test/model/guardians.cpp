@@ -73,7 +73,7 @@ invariant protocol::guardian_does(state& now, const action& step) const
         break;
     case kind::raise_floor:
         raise_floor(now, step.who, step.at);
-        if (has(rule::floor_settles))
+        if (has(rule::floor_settles) && !s_.is_armed_at_once)
             break;
         now.guardians[step.who].watches[step.at] = {};
         return arm(now, step.at, 0);
@@ -309,8 +309,12 @@ void protocol::raise_floor(state& now, int who, int at) const
     guardian& self = now.guardians[who];
     data& d = now.servers[at].db[0];
     const number largest = std::max(self.watches[at].target != 0 ? self.largest : number{0}, counter_of(d));
-    d.floor =
-        has(rule::floor_by_clock) ? static_cast<number>(std::max(largest, now.time) + 2 * hour) : largest;
+    d.floor = largest;
+    if (has(rule::floor_by_clock))
+        d.floor = static_cast<number>(
+            s_.is_armed_at_once
+                ? std::max<int>(largest, now.time + (has(rule::floor_leads) ? 2 * s_.hour : 0))
+                : std::max(largest, now.time) + 2 * s_.hour);
     for (quarantine_watch& w : self.watches)
         w.target = w.read = w.witness = w.settle = 0;
     self.largest = d.floor;

@@ -66,6 +66,15 @@ scenario by_clocks(scenario s, int ticks)
     return s;
 }
 
+scenario armed_at_once(scenario s)
+{
+    s.is_armed_at_once = true;
+    s.tick_length = 4;
+    s.hour = 40;
+    s.attempts.back().hint = s.hour - 1;
+    return s;
+}
+
 scenario with_jump(scenario s)
 {
     s.jumps = 1;
@@ -82,6 +91,12 @@ scenario with_change(std::string name, mask from, mask to)
     s.attempts[1].list = to;
     s.attempts[1].group = 2;
     s.runs = {{1, 2}};
+    return s;
+}
+
+scenario with_leftovers(scenario s, mask servers)
+{
+    s.leftovers = servers;
     return s;
 }
 
@@ -130,7 +145,7 @@ scenario power_cuts(std::string name, int masters)
         many_faults(std::move(name), masters), 10, fault::power_cut | fault::restart | fault::flush);
     s.saves = 0;
     s.separate_looks = false;
-    s.attempts[3].hint = hour - 1;
+    s.attempts[3].hint = s.hour - 1;
     return by_clocks(s, 20);
 }
 
@@ -147,6 +162,7 @@ scenario changes(std::string name, mask from, mask to, mask third = 0)
 {
     scenario s = with_faults(many_faults(std::move(name), 5), 3, all_losses);
     s.lists = {{0, from, to, third}};
+    s.leftovers = static_cast<mask>((to | third) & ~from);
     const number last = third != 0 ? 3 : 2;
     const auto use = [&](client& c, number group)
     {
@@ -183,7 +199,10 @@ std::vector<proof> exhaustive_proofs()
     add(with_jump(three_masters("a clock jumps ahead", 2, 1)));
     add(short_ttl(
         by_clocks(with_faults(three_masters("power cuts, by clocks", 1, 1), 3, fault::power_cut), 4)));
+    add(short_ttl(armed_at_once(
+        by_clocks(with_faults(three_masters("power cuts, armed at once", 1, 1), 3, fault::power_cut), 4))));
     add(with_change("change, one master stays", 0b00111, 0b11100));
+    add(with_leftovers(with_change("change, a new master has counters", 0b00111, 0b11100), 0b10000));
     add(with_extensions(
         short_ttl(with_faults(with_change("change and a loss", 0b00111, 0b11001), 1, losses)), 1));
     add(short_ttl(with_second_run(with_change("change by two runs", 0b0011, 0b1100), {1, 2}, 0b1100)));
@@ -222,6 +241,8 @@ std::vector<proof> random_proofs()
         {vanishing(many_faults("five masters, keys vanish", 5)), walks},
         {power_cuts("three masters, power cuts, by clocks", 3), walks},
         {power_cuts("five masters, power cuts, by clocks", 5), walks},
+        {armed_at_once(power_cuts("three masters, armed at once", 3)), walks},
+        {armed_at_once(power_cuts("five masters, armed at once", 5)), walks},
         {jumps(many_faults("three masters, clocks jump", 3)), walks},
         {changes("change, one master stays", three, 0b11100), walks},
         {changes("change, another master stays", three, 0b11001), walks},
@@ -229,7 +250,7 @@ std::vector<proof> random_proofs()
         {changes("change, three to five", three, 0b11111), walks},
         {changes("change, five to three", 0b11111, three), walks},
         {changes("two changes, one goes back", three, 0b11001, three), walks},
-        {changes("two changes, three lists", three, 0b11100, 0b11001), 4 * walks},
+        {changes("two changes, three lists", three, 0b11100, 0b11001), 16 * walks},
         {changes("two changes, lists overlap", three, 0b01011, 0b10101), 4 * walks},
     };
 }

@@ -188,6 +188,8 @@ state protocol::initial() const
     {
         server& there = now.servers[m];
         there.replid = 1;
+        if (contains(s_.leftovers, m))
+            there.db[0].floor = 3;
         if (!contains(s_.lists[1], m) || contains(s_.fresh, m))
             continue;
         there.db[0].guard = {standing::armed, 1, reason::fresh, 1, 1};
@@ -320,6 +322,7 @@ std::uint64_t protocol::role_of_server(int at) const
             add(contains(c.reach, at));
         }
     add(contains(s_.fresh, at));
+    add(contains(s_.leftovers, at));
     add(at == 0 && !has(rule::queue_grant_counts));
     return role;
 }

@@ -201,7 +201,6 @@ class protocol
     table<std::uint64_t, max_servers> roles_{};
 };
 
-constexpr number hour = 6;      // In the unit of tokens. A tick is 1.
 constexpr number far_ahead = 4; // The part of 2^20: a hint may lead by as much.
 
 inline number counter_of(const data& there)

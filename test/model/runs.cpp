@@ -127,11 +127,13 @@ void protocol::write_move(state& now, int who, int at) const
     server& there = now.servers[at];
     data& d = there.db[0];
     moved& mine = now.runs[who].servers[at];
+    const bool is_old = contains(old_list(now.runs[who]), at);
     const bool was_armed = d.guard.state == standing::armed && d.guard.replid == there.replid;
     // Its counter is that of the moment of the first move. Nothing was granted since.
     const bool was_moved = d.guard.state == standing::retired ||
                            (d.guard.state == standing::quarantine && d.guard.why == reason::fresh);
-    if (!was_armed && !was_moved && has(rule::move_deletes_floor))
+    // Counters of a server that is new can only raise the floor.
+    if (is_old && !was_armed && !was_moved && has(rule::move_deletes_floor))
         d.floor = missing;
     const bool stays = contains(s_.lists[wanted.to], at);
     if (stays || has(rule::left_out_retired))
@@ -230,7 +232,7 @@ void protocol::decide_floor(state& now, int who) const
     run& mine = now.runs[who];
     mine.now = stage::arming;
     if (mine.foreign != 0 && has(rule::rerun_by_clock))
-        mine.largest = static_cast<number>(std::max(mine.largest, now.time) + 2 * hour);
+        mine.largest = static_cast<number>(std::max(mine.largest, now.time) + 2 * s_.hour);
     for (moved& m : mine.servers)
         m.read = m.counts = m.late = 0;
 }

@@ -49,6 +49,7 @@ enum class rule : number
     fresh_stays,             // The reason `new` of an older quarantine becomes `stale`.
     fresh_excluded,          // By clocks: a master of a half-moved list counts.
     floor_by_clock,          // By clocks: the floor is the largest counter.
+    floor_leads,             // Armed at once: the floor is the time, without two hours.
     floor_settles,           // By clocks: the command that raises the floor arms as well.
     floor_of_quorum,         // By clocks: only the master that is armed has the floor before.
     other_group_seen,        // By clocks: another group on the list is ignored.
@@ -111,7 +112,8 @@ struct scenario
     std::vector<client> attempts;
     std::vector<client> guardians;
     std::vector<change> runs;
-    mask fresh = 0; // Servers that are empty at the beginning.
+    mask fresh = 0;     // Servers that are empty at the beginning.
+    mask leftovers = 0; // Servers that have no marker, but counters of an earlier group.
     number faults = 0;
     number fault_kinds = 0;
     number vanishing = 0;
@@ -124,6 +126,10 @@ struct scenario
     bool separate_looks = false;
     bool clocks = false; // The policy `clocks`, which needs the time.
     number ticks = 255;  // Bounds the time with the policy `clocks`.
+    // The time of a tick, in the unit of tokens. With the other cure of the floor it is more than what a tick can grant.
+    number tick_length = 1;
+    number hour = 6;               // In the same unit.
+    bool is_armed_at_once = false; // The other cure: the floor is the time and two hours, and isn't awaited.
     rule_set off{};
 
     bool has(rule r) const { return !off[static_cast<std::size_t>(r)]; }
