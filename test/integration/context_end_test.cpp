@@ -103,9 +103,17 @@ class end_of_context final : public asio::execution_context::service
     }
 
   private:
-    void shutdown() noexcept override { reached_.set_value(); }
+    /// Newer versions of Boost call this twice.
+    void shutdown() noexcept override
+    {
+        if (std::exchange(is_first_, false))
+        {
+            reached_.set_value();
+        }
+    }
 
     std::promise<void> reached_;
+    bool is_first_ = true;
 };
 
 /// A manager whose io_context another thread destroys in the middle of a call.
