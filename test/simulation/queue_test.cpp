@@ -288,6 +288,32 @@ TEST_CASE("a client that moves to another queue master leaves the queue of the f
     CHECK(queued_at(true));
 }
 
+TEST_CASE(
+    "a client whose queue master changes during its round leaves the queue of the former one", "[queue]")
+{
+    simulation sim{5};
+    const std::size_t former = queue_master_index(sim, "stock");
+    std::size_t next = former == 0 ? 1 : 0;
+    const auto weight = [&](std::size_t of)
+    { return core::queue_weight(core::stable_hash(sim.master(of).run_id), core::stable_hash("lock:stock")); };
+    for (std::size_t index = 0; index < 5; ++index)
+    {
+        next = index != former && weight(index) > weight(next) ? index : next;
+    }
+    waiting_clients with{sim, 0, sim.options()};
+    sim.master(next).remove("lock:stock");
+    sim.master(former).network = {.there = 2ms, .back = 2ms};
+    // In this order each round has a question to the queue master.
+    lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
+    const outcome_ptr patient = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
+    // The answer comes too late for another one, whose node timeout is short: it passes the queue master over.
+    const outcome_ptr hasty = sim.acquire(locks, "stock", {.ttl = 20ms, .wait = no_limit});
+    REQUIRE(sim.run_until([&] { return sim.master(next).queue_key_count() > 0; }, 1s));
+    sim.run_for(10ms);
+    CHECK_FALSE(patient->done);
+    CHECK(sim.master(former).queue_key_count() == 0);
+}
+
 TEST_CASE("waiting clients that are killed cost the others nothing")
 {
     simulation sim{5};

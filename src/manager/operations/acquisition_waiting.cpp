@@ -182,6 +182,11 @@ runtime::task<bool> acquisition::rest(std::size_t queue_master)
         service_.give_back_and_leave(*held_, queue_master, entry_.member_at(queue_master));
         entry_.drop();
     }
+    // The queue master may have changed during the round, whose question has entered us at the former one.
+    if (const std::optional<std::size_t> asked = votes_->queue_master(); asked && asked != queue_master)
+    {
+        service_.leave_queue(call_.resource, call_.options.ttl, *asked, entry_.member_at(*asked));
+    }
     const clock::time_point until = service_.strand().now() + pause;
     {
         const alarm_clock alarm{service_.strand(), operation.wake_event, std::min(until, wait_ends())};
