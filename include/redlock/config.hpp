@@ -72,10 +72,10 @@ struct config
     /// The rate at which clocks may drift apart, 0 to 0.5. A ttl is shortened by drift = ttl × `drift_factor` + 2 ms.
     double drift_factor = 0.01;
 
-    /// The time limit for a connection attempt, including name resolution and handshake. A time in which the process was
-    /// suspended, or its thread busy, counts as an eighth of it at most. The first round of a manager waits for a quorum
-    /// of masters, but not for those whose first attempt has failed. In guarded mode the first look at a master is part of
-    /// its first attempt, with `response_timeout`.
+    /// The time limit for a connection attempt, including name resolution and handshake. However long the process is
+    /// suspended, or its thread busy, each such time counts as an eighth of it at most. The first round of a manager waits
+    /// for a quorum of masters, but not for those whose first attempt has failed. In guarded mode the first look at a
+    /// master is part of its first attempt, with `response_timeout`.
     std::chrono::milliseconds connect_timeout{1000};
     /// The upper bound of the first delay before a reconnect. The delay is random; its bound doubles with each failure,
     /// up to `reconnect_delay_max`.

@@ -58,7 +58,7 @@ class tcp_connector final : private runtime::deadline
     std::string host_;
     std::uint16_t port_;
     clock::time_point until_{};
-    clock::duration least_{}; // Divided among the addresses if the time is over when they are known.
+    clock::duration least_{}; // The least time that the addresses share.
     completion done_;
     std::vector<tcp::endpoint> addresses_;
     std::size_t next_ = 0;

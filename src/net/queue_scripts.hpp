@@ -19,7 +19,8 @@ namespace redlock::net
 // redlock:<manager id> at this master. A message consists of a letter and the number: "r" after a release, "k" (kick) if
 // another waiter found the resource free.
 //
-// The part that both scripts share. `serve` returns the waiter that may take the free resource, and wakes it unless it
+// The part that both scripts share. `enter` writes nothing until it has read all that it needs, so that a user who may not
+// read it leaves no key without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
 // is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
 // woken longer than the grace ago and has not asked since. A member that was woken within the grace, and has not asked
 // since, stays the one that is served, even if an older one has returned. It is sent a message again, which shows whether

@@ -62,13 +62,10 @@ scenario by_clocks()
     return s;
 }
 
-// The floor is that of the clock, and armed with it. Attempt 2 has a hint that is an hour ahead.
-scenario armed_at_once()
+// Attempt 2 has a hint that is an hour ahead.
+scenario by_clocks_at_once()
 {
-    scenario s = by_clocks();
-    s.is_armed_at_once = true;
-    s.hour = 40;
-    s.tick_length = 4;
+    scenario s = armed_at_once(by_clocks());
     s.attempts[2].hint = s.hour;
     return s;
 }
@@ -317,9 +314,9 @@ std::vector<ablation> clocks()
              schedule{acquire(0, 1), raise(0, 0), end(0)} + cut + seen_unarmed +
              schedule{read(0, 0, 2), raise_floor(0, 0), read(0, 1, 2), raise_floor(0, 1)} + second,
          invariant::order},
-        {"armed at once, without the clock", rule::floor_by_clock, armed_at_once(),
+        {"armed at once, without the clock", rule::floor_by_clock, by_clocks_at_once(),
          acquire_at(0, 0, 1) + schedule{end(0)} + cut + at_once + second, invariant::unique},
-        {"armed at once, by the clock alone", rule::floor_leads, armed_at_once(),
+        {"armed at once, by the clock alone", rule::floor_leads, by_clocks_at_once(),
          acquire_at(2, 0, 1) + schedule{end(2)} + cut + at_once + acquire_at(0, 0, 1), invariant::order},
         // Server 1 has a floor that server 0 doesn't have. The token is raised on server 2, which loses it.
         {"floor of one master", rule::floor_of_quorum, by_clocks(),

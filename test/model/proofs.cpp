@@ -66,11 +66,8 @@ scenario by_clocks(scenario s, int ticks)
     return s;
 }
 
-scenario armed_at_once(scenario s)
+scenario with_hint_ahead(scenario s)
 {
-    s.is_armed_at_once = true;
-    s.tick_length = 4;
-    s.hour = 40;
     s.attempts.back().hint = s.hour - 1;
     return s;
 }
@@ -145,8 +142,7 @@ scenario power_cuts(std::string name, int masters)
         many_faults(std::move(name), masters), 10, fault::power_cut | fault::restart | fault::flush);
     s.saves = 0;
     s.separate_looks = false;
-    s.attempts[3].hint = s.hour - 1;
-    return by_clocks(s, 20);
+    return with_hint_ahead(by_clocks(s, 20));
 }
 
 // One client connects after the jump, the others knew the clock.
@@ -199,8 +195,8 @@ std::vector<proof> exhaustive_proofs()
     add(with_jump(three_masters("a clock jumps ahead", 2, 1)));
     add(short_ttl(
         by_clocks(with_faults(three_masters("power cuts, by clocks", 1, 1), 3, fault::power_cut), 4)));
-    add(short_ttl(armed_at_once(
-        by_clocks(with_faults(three_masters("power cuts, armed at once", 1, 1), 3, fault::power_cut), 4))));
+    add(with_hint_ahead(short_ttl(armed_at_once(
+        by_clocks(with_faults(three_masters("power cuts, armed at once", 1, 1), 3, fault::power_cut), 4)))));
     add(with_change("change, one master stays", 0b00111, 0b11100));
     add(with_leftovers(with_change("change, a new master has counters", 0b00111, 0b11100), 0b10000));
     add(with_extensions(
@@ -241,8 +237,8 @@ std::vector<proof> random_proofs()
         {vanishing(many_faults("five masters, keys vanish", 5)), walks},
         {power_cuts("three masters, power cuts, by clocks", 3), walks},
         {power_cuts("five masters, power cuts, by clocks", 5), walks},
-        {armed_at_once(power_cuts("three masters, armed at once", 3)), walks},
-        {armed_at_once(power_cuts("five masters, armed at once", 5)), walks},
+        {with_hint_ahead(armed_at_once(power_cuts("three masters, armed at once", 3))), walks},
+        {with_hint_ahead(armed_at_once(power_cuts("five masters, armed at once", 5))), walks},
         {jumps(many_faults("three masters, clocks jump", 3)), walks},
         {changes("change, one master stays", three, 0b11100), walks},
         {changes("change, another master stays", three, 0b11001), walks},

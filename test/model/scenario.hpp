@@ -124,16 +124,24 @@ struct scenario
     number extensions = 0;
     bool late_answers = false;
     bool separate_looks = false;
-    bool clocks = false; // The policy `clocks`, which needs the time.
-    number ticks = 255;  // Bounds the time with the policy `clocks`.
-    // The time of a tick, in the unit of tokens. With the other cure of the floor it is more than what a tick can grant.
-    number tick_length = 1;
+    bool clocks = false;           // The policy `clocks`, which needs the time.
+    number ticks = 255;            // Bounds the time with the policy `clocks`.
+    bool is_armed_at_once = false; // By clocks: the floor is the time and two hours, and isn't awaited.
+    number tick_length = 1;        // In the unit of tokens.
     number hour = 6;               // In the same unit.
-    bool is_armed_at_once = false; // The other cure: the floor is the time and two hours, and isn't awaited.
     rule_set off{};
 
     bool has(rule r) const { return !off[static_cast<std::size_t>(r)]; }
 };
+
+// Arms by the clock at once. A tick is longer than the tokens that a scenario can issue in it, as a power cut may lose both.
+inline scenario armed_at_once(scenario s)
+{
+    s.is_armed_at_once = true;
+    s.tick_length = 4;
+    s.hour = 40;
+    return s;
+}
 
 constexpr int size(mask servers)
 {

@@ -578,8 +578,13 @@ TEST_CASE("queue: a client that may not use one of the commands leaves no key th
              fmt::format("-{}", forbidden)});
         control_client curtailed = control_client::to_port(at.get().port());
         REQUIRE(curtailed.command({"AUTH", "curtailed", "secret"}) == "OK");
-        curtailed.command(
+        const reply asked = curtailed.command(
             {"EVAL", net::ask_script.text, "1", key, "b:1", "o", an_hour, "0", an_hour, an_hour});
+        if (forbidden == "hset")
+        {
+            CHECK(asked.is_error());
+            REQUIRE(at.get().command({"EXISTS", order_key}) == 1);
+        }
         curtailed.command(
             {"EVAL", net::release_to_queue_script.text, "1", key, "o", an_hour, "lost", "c:1", "0", an_hour,
              an_hour});

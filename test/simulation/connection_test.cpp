@@ -102,7 +102,7 @@ TEST_CASE("a process that was suspended while it connects loses no master", "[sc
 }
 
 TEST_CASE(
-    "a master that doesn't answer a handshake is given up after the connect timeout, however often",
+    "a master that doesn't answer a handshake is given up, though each timer of the client is late",
     "[scenario-57]")
 {
     simulation sim{3};
