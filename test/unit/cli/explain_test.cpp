@@ -28,11 +28,12 @@ const std::vector<master_report> one_of_each{
     voted(vote::unsent, master_errc::connect_timed_out),
     voted(vote::unsent)};
 
-const std::string failures = "\n  d: no answer within 120 ms (--ttl / 20, at most 500 ms)"
-                             "\n  e: it is running a slow script"
-                             "\n  f: it replied with an error that this library doesn't know (\"ERR as it said\")"
-                             "\n  g: no connection to it in time"
-                             "\n  h: unsent";
+const std::string failures =
+    "\n  d: no answer within 120 ms (--ttl / 20, at most 500 ms)"
+    "\n  e: it is running a slow script"
+    "\n  f: it replied with an error that this library doesn't know (\"ERR as it said\")"
+    "\n  g: no connection to it in time"
+    "\n  h: unsent";
 
 } // namespace
 
