@@ -291,6 +291,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void leave_queue(
         std::string_view resource, std::chrono::milliseconds ttl, std::size_t queue_master,
         const net::queue_member& member);
+    /// Leaves the queue, and releases the lease's key at the queue master.
+    void leave_queue(lease_state& lease, std::size_t queue_master, const net::queue_member& member);
     void release_in_background(lease_state& lease);
     /// Releases the leases that were destroyed when there was no memory to do so.
     void retry_abandoned() { handle_->retry_abandoned(); }

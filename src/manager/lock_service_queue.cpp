@@ -132,11 +132,12 @@ void lock_service::give_back_with(lease_state& lease, std::size_t queue_master, 
     const net::release_command for_queue{std::string_view{command_}.substr(plain), true};
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
+        const net::outstanding_state state = lease.at(master).state;
         if (master == queue_master)
         {
             connections_[master]->send_release(lease, for_queue, nullptr, now);
         }
-        else if (lease.at(master).state != net::outstanding_state::none)
+        else if (state == net::outstanding_state::sent || state == net::outstanding_state::due)
         {
             connections_[master]->send_release(lease, for_key, nullptr, now);
         }
@@ -164,10 +165,16 @@ void lock_service::leave_queue(
 {
     // With an owner id that no key has.
     const detail::lease_state_ptr unowned = make_lease_state(resource);
+    unowned->ttl = ttl;
+    leave_queue(*unowned, queue_master, member);
+}
+
+void lock_service::leave_queue(lease_state& lease, std::size_t queue_master, const net::queue_member& member)
+{
     command_.clear();
-    net::append_leave(command_, *unowned, grace_for(ttl), member);
+    net::append_leave(command_, lease, grace_for(lease.ttl), member);
     ++farewells_.pending;
-    connections_[queue_master]->send_release(*unowned, {command_, true}, &farewells_, strand_.now());
+    connections_[queue_master]->send_release(lease, {command_, true}, &farewells_, strand_.now());
 }
 
 void farewells::on_vote(std::size_t, const net::answer&, clock::time_point) noexcept

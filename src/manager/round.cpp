@@ -315,9 +315,10 @@ void round::on_queue_vote(std::size_t master, const net::answer& result) noexcep
     {
         deadline_.disarm(); // No other master is asked.
     }
-    // The round was won without the queue master, or its acquire has ended: no other code leaves the queue. The
-    // release of the lease doesn't name us.
-    if (position_ && listener_ == nullptr && asker == nullptr)
+    // If the round was won before, no other code leaves the queue: the release of the lease doesn't name us. An earlier
+    // question may have entered us if this one fails.
+    const bool may_be_entered = position_ || (result.vote == vote::failed && member_.number != 0);
+    if (may_be_entered && lease_->phase() != lease_phase::pending)
     {
         service_.leave_queue(lease_->resource(), ttl_, master, member_);
     }

@@ -293,13 +293,7 @@ TEST_CASE(
 {
     simulation sim{5};
     const std::size_t former = queue_master_index(sim, "stock");
-    std::size_t next = former == 0 ? 1 : 0;
-    const auto weight = [&](std::size_t of)
-    { return core::queue_weight(core::stable_hash(sim.master(of).run_id), core::stable_hash("lock:stock")); };
-    for (std::size_t index = 0; index < 5; ++index)
-    {
-        next = index != former && weight(index) > weight(next) ? index : next;
-    }
+    const std::size_t next = queue_master_index(sim, "stock", former);
     waiting_clients with{sim, 0, sim.options()};
     sim.master(next).remove("lock:stock");
     sim.master(former).network = {.there = 2ms, .back = 2ms};
@@ -312,6 +306,172 @@ TEST_CASE(
     sim.run_for(10ms);
     CHECK_FALSE(patient->done);
     CHECK(sim.master(former).queue_key_count() == 0);
+}
+
+TEST_CASE("a client whose former queue master granted its round wakes the next client there", "[queue]")
+{
+    simulation sim{5};
+    const std::size_t index = queue_master_index(sim, "stock");
+    sim_master& former = sim.master(index);
+    sim_master& next = sim.master(queue_master_index(sim, "stock", index));
+    waiting_clients with{sim, 0, sim.options()};
+    next.remove("lock:stock");
+    former.remove("lock:stock");
+    former.network = {.there = 2ms, .back = 2ms};
+    lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
+    lock_manager others = sim.make_connected_manager(in_strict_order(sim));
+    const outcome_ptr patient = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(trip);
+    // It enters the queue of the former queue master, which has granted the round before.
+    const outcome_ptr other = sim.acquire(others, "stock", {.ttl = 60s, .wait = no_limit});
+    const outcome_ptr hasty = sim.acquire(locks, "stock", {.ttl = 20ms, .wait = no_limit});
+    REQUIRE(sim.run_until([&] { return former.count("release") > 0; }, 1s));
+    const std::size_t asked = former.count("ask");
+    // Sooner than its heartbeat.
+    sim.run_for(10ms);
+    CHECK(former.count("ask") > asked);
+}
+
+TEST_CASE("a client whose round is won after the queue master timed out leaves the queue", "[queue]")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 0, in_strict_order(sim)};
+    lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
+    for (const auto& each : sim.masters())
+    {
+        // Just in time; the queue master is not.
+        each->network.back = each.get() == &queue_master ? 60ms : 40ms;
+        if (each.get() != &queue_master)
+        {
+            each->remove("lock:stock");
+        }
+    }
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
+    REQUIRE(sim.finish(got, 1s));
+    CHECK(!got->error);
+    sim.run_for(10 * trip);
+    CHECK(queue_keys(sim) == 0);
+}
+
+TEST_CASE("a client whose last round asks a queue master that is trusted again is in one queue", "[queue]")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 0, in_strict_order(sim)};
+    lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
+    // The first client at the next queue master. It can't reach this one.
+    queue_master.door = entrance::refuses;
+    lock_manager cut_off = sim.make_manager(in_strict_order(sim));
+    const outcome_ptr first = sim.acquire(cut_off, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(1s);
+    // This one gives no answer in time, and is passed over for a second. The other client is seen at the next one.
+    queue_master.network.back = 60ms;
+    const outcome_ptr earlier = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 200ms});
+    REQUIRE(sim.finish(earlier, 1s));
+    queue_master.network.back = 100us;
+    // Its only round begins a node timeout before the end, when this one has just been trusted again.
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 905ms});
+    REQUIRE(sim.run_until([&] { return queue_master.queue_key_count() > 0; }, 1s));
+    REQUIRE(sim.finish(got, 1s));
+    REQUIRE(got->report.rounds == 1);
+    sim.run_for(trip);
+    CHECK(queue_master.queue_key_count() == 0);
+    first->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(first));
+    sim.run_for(trip);
+    CHECK(queue_keys(sim) == 0);
+}
+
+TEST_CASE("a client whose first round asks nobody leaves the queue of the former queue master", "[queue]")
+{
+    simulation sim{3};
+    const std::size_t index = queue_master_index(sim, "stock");
+    sim_master& former = sim.master(index);
+    sim_master& next = sim.master(queue_master_index(sim, "stock", index));
+    waiting_clients with{sim, 1, sim.options()};
+    lock_manager locks = sim.make_connected_manager();
+    // It sees that others wait. So the next acquire begins in the queue.
+    const outcome_ptr earlier = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 1ms});
+    REQUIRE(sim.finish(earlier));
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 200ms});
+    sim.run_for(20ms);
+    // The queue master is passed over because of another acquire. The first round has plain SETs, a node timeout
+    // before the end, and the new queue master grants it.
+    former.network.back = 30ms;
+    const outcome_ptr hasty = sim.acquire(locks, "stock", {.ttl = 20ms, .wait = 60ms});
+    REQUIRE(sim.finish(hasty));
+    former.network.back = 100us;
+    next.remove("lock:stock");
+    REQUIRE(sim.finish(got));
+    with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(with.waits[0]));
+    sim.run_for(trip);
+    CHECK(queue_keys(sim) == 0);
+}
+
+TEST_CASE("a client that has the lock leaves the queue of a queue master that failed", "[queue]")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    for (const auto& each : sim.masters())
+    {
+        if (each.get() != &queue_master)
+        {
+            each->remove("lock:stock");
+        }
+    }
+    queue_master.answer("ask", {.bytes = "-OOM command not allowed\r\n"});
+    SECTION("before the quorum")
+    {
+        for (const auto& each : sim.masters())
+        {
+            each->network.back = each.get() == &queue_master ? 100us : 5ms;
+        }
+    }
+    SECTION("after the quorum")
+    {
+        queue_master.network.back = 5ms;
+    }
+    // At its heartbeat.
+    REQUIRE(sim.finish(with.waits[0], 1s));
+    REQUIRE(!with.waits[0]->error);
+    sim.run_for(20ms);
+    CHECK(queue_keys(sim) == 0);
+}
+
+TEST_CASE("a client whose question fails leaves that queue once", "[queue]")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    queue_master.answer("ask", {.bytes = "-OOM command not allowed\r\n"});
+    const std::size_t released = queue_master.count("release");
+    // At its heartbeat.
+    REQUIRE(sim.run_until([&] { return queue_keys(sim) > queue_master.queue_key_count(); }, 1s));
+    sim.run_for(10ms);
+    CHECK(queue_master.count("release") == released + 1);
+    CHECK(queue_master.queue_key_count() == 0);
+}
+
+TEST_CASE("a queue master that connects during a round isn't passed over", "[queue]")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 0, sim.options()};
+    lock_manager locks = sim.make_connected_manager();
+    sim.run_for(10s);
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = each.get() == &queue_master ? 100us : 20ms;
+    }
+    queue_master.break_connections();
+    sim.run_for(trip);
+    const outcome_ptr waits = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(100ms);
+    CHECK(queue_master.queue_key_count() > 0);
+    CHECK(sim.count("ask") == queue_master.count("ask"));
 }
 
 TEST_CASE("waiting clients that are killed cost the others nothing")

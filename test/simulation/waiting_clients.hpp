@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,16 +22,17 @@ namespace redlock::test
 /// The usual round trip to a master.
 inline constexpr clock::duration trip = 200us;
 
-/// Returns the index of the queue master of a resource.
-inline std::size_t queue_master_index(simulation& sim, const std::string& resource)
+/// Returns the index of the queue master of a resource if the master at the index `passed_over` can't be it.
+inline std::size_t
+queue_master_index(simulation& sim, const std::string& resource, std::optional<std::size_t> passed_over = {})
 {
     const std::uint64_t key = core::stable_hash("lock:" + resource);
-    std::size_t best = 0;
+    std::size_t best = passed_over == 0U ? 1 : 0;
     const auto weight = [&](std::size_t of)
     { return core::queue_weight(core::stable_hash(sim.master(of).run_id), key); };
-    for (std::size_t index = 1; index < sim.masters().size(); ++index)
+    for (std::size_t index = 0; index < sim.masters().size(); ++index)
     {
-        best = weight(index) > weight(best) ? index : best;
+        best = index != passed_over && weight(index) > weight(best) ? index : best;
     }
     return best;
 }

@@ -27,6 +27,7 @@ void acquisition::begin_round()
     {
         start_waiting(); // Without room, the question doesn't enter us in the queue.
     }
+    entry_.leave_unless_at(queue_master);
     begin_round_with_question(*queue_master);
     votes_->respect_queue();
 }
@@ -128,12 +129,31 @@ void acquisition::report_round()
     }
 }
 
-/// Updates our place by the answer to the question of the last round. Called once after its decision.
+/// Updates our place by the answer to the question of the last round. Called at most once after its decision.
 void acquisition::note_place()
 {
-    if (const std::optional<std::size_t> asked = votes_ ? votes_->queue_master() : std::nullopt)
+    const std::optional<std::size_t> asked = votes_->queue_master();
+    if (!asked)
     {
-        entry_.update(*asked, votes_->position());
+        return;
+    }
+    switch (votes_->queue_vote())
+    {
+    case vote::denied:
+        if (votes_->position())
+        {
+            entry_.enter(*asked, *votes_->position());
+        }
+        break;
+    case vote::granted:
+    case vote::pending: // If it refuses or fails later, the round leaves the queue.
+        entry_.drop();
+        break;
+    case vote::timed_out:
+    case vote::failed:
+    case vote::unsent:
+        entry_.stay(*asked); // This question or an earlier one may have entered us.
+        break;
     }
 }
 
@@ -150,8 +170,11 @@ void acquisition::give_back_round()
     }
     const bool may_be_entered = asked.has_value() && entry_.is_waiting();
     service_.give_back_and_leave(
-        *held_, *queue_master,
-        may_be_entered ? std::optional{entry_.member_at(*queue_master)} : std::nullopt);
+        *held_, *queue_master, may_be_entered ? std::optional{votes_->question()->member} : std::nullopt);
+    if (may_be_entered)
+    {
+        entry_.drop();
+    }
 }
 
 runtime::task<error_code> acquisition::reason()

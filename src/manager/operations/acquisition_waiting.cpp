@@ -38,7 +38,8 @@ runtime::task<bool> acquisition::begin_next_round()
     {
         co_return co_await rest(*queue_master);
     }
-    if (queue_master)
+    // It may have connected since a round of plain SETs began.
+    if (queue_master && (said != vote::unsent || votes_->queue_master() == queue_master))
     {
         pass_over_unless_answered(*queue_master, said);
     }
@@ -167,6 +168,13 @@ runtime::task<bool> acquisition::rest(std::size_t queue_master)
 {
     ++losses_;
     const clock::duration pause = core::pause_after_loss(losses_, took_, service_.random_number());
+    if (const std::optional<std::size_t> asked = votes_->queue_master(); asked && asked != queue_master)
+    {
+        // The queue master has been replaced during the round. The question may have set the key at the former one, or
+        // entered us there.
+        service_.leave_queue(*held_, *asked, votes_->question()->member);
+        entry_.drop();
+    }
     entry_.leave_unless_at(queue_master);
     const bool lost_to_others =
         votes_->outcome() == core::verdict::lost && votes_->why_lost() != core::refusal::no_quorum;
@@ -181,11 +189,6 @@ runtime::task<bool> acquisition::rest(std::size_t queue_master)
     {
         service_.give_back_and_leave(*held_, queue_master, entry_.member_at(queue_master));
         entry_.drop();
-    }
-    // The queue master may have changed during the round, whose question has entered us at the former one.
-    if (const std::optional<std::size_t> asked = votes_->queue_master(); asked && asked != queue_master)
-    {
-        service_.leave_queue(call_.resource, call_.options.ttl, *asked, entry_.member_at(*asked));
     }
     const clock::time_point until = service_.strand().now() + pause;
     {

@@ -78,7 +78,10 @@ void queue_entry::enter(std::size_t queue_master, const core::queue_position& po
 
 void queue_entry::stay(std::size_t queue_master)
 {
-    place_ = place_at(queue_master);
+    if (waiter_)
+    {
+        place_ = place_at(queue_master);
+    }
 }
 
 void queue_entry::leave()
@@ -95,23 +98,6 @@ void queue_entry::leave_unless_at(const std::optional<std::size_t>& master)
     if (place_ && place_->master != master)
     {
         leave();
-    }
-}
-
-void queue_entry::update(std::size_t queue_master, const std::optional<core::queue_position>& answer)
-{
-    if (place_ && place_->master != queue_master)
-    {
-        return;
-    }
-    if (answer)
-    {
-        enter(queue_master, *answer);
-    }
-    else
-    {
-        // It granted, or a late refusal makes the round leave the queue.
-        place_.reset();
     }
 }
 

@@ -62,7 +62,8 @@ class queue_entry
 
     /// The queue master has entered it. Decides when to ask again, and notifies the observer of a new position.
     void enter(std::size_t queue_master, const core::queue_position& position);
-    /// It keeps its position after a lost round. The next question may be asked at any time.
+    /// It keeps its position after a lost round, or a question without an answer may have entered it. The next question
+    /// may be asked at any time. Does nothing if the acquire doesn't wait.
     void stay(std::size_t queue_master);
     /// It is in no queue any more.
     void drop() noexcept { place_.reset(); }
@@ -70,8 +71,6 @@ class queue_entry
     void leave();
     /// Leaves the queue if it is that of another master than this one, or if there is none.
     void leave_unless_at(const std::optional<std::size_t>& master);
-    /// Records the answer to the question of a round: the position, or empty if it has granted.
-    void update(std::size_t queue_master, const std::optional<core::queue_position>& answer);
 
   private:
     struct place
