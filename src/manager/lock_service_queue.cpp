@@ -132,12 +132,11 @@ void lock_service::give_back_with(lease_state& lease, std::size_t queue_master, 
     const net::release_command for_queue{std::string_view{command_}.substr(plain), true};
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const net::outstanding_state state = lease.at(master).state;
         if (master == queue_master)
         {
             connections_[master]->send_release(lease, for_queue, nullptr, now);
         }
-        else if (state == net::outstanding_state::sent || state == net::outstanding_state::due)
+        else if (lease.at(master).state == net::outstanding_state::sent)
         {
             connections_[master]->send_release(lease, for_key, nullptr, now);
         }

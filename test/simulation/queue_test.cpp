@@ -292,28 +292,27 @@ TEST_CASE(
     "a client whose queue master changes during its round leaves the queue of the former one", "[queue]")
 {
     simulation sim{5};
-    const std::size_t former = queue_master_index(sim, "stock");
-    const std::size_t next = queue_master_index(sim, "stock", former);
+    sim_master& former = queue_master_of(sim, "stock");
+    sim_master& next = next_queue_master_of(sim, "stock");
     waiting_clients with{sim, 0, sim.options()};
-    sim.master(next).remove("lock:stock");
-    sim.master(former).network = {.there = 2ms, .back = 2ms};
+    next.remove("lock:stock");
+    former.network = {.there = 2ms, .back = 2ms};
     // In this order each round has a question to the queue master.
     lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
     const outcome_ptr patient = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
     // The answer comes too late for another one, whose node timeout is short: it passes the queue master over.
     const outcome_ptr hasty = sim.acquire(locks, "stock", {.ttl = 20ms, .wait = no_limit});
-    REQUIRE(sim.run_until([&] { return sim.master(next).queue_key_count() > 0; }, 1s));
+    REQUIRE(sim.run_until([&] { return next.queue_key_count() > 0; }, 1s));
     sim.run_for(10ms);
     CHECK_FALSE(patient->done);
-    CHECK(sim.master(former).queue_key_count() == 0);
+    CHECK(former.queue_key_count() == 0);
 }
 
 TEST_CASE("a client whose former queue master granted its round wakes the next client there", "[queue]")
 {
     simulation sim{5};
-    const std::size_t index = queue_master_index(sim, "stock");
-    sim_master& former = sim.master(index);
-    sim_master& next = sim.master(queue_master_index(sim, "stock", index));
+    sim_master& former = queue_master_of(sim, "stock");
+    sim_master& next = next_queue_master_of(sim, "stock");
     waiting_clients with{sim, 0, sim.options()};
     next.remove("lock:stock");
     former.remove("lock:stock");
@@ -386,9 +385,8 @@ TEST_CASE("a client whose last round asks a queue master that is trusted again i
 TEST_CASE("a client whose first round asks nobody leaves the queue of the former queue master", "[queue]")
 {
     simulation sim{3};
-    const std::size_t index = queue_master_index(sim, "stock");
-    sim_master& former = sim.master(index);
-    sim_master& next = sim.master(queue_master_index(sim, "stock", index));
+    sim_master& former = queue_master_of(sim, "stock");
+    sim_master& next = next_queue_master_of(sim, "stock");
     waiting_clients with{sim, 1, sim.options()};
     lock_manager locks = sim.make_connected_manager();
     // It sees that others wait. So the next acquire begins in the queue.
@@ -439,6 +437,42 @@ TEST_CASE("a client that has the lock leaves the queue of a queue master that fa
     REQUIRE(!with.waits[0]->error);
     sim.run_for(20ms);
     CHECK(queue_keys(sim) == 0);
+}
+
+TEST_CASE("an acquire of one round leaves no queue, which it never enters, if its question fails", "[queue]")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
+    queue_master.answer("ask", {.bytes = "-OOM command not allowed\r\n"});
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = each.get() == &queue_master ? 100us : 5ms;
+    }
+    SECTION("before the quorum") {}
+    SECTION("after the quorum")
+    {
+        queue_master.network.back = 20ms;
+    }
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(got, 1s));
+    REQUIRE(!got->error);
+    sim.run_for(50ms);
+    CHECK(queue_master.count("ask") == 1);
+    CHECK(queue_master.count("release") == 0);
+}
+
+TEST_CASE("a client leaves the queue with the grace of its question", "[queue]")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(with.waits[0]));
+    sim.run_for(trip);
+    const std::vector<std::string>& left = queue_master.last("release").words;
+    REQUIRE(left.at(6) == "left");
+    CHECK(left.at(5) == queue_master.last("ask").words.back());
 }
 
 TEST_CASE("a client whose question fails leaves that queue once", "[queue]")

@@ -42,6 +42,12 @@ inline sim_master& queue_master_of(simulation& sim, const std::string& resource)
     return sim.master(queue_master_index(sim, resource));
 }
 
+/// Returns the master that is the queue master while that one is passed over.
+inline sim_master& next_queue_master_of(simulation& sim, const std::string& resource)
+{
+    return sim.master(queue_master_index(sim, resource, queue_master_index(sim, resource)));
+}
+
 /// A client that holds the resource, and some that wait for it in their order.
 struct waiting_clients
 {
