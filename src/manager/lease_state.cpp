@@ -7,6 +7,8 @@
 
 #include <redlock/detail/handles.hpp>
 
+#include <boost/asio/system_executor.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cassert>
