@@ -241,6 +241,10 @@ failure connection::take_replies()
         }
         last_reply_ = last_read_;
         overdue_ = false;
+        if (refuses_subscription(*reply))
+        {
+            continue;
+        }
         if (const error_code reason = commands_.on_reply(*reply, last_read_))
         {
             return {reason, {}};
@@ -248,6 +252,7 @@ failure connection::take_replies()
     }
     if (probing && !commands_.probing())
     {
+        end_subscription_request();
         check_clock();
         watch(last_read_); // Schedules the next probe.
     }
@@ -411,6 +416,10 @@ void connection::on_deadline()
     if (now - last_probe_ >= options_.probe_interval && !commands_.probing())
     {
         last_probe_ = now;
+        if (subscription_ == subscription::put_off)
+        {
+            subscribe_again();
+        }
         commands_.push_probe(now);
         strand_.at_step_end(*this);
     }

@@ -172,8 +172,9 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     };
     enum class subscription
     {
-        none,      // The server speaks RESP2.
-        refused,   // By the server, or its messages don't arrive.
+        none,    // The server speaks RESP2.
+        refused, // By the server, or its messages don't arrive.
+        put_off, // Refused for now, as by a server whose memory is full. Requested again with the next probe.
         possible,  // The server speaks RESP3.
         requested, // SUBSCRIBE was sent.
         confirmed, // By the server.
@@ -192,6 +193,10 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     runtime::task<failure> query_server_info(std::int64_t client_id);
     runtime::task<failure> kill_stale_connections();
     runtime::task<failure> subscribe();
+    void refuse_subscription(std::string_view error);
+    void subscribe_again();
+    bool refuses_subscription(const resp::reply& reply);
+    void end_subscription_request();
     runtime::task<const resp::reply*> next_reply(resp::kind expected);
     std::string_view misfit_of(const resp::reply& reply, resp::kind expected) const noexcept;
     failure broken_handshake() const;

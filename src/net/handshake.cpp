@@ -17,6 +17,7 @@ namespace redlock::net
 namespace
 {
 
+constexpr const char* no_messages = "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll";
 constexpr std::string_view no_client = "9223372036854775807"; // Never assigned: ids count up from 1.
 constexpr int oldest_redis = 6;
 
@@ -412,7 +413,7 @@ runtime::task<failure> connection::subscribe()
     const resp::reply* reply = co_await next_reply(resp::kind::integer);
     if (reply != nullptr && reply->is_error() && subscription_ == subscription::requested)
     {
-        subscription_ = subscription::refused;
+        refuse_subscription(reply->text());
         reply = co_await next_reply(resp::kind::integer);
     }
     if (reply == nullptr)
@@ -421,9 +422,59 @@ runtime::task<failure> connection::subscribe()
     }
     const bool confirmed =
         subscription_ == subscription::confirmed || subscription_ == subscription::received;
-    const bool has_receiver = !reply->is_error() && reply->integer() > 0;
-    subscription_ = confirmed && has_receiver ? subscription::proven : subscription::refused;
+    const bool may_publish = !reply->is_error();
+    if (confirmed && may_publish && reply->integer() > 0)
+    {
+        subscription_ = subscription::proven;
+    }
+    else if (subscription_ != subscription::put_off || !may_publish)
+    {
+        subscription_ = subscription::refused;
+    }
     co_return failure{};
+}
+
+/// Handles an error reply to SUBSCRIBE. Redis 8.6 refuses it while its memory is full, which passes.
+void connection::refuse_subscription(std::string_view error)
+{
+    const bool passing = core::after_error(core::classify(error)) == core::release_after::again;
+    subscription_ = passing ? subscription::put_off : subscription::refused;
+}
+
+/// Requests the subscription that was put off. The caller sends a probe after it, whose reply ends the request.
+void connection::subscribe_again()
+{
+    resp::append_command(commands_.text(), {"SUBSCRIBE", options_.channel});
+    subscription_ = subscription::requested;
+}
+
+/// Returns whether a reply is the refusal of a SUBSCRIBE that was sent ahead of a probe, and handles it.
+bool connection::refuses_subscription(const resp::reply& reply)
+{
+    if (subscription_ != subscription::requested || !reply.is_error() || !commands_.probe_is_next())
+    {
+        return false;
+    }
+    refuse_subscription(reply.text());
+    if (subscription_ == subscription::refused)
+    {
+        owner_.on_risk(index_, risk::limited_queue, no_messages);
+    }
+    return true;
+}
+
+/// Handles the reply to a probe, before which a request has been answered. It was put off while PUBLISH was allowed.
+void connection::end_subscription_request()
+{
+    if (subscription_ == subscription::confirmed)
+    {
+        subscription_ = subscription::proven;
+    }
+    else if (subscription_ == subscription::requested)
+    {
+        subscription_ = subscription::refused;
+        owner_.on_risk(index_, risk::limited_queue, no_messages);
+    }
 }
 
 std::vector<master_issue> connection::risks() const
@@ -445,13 +496,13 @@ std::vector<master_issue> connection::risks() const
     {
         found.push_back({risk::outdated, "it is redis " + server_.version});
     }
-    if (!subscribed())
+    if (subscription_ == subscription::refused)
     {
-        found.push_back(
-            {risk::limited_queue,
-             subscription_ == subscription::refused
-                 ? "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll"
-                 : "it doesn't speak RESP3, so waiting clients poll"});
+        found.push_back({risk::limited_queue, no_messages});
+    }
+    else if (subscription_ == subscription::none)
+    {
+        found.push_back({risk::limited_queue, "it doesn't speak RESP3, so waiting clients poll"});
     }
     return found;
 }

@@ -108,6 +108,11 @@ class pipeline
     error_code on_reply(const resp::reply& reply, clock::time_point now);
     /// Returns whether a probe is in flight.
     bool probing() const noexcept { return probing_; }
+    /// Returns whether the next reply is that to a probe.
+    bool probe_is_next() const noexcept
+    {
+        return slots_.size() > unwritten_ && slots_.front().what == verb::probe;
+    }
     /// Returns the clock reading of the last probe, once; nothing if the server didn't answer with its time.
     std::optional<core::clock_reading> take_clock_reading() noexcept
     {

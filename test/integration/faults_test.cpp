@@ -144,6 +144,28 @@ TEST_CASE("a key can be released on a master whose memory is full", "[scenario-5
     }
 }
 
+// Redis refuses SUBSCRIBE in this state since 8.6.
+TEST_CASE("a client that connected while the memory was full is subscribed once it isn't", "[scenario-50]")
+{
+    std::vector<server> servers = start_servers(3);
+    for (server& each : servers)
+    {
+        expect_ok(each.command({"CONFIG", "SET", "maxmemory", "1"}));
+    }
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    for (server& each : servers)
+    {
+        change_user(each, {"+pubsub"});
+        expect_ok(each.command({"CONFIG", "SET", "maxmemory", "0"}));
+        CHECK(comes_true(
+            each,
+            [&] {
+                return each.command({"PUBSUB", "CHANNELS", "redlock:*"}).elements.size() == 1;
+            }));
+    }
+}
+
 TEST_CASE("a release that masters with too few replicas refuse is reported as unconfirmed", "[scenario-50]")
 {
     std::vector<server> servers = start_servers(3);

@@ -140,6 +140,29 @@ TEST_CASE("a waiting client without messages polls")
     CHECK(!with.waits[0]->error);
 }
 
+TEST_CASE("a client that connected while a master's memory was full gets messages once it isn't")
+{
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    queue_master.habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    waiting_clients with{sim, 1, sim.options()};
+    sim.run_for(5s);
+    const std::size_t refused = queue_master.count("SUBSCRIBE");
+    CHECK(refused > 5); // By two clients, with each probe.
+    queue_master.habits.erase("SUBSCRIBE");
+    sim.run_for(3s);
+    CHECK(queue_master.count("SUBSCRIBE") == refused + 2);
+    const std::size_t polls = queue_master.count("ask");
+    sim.run_for(3 * core::max_first_poll);
+    CHECK(queue_master.count("ask") - polls <= 2);
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(with.waits[0], 5 * trip));
+    CHECK(!with.waits[0]->error);
+    sim.run_for(30s);
+    CHECK(queue_master.count("SUBSCRIBE") == refused + 2);
+    CHECK(sim.count("HELLO") == 2 * 3); // No connection was lost.
+}
+
 TEST_CASE("a waiting client without messages polls faster again once it is nearer")
 {
     simulation sim{3};

@@ -167,6 +167,59 @@ TEST_CASE("what an earlier connection found isn't taken for what this one finds"
     CHECK(told.all[1].what == risk::no_identity);
 }
 
+TEST_CASE("full memory doesn't limit the queue, but what follows it may", "[queue]")
+{
+    const std::string then = GENERATE(
+        "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n", "");
+    simulation sim{3};
+    risk_counts told;
+    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(3s);
+    CHECK(told.all.empty());
+    sim.master(1).habits["SUBSCRIBE"] = then; // Or no answer.
+    sim.run_for(10s);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].index == 1);
+    CHECK(told.all[0].what == risk::limited_queue);
+    CHECK(told.all[0].detail == "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll");
+    const std::size_t requests = sim.master(1).count("SUBSCRIBE");
+    sim.run_for(10s);
+    CHECK(sim.master(1).count("SUBSCRIBE") == requests);
+    CHECK(sim.master(1).count("HELLO") == 1);
+}
+
+TEST_CASE("the refusals of SUBSCRIBE and of the probe that follows it are told apart", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim.master(1).habits["TIME"] = "-NOPERM this user has no permissions to run the 'time' command\r\n";
+    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(5s);
+    const std::size_t refused = sim.master(1).count("SUBSCRIBE");
+    CHECK(refused > 3);
+    sim.master(1).habits.erase("SUBSCRIBE");
+    sim.run_for(10s);
+    CHECK(sim.master(1).count("SUBSCRIBE") == refused + 1);
+    CHECK(sim.master(1).count("HELLO") == 1);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::clock);
+}
+
+TEST_CASE("a client that may not publish polls, even if its subscription was put off", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    sim.master(1).habits["PUBLISH"] = "-NOPERM this user has no permissions to run the 'publish' command\r\n";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(10s);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::limited_queue);
+    CHECK(sim.master(1).count("SUBSCRIBE") == 1);
+}
+
 TEST_CASE("a master whose queue is limited is reported once per connection, and locks work", "[queue]")
 {
     simulation sim{3};

@@ -36,6 +36,17 @@ void refuse_for_a_while(const master_fault& it, commands refused, const std::str
     it.undo_later(&sim_master::answer_as_usual);
 }
 
+/// Redis 8.6 refuses subscriptions as well.
+void fill_memory(const master_fault& it)
+{
+    const std::string said = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    refuse_for_a_while(it, grants, said);
+    if (it.draws.one_in(2))
+    {
+        it.master.refuse("SUBSCRIBE", said);
+    }
+}
+
 void refuse_to_the_end(const master_fault& it, commands refused, const std::string& said)
 {
     it.cluster.allow_leftovers(it.index);
@@ -213,9 +224,7 @@ std::vector<fault> master_faults()
          "a master is away for a while, and comes back with all its keys", keeps, kill},
         {fault_number::empty_after_max_ttl, "empty after max ttl",
          "a master comes back empty, after all ttls are over", keeps, come_back_empty_later},
-        {fault_number::oom, "OOM", "a master has no memory for writes", keeps,
-         [](const master_fault& it)
-         { refuse_for_a_while(it, grants, "-OOM command not allowed when used memory > 'maxmemory'.\r\n"); }},
+        {fault_number::oom, "OOM", "a master has no memory for writes", keeps, fill_memory},
         {fault_number::readonly, "READONLY", "a master is a replica for a while", keeps, become_replica},
         {fault_number::loading, "LOADING", "a master loads its data", keeps,
          [](const master_fault& it)

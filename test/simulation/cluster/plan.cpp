@@ -77,7 +77,7 @@ void draw_limits(plan& drawn, chance& draws)
 habit draw_habit(chance& draws)
 {
     // By a renamed command, or by an ACL.
-    static const std::array<std::vector<const char*>, 14> refused{
+    static const std::array<std::vector<const char*>, 16> refused{
         {{"SET"},
          {"INFO"},
          {"TIME"},
@@ -91,6 +91,8 @@ habit draw_habit(chance& draws)
          {"CLIENT KILL", "may kill?"},
          {"CLIENT ID", "CLIENT SETNAME", "CLIENT KILL", "may kill?"},
          {"SELECT"},
+         {"SUBSCRIBE"},
+         {"PUBLISH"},
          {"HELLO"}}};
     habit drawn;
     if (draws.one_in(4))
@@ -106,6 +108,10 @@ habit draw_habit(chance& draws)
     if (draws.one_in(8))
     {
         drawn.refuses = {"SET", "ask"};
+        if (draws.one_in(2)) // As Redis 8.6 does.
+        {
+            drawn.refuses.push_back("SUBSCRIBE");
+        }
         drawn.with = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     }
     return drawn;
