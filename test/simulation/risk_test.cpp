@@ -3,6 +3,7 @@
 #include "simulation.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
 #include <variant>
@@ -205,6 +206,27 @@ TEST_CASE("the refusals of SUBSCRIBE and of the probe that follows it are told a
     CHECK(sim.master(1).count("HELLO") == 1);
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].what == risk::clock);
+}
+
+TEST_CASE("an error reply to another command isn't taken for the refusal of SUBSCRIBE", "[queue]")
+{
+    simulation sim{3};
+    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    sim.master(1).habits["SET"] = "-NOPERM this user has no permissions to run the 'set' command\r\n";
+    lock_manager locks = sim.make_connected_manager();
+    // Some SET is in flight when a probe is sent.
+    std::size_t turns = 0;
+    while (sim.master(1).count("SUBSCRIBE") < 5)
+    {
+        REQUIRE(++turns < 50'000);
+        const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
+        REQUIRE(sim.finish(got));
+        REQUIRE(!got->error);
+        REQUIRE(got->report.masters()[1].vote == vote::failed);
+        REQUIRE(got->report.masters()[1].reason == master_errc::no_permission);
+        REQUIRE(sim.finish(sim.release(got->lease)));
+    }
+    CHECK(sim.master(1).count("HELLO") == 1);
 }
 
 TEST_CASE("a client that may not publish polls, even if its subscription was put off", "[queue]")
