@@ -241,7 +241,7 @@ failure connection::take_replies()
         }
         last_reply_ = last_read_;
         overdue_ = false;
-        if (refuses_subscription(*reply))
+        if (subscription_ == subscription::requested && refuses_subscription(*reply))
         {
             continue;
         }

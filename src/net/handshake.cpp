@@ -448,10 +448,10 @@ void connection::subscribe_again()
     subscription_ = subscription::requested;
 }
 
-/// Returns whether a reply is the refusal of a SUBSCRIBE that was sent ahead of a probe, and handles it.
+/// Returns whether a reply is the refusal of the SUBSCRIBE that was sent ahead of a probe, and handles it.
 bool connection::refuses_subscription(const resp::reply& reply)
 {
-    if (subscription_ != subscription::requested || !reply.is_error() || !commands_.probe_is_next())
+    if (!reply.is_error() || !commands_.probe_is_next())
     {
         return false;
     }
