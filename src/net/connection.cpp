@@ -109,7 +109,7 @@ runtime::task<failure> connection::connect()
     state_ = state::connecting;
     overdue_ = unresponsive_ = false;
     misfit_ = {};
-    subscription_ = subscription::none;
+    subscription_ = {};
     pushes_ = {};
     reading_.error = writing_.error = {};
     reading_.bytes = 0;
@@ -241,8 +241,13 @@ failure connection::take_replies()
         }
         last_reply_ = last_read_;
         overdue_ = false;
-        if (subscription_ == subscription::requested && refuses_subscription(*reply))
+        if (subscription_.is_pending() && commands_.probe_is_next())
         {
+            if (!subscription_.on_reply(*reply))
+            {
+                return {master_errc::protocol_error, "it answered PUBLISH without a number"};
+            }
+            report_refused_subscription();
             continue;
         }
         if (const error_code reason = commands_.on_reply(*reply, last_read_))
@@ -252,7 +257,6 @@ failure connection::take_replies()
     }
     if (probing && !commands_.probing())
     {
-        end_subscription_request();
         check_clock();
         watch(last_read_); // Schedules the next probe.
     }
@@ -275,16 +279,8 @@ failure connection::take_replies()
 bool connection::accepts(const resp::reply& push)
 {
     const std::optional<wake_up> message = read_wake_up(push, options_.channel);
-    if (subscription_ == subscription::requested && confirms_subscription(push, options_.channel))
-    {
-        subscription_ = subscription::confirmed;
-    }
-    else if (subscription_ == subscription::confirmed && is_subscription_probe(push, options_.channel))
-    {
-        // Before the reply to PUBLISH. Some servers send it after the reply: then it counts as unsolicited.
-        subscription_ = subscription::received;
-    }
-    else if (!message || !owner_.on_wake_up(index_, *message))
+    const bool expected = subscription_.on_push(push, options_.channel);
+    if (!expected && (!message || !owner_.on_wake_up(index_, *message)))
     {
         pushes_.on_unsolicited();
     }
@@ -315,10 +311,20 @@ void connection::report_refusals()
     }
 }
 
+/// Reports the end of a request of the subscription that was put off.
+void connection::report_refused_subscription()
+{
+    if (subscription_.is_refused() && !subscription_.is_pending())
+    {
+        owner_.on_risk(index_, risk::limited_queue, subscription::complaint);
+    }
+}
+
 void connection::check_clock()
 {
     const std::optional<core::clock_reading> reading = commands_.take_clock_reading();
-    if (!reading && !std::exchange(clock_hidden_, true))
+    clock_shown_ = reading.has_value();
+    if (commands_.hides_clock() && !std::exchange(clock_hidden_, true))
     {
         owner_.on_risk(index_, risk::clock, "it doesn't answer TIME");
     }
@@ -336,11 +342,11 @@ void connection::become_ready()
     state_ = state::ready;
     last_read_ = last_probe_ = now;
     last_failure_ = {};
-    clock_hidden_ = false;
+    clock_hidden_ = clock_shown_ = false;
     // After the stale connections were killed, and ahead of any new SET.
     commands_.push_due(now);
     // The first reading of the server's clock, with which later ones are compared.
-    commands_.push_probe(now);
+    commands_.push_probe(now, false);
     watch(now);
     owner_.on_up(index_, run_id());
     for (master_issue& each : risks())
@@ -416,11 +422,13 @@ void connection::on_deadline()
     if (now - last_probe_ >= options_.probe_interval && !commands_.probing())
     {
         last_probe_ = now;
-        if (subscription_ == subscription::put_off)
+        // The clock can't be mistaken for another reply. A server that hides it isn't asked again on this connection.
+        const bool subscribes = subscription_.is_put_off() && clock_shown_;
+        if (subscribes)
         {
-            subscribe_again();
+            subscription_.request(commands_.text(), options_.channel);
         }
-        commands_.push_probe(now);
+        commands_.push_probe(now, subscribes);
         strand_.at_step_end(*this);
     }
     watch(now);

@@ -13,6 +13,7 @@
 #include "net/pushes.hpp"
 #include "net/queue_commands.hpp"
 #include "net/stale_connection_guard.hpp"
+#include "net/subscription.hpp"
 #include "resp/parser.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/parted_time.hpp"
@@ -134,7 +135,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     bool ready() const noexcept { return state_ == state::ready; }
     const std::string& run_id() const noexcept { return stale_connections_.run_id(); }
     /// Returns whether messages to the manager arrive here. Meaningful only when ready.
-    bool subscribed() const noexcept { return subscription_ == subscription::proven; }
+    bool subscribed() const noexcept { return subscription_.is_proven(); }
     /// Returns whether it can be a queue master.
     bool queues() const noexcept { return ready() && !commands_.refuses_questions(); }
     /// Returns the reason why the connection isn't ready.
@@ -170,18 +171,6 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
         broken,     // Waiting for pending I/O and the reconnect delay.
         stopped     // Permanently.
     };
-    enum class subscription
-    {
-        none,    // The server speaks RESP2.
-        refused, // By the server, or its messages don't arrive.
-        put_off, // Refused for now, as by a server whose memory is full. Requested again with the next probe.
-        possible,  // The server speaks RESP3.
-        requested, // SUBSCRIBE was sent.
-        confirmed, // By the server.
-        received,  // The message to ourselves has arrived.
-        proven     // A message of ours has had a receiver.
-    };
-
     runtime::detached_task run();
     runtime::task<failure> connect();
     runtime::task<failure> serve();
@@ -193,10 +182,6 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     runtime::task<failure> query_server_info(std::int64_t client_id);
     runtime::task<failure> kill_stale_connections();
     runtime::task<failure> subscribe();
-    void refuse_subscription(std::string_view error);
-    void subscribe_again();
-    bool refuses_subscription(const resp::reply& reply);
-    void end_subscription_request();
     runtime::task<const resp::reply*> next_reply(resp::kind expected);
     std::string_view misfit_of(const resp::reply& reply, resp::kind expected) const noexcept;
     failure broken_handshake() const;
@@ -205,6 +190,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     failure take_replies();
     bool accepts(const resp::reply& push);
     failure io_failure() const;
+    void report_refused_subscription();
     void check_clock();
     void check_refusals();
     void report_refusals();
@@ -233,13 +219,14 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     bool overdue_ = false;
     bool unresponsive_ = false;
     std::string_view misfit_; // Why a reply of the handshake can't be that to its command.
-    subscription subscription_ = subscription::none;
+    subscription subscription_;
     push_guard pushes_;
     runtime::parted_time connect_time_;
     clock::time_point last_read_{};
     clock::time_point last_reply_{};
     clock::time_point last_probe_{};
-    bool clock_hidden_ = false; // The server doesn't answer TIME, which has been reported.
+    bool clock_hidden_ = false; // The server refuses TIME, which has been reported.
+    bool clock_shown_ = false;  // It answered the last one.
     core::clock_watch clock_watch_;
     failure last_failure_{master_errc::not_connected, {}};
 

@@ -17,7 +17,6 @@ namespace redlock::net
 namespace
 {
 
-constexpr const char* no_messages = "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll";
 constexpr std::string_view no_client = "9223372036854775807"; // Never assigned: ids count up from 1.
 constexpr int oldest_redis = 6;
 
@@ -169,7 +168,7 @@ runtime::task<failure> connection::handshake()
     {
         why = co_await kill_stale_connections();
     }
-    if (!why.reason && subscription_ == subscription::possible)
+    if (!why.reason && subscription_.is_possible())
     {
         why = co_await subscribe();
     }
@@ -209,7 +208,7 @@ runtime::task<failure> connection::send_hello()
         }
         co_return why;
     }
-    subscription_ = subscription::possible;
+    subscription_.allow();
     const resp::node* id = hello->find("id");
     failure why = unfit(text_of(hello->find("mode")), text_of(hello->find("role")));
     const std::int64_t client_id = id != nullptr && id->kind == resp::kind::integer ? id->integer : 0;
@@ -353,6 +352,10 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     {
         co_return broken_handshake();
     }
+    if (!why.reason)
+    {
+        why = not_now(*reply);
+    }
     if (!reply->is_error())
     {
         server_.maxmemory_policy = info_field(reply->text(), "maxmemory_policy");
@@ -361,6 +364,10 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     if (reply == nullptr)
     {
         co_return broken_handshake();
+    }
+    if (!why.reason)
+    {
+        why = not_now(*reply);
     }
     server_.may_kill_connections = client_id != 0 && !reply->is_error();
     if (!why.reason)
@@ -402,79 +409,20 @@ runtime::task<failure> connection::kill_stale_connections()
     co_return failure{};
 }
 
-/// Subscribes to the manager's channel, and publishes a message to it. SUBSCRIBE is answered by a push, but refused by a
-/// reply, so it comes last, and the only reply after its push is that to PUBLISH.
+/// Subscribes to the manager's channel. A refusal of SUBSCRIBE is a reply, so it comes last.
 runtime::task<failure> connection::subscribe()
 {
-    std::string& out = commands_.text();
-    subscription_ = subscription::requested;
-    resp::append_command(out, {"SUBSCRIBE", options_.channel});
-    resp::append_command(out, {"PUBLISH", options_.channel, subscription_probe});
-    const resp::reply* reply = co_await next_reply(resp::kind::integer);
-    if (reply != nullptr && reply->is_error() && subscription_ == subscription::requested)
+    subscription_.request(commands_.text(), options_.channel);
+    while (subscription_.is_pending())
     {
-        refuse_subscription(reply->text());
-        reply = co_await next_reply(resp::kind::integer);
-    }
-    if (reply == nullptr)
-    {
-        co_return broken_handshake();
-    }
-    const bool confirmed =
-        subscription_ == subscription::confirmed || subscription_ == subscription::received;
-    const bool may_publish = !reply->is_error();
-    if (confirmed && may_publish && reply->integer() > 0)
-    {
-        subscription_ = subscription::proven;
-    }
-    else if (subscription_ != subscription::put_off || !may_publish)
-    {
-        subscription_ = subscription::refused;
+        const resp::reply* reply = co_await next_reply(resp::kind::integer);
+        if (reply == nullptr)
+        {
+            co_return broken_handshake();
+        }
+        subscription_.on_reply(*reply);
     }
     co_return failure{};
-}
-
-/// Handles an error reply to SUBSCRIBE. Redis 8.6 refuses it while its memory is full, which passes.
-void connection::refuse_subscription(std::string_view error)
-{
-    const bool passing = core::after_error(core::classify(error)) == core::release_after::again;
-    subscription_ = passing ? subscription::put_off : subscription::refused;
-}
-
-/// Requests the subscription that was put off. The caller sends a probe after it, whose reply ends the request.
-void connection::subscribe_again()
-{
-    resp::append_command(commands_.text(), {"SUBSCRIBE", options_.channel});
-    subscription_ = subscription::requested;
-}
-
-/// Returns whether a reply is the refusal of the SUBSCRIBE that was sent ahead of a probe, and handles it.
-bool connection::refuses_subscription(const resp::reply& reply)
-{
-    if (!reply.is_error() || !commands_.probe_is_next())
-    {
-        return false;
-    }
-    refuse_subscription(reply.text());
-    if (subscription_ == subscription::refused)
-    {
-        owner_.on_risk(index_, risk::limited_queue, no_messages);
-    }
-    return true;
-}
-
-/// Handles the reply to a probe, before which a request has been answered. It was put off while PUBLISH was allowed.
-void connection::end_subscription_request()
-{
-    if (subscription_ == subscription::confirmed)
-    {
-        subscription_ = subscription::proven;
-    }
-    else if (subscription_ == subscription::requested)
-    {
-        subscription_ = subscription::refused;
-        owner_.on_risk(index_, risk::limited_queue, no_messages);
-    }
 }
 
 std::vector<master_issue> connection::risks() const
@@ -496,11 +444,11 @@ std::vector<master_issue> connection::risks() const
     {
         found.push_back({risk::outdated, "it is redis " + server_.version});
     }
-    if (subscription_ == subscription::refused)
+    if (subscription_.is_refused())
     {
-        found.push_back({risk::limited_queue, no_messages});
+        found.push_back({risk::limited_queue, subscription::complaint});
     }
-    else if (subscription_ == subscription::none)
+    else if (!subscription_.is_possible())
     {
         found.push_back({risk::limited_queue, "it doesn't speak RESP3, so waiting clients poll"});
     }

@@ -145,9 +145,10 @@ void pipeline::push_due(clock::time_point now)
     }
 }
 
-void pipeline::push_probe(clock::time_point now)
+void pipeline::push_probe(clock::time_point now, bool needs_time)
 {
     waiting_.append(probe_command);
+    needs_time_ = needs_time;
     push({{}, verb::probe, {}}, now);
     probing_ = true;
     probed_ = now;
@@ -383,6 +384,25 @@ void pipeline::record(const slot& answered, const answer& result, const resp::re
     }
 }
 
+error_code pipeline::on_probe_reply(const resp::reply& reply, clock::time_point now)
+{
+    probing_ = false;
+    const std::optional<std::chrono::microseconds> theirs = read_time(reply);
+    if (theirs)
+    {
+        clock_reading_ = {probed_, now, *theirs};
+        return {};
+    }
+    if (!reply.is_error())
+    {
+        return master_errc::protocol_error;
+    }
+    // An error also shows that the server responds.
+    const core::server_error error = core::classify(reply.text());
+    hides_clock_ = hides_clock_ || core::after_error(error) != core::release_after::again;
+    return needs_time_ ? reason_of(error) : error_code{};
+}
+
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
 {
     // If no command has been written, the reply is unsolicited.
@@ -395,15 +415,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     fetch_ahead();
     if (current.what == verb::probe)
     {
-        // An error also shows that the server responds.
-        probing_ = false;
-        const std::optional<std::chrono::microseconds> theirs = read_time(reply);
-        if (!theirs)
-        {
-            return reply.is_error() ? error_code{} : master_errc::protocol_error;
-        }
-        clock_reading_ = {probed_, now, *theirs};
-        return {};
+        return on_probe_reply(reply, now);
     }
     if (current.what == verb::query)
     {
@@ -467,7 +479,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
         fail(lost, was_written, reason, now);
     }
     unwritten_ = 0;
-    probing_ = false;
+    probing_ = hides_clock_ = false;
     backoff_.reset();
     refusals_noted_ = 0;
     refuses_questions_ = false;

@@ -100,8 +100,9 @@ class pipeline
     }
     /// True since then: the server can't be a queue master.
     bool refuses_questions() const noexcept { return refuses_questions_; }
-    /// Queues a TIME command, which shows whether the server responds, and its clock.
-    void push_probe(clock::time_point now);
+    /// Queues a TIME command, which shows whether the server responds, and its clock. If it follows commands whose number of
+    /// replies isn't known, any other reply is an error, as all later ones may be shifted.
+    void push_probe(clock::time_point now, bool needs_time);
 
     /// Matches a reply to the oldest command. An error means that the connection has to be closed: the server is no
     /// longer a usable master, or sent invalid data (`protocol_error`).
@@ -118,6 +119,8 @@ class pipeline
     {
         return std::exchange(clock_reading_, {});
     }
+    /// Returns whether the server refuses TIME permanently.
+    bool hides_clock() const noexcept { return hides_clock_; }
     /// Ends all commands because the connection has ended: delivers their votes, and makes keys due again whose release
     /// was in flight. Returns true if a SET may still run on the server, so that the connection has to be killed.
     bool break_off(error_code reason, clock::time_point now);
@@ -174,6 +177,7 @@ class pipeline
     {
         return what == verb::release || what == verb::queue_release || what == verb::due_release;
     }
+    error_code on_probe_reply(const resp::reply& reply, clock::time_point now);
     answer read(verb what, const resp::reply& reply) noexcept;
     [[gnu::noinline]] answer read_guarded(verb what, const resp::reply& reply) noexcept;
 
@@ -203,6 +207,8 @@ class pipeline
     std::size_t unwritten_ = 0; // The number of last slots whose text is in waiting_.
     clock::time_point busy_since_{};
     bool probing_ = false;
+    bool needs_time_ = false;
+    bool hides_clock_ = false;
     clock::time_point probed_{};
     std::optional<core::clock_reading> clock_reading_;
     release_backoff backoff_;

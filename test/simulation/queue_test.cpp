@@ -144,7 +144,7 @@ TEST_CASE("a client that connected while a master's memory was full gets message
 {
     simulation sim{3};
     sim_master& queue_master = queue_master_of(sim, "stock");
-    queue_master.habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    queue_master.habits["SUBSCRIBE"] = full_memory;
     waiting_clients with{sim, 1, sim.options()};
     sim.run_for(5s);
     const std::size_t refused = queue_master.count("SUBSCRIBE");
@@ -161,6 +161,65 @@ TEST_CASE("a client that connected while a master's memory was full gets message
     sim.run_for(30s);
     CHECK(queue_master.count("SUBSCRIBE") == refused + 2);
     CHECK(sim.count("HELLO") == 2 * 3); // No connection was lost.
+}
+
+TEST_CASE("a waiting client has one entry, also after its subscription was put off", "[queue]")
+{
+    // Until then its name said that it polls.
+    const auto how = GENERATE(0, 1, 2);
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    queue_master.habits["SUBSCRIBE"] = how == 2 ? std::string{} : full_memory;
+    std::vector<queue_position> seen;
+    config options = sim.options();
+    options.observer.on_event = [&](const event& what)
+    {
+        if (const auto* queued = std::get_if<acquire_queued>(&what))
+        {
+            seen.push_back(queued->position);
+        }
+    };
+    waiting_clients with{sim, 1, options, 1h};
+    sim.run_for(3s);
+    queue_master.habits.erase("SUBSCRIBE");
+    if (how > 0)
+    {
+        queue_master.break_connections();
+        sim.run_for(300ms); // Without a connection, it couldn't leave.
+    }
+    sim.run_for(GENERATE(0ms, 150ms, 600ms, 1100ms, 5s));
+    SECTION("it is woken by a release")
+    {
+        const outcome_ptr released = sim.release(with.held);
+        REQUIRE(sim.finish(with.waits[0], core::queue_heartbeat));
+        CHECK(!with.waits[0]->error);
+        sim.run_for(1s);
+    }
+    SECTION("it asks all masters as the first one")
+    {
+        sim.run_for(2s);
+        for (const auto& each : sim.masters())
+        {
+            if (each.get() != &queue_master)
+            {
+                each->remove("lock:stock");
+            }
+        }
+        REQUIRE(sim.finish(with.waits[0], 2 * core::queue_heartbeat));
+        CHECK(!with.waits[0]->error);
+        sim.run_for(1s);
+    }
+    SECTION("it leaves")
+    {
+        with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
+        sim.run_for(100ms);
+    }
+    CHECK(queue_keys(sim) == 0);
+    for (const queue_position& each : seen)
+    {
+        CHECK(each.ahead == 0U);
+        CHECK(each.waiting == 1);
+    }
 }
 
 TEST_CASE("a waiting client without messages polls faster again once it is nearer")

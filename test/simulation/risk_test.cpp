@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSL-1.0
 // Configuration and clock problems of a master that weaken locking: the observer is notified once.
 #include "simulation.hpp"
+#include "waiting_clients.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <string>
 #include <variant>
+#include <vector>
 
 namespace redlock::test
 {
 
 namespace
 {
-
-using namespace std::chrono_literals;
 
 /// The warnings that were reported to the observer.
 struct risk_counts
@@ -174,7 +176,7 @@ TEST_CASE("full memory doesn't limit the queue, but what follows it may", "[queu
         "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n", "");
     simulation sim{3};
     risk_counts told;
-    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    sim.master(1).habits["SUBSCRIBE"] = full_memory;
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_for(3s);
     CHECK(told.all.empty());
@@ -190,28 +192,118 @@ TEST_CASE("full memory doesn't limit the queue, but what follows it may", "[queu
     CHECK(sim.master(1).count("HELLO") == 1);
 }
 
-TEST_CASE("the refusals of SUBSCRIBE and of the probe that follows it are told apart", "[queue]")
+TEST_CASE("a server that hides its clock isn't asked for its subscription again", "[queue]")
 {
+    // Nothing would show where the replies to the request end.
+    const bool later = GENERATE(false, true);
     simulation sim{3};
     risk_counts told;
-    sim.master(1).habits["TIME"] = "-NOPERM this user has no permissions to run the 'time' command\r\n";
-    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    const std::string refused = "-NOPERM this user has no permissions to run the 'time' command\r\n";
+    sim.master(1).habits["SUBSCRIBE"] = full_memory;
+    if (!later)
+    {
+        sim.master(1).habits["TIME"] = refused;
+    }
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_for(5s);
-    const std::size_t refused = sim.master(1).count("SUBSCRIBE");
-    CHECK(refused > 3);
-    sim.master(1).habits.erase("SUBSCRIBE");
+    const std::size_t requests = sim.master(1).count("SUBSCRIBE");
+    CHECK((later ? requests > 3 : requests == 1));
+    sim.master(1).habits["TIME"] = refused;
     sim.run_for(10s);
-    CHECK(sim.master(1).count("SUBSCRIBE") == refused + 1);
-    CHECK(sim.master(1).count("HELLO") == 1);
+    CHECK(
+        sim.master(1).count("SUBSCRIBE") ==
+        requests + (later ? 2 : 0)); // One more, and one on the next connection.
+    CHECK(sim.master(1).count("HELLO") == (later ? 2 : 1));
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].what == risk::clock);
+}
+
+TEST_CASE("no reply to a request of the subscription is taken for a vote", "[queue]")
+{
+    const std::string refused = "-NOPERM this user has no permissions to run the 'time' command\r\n";
+    const std::string busy = "-BUSY Redis is busy running a script.\r\n";
+    simulation sim{3};
+    sim_master& liar = sim.master(1);
+    liar.habits["SUBSCRIBE"] = full_memory;
+    lock_manager locks = sim.make_connected_manager();
+    sim.run_for(3s);
+    const std::string channel = liar.last("SUBSCRIBE").words[1];
+    const std::string confirmation =
+        ">3\r\n$9\r\nsubscribe\r\n$" + std::to_string(channel.size()) + "\r\n" + channel + "\r\n:1\r\n";
+    struct sent
+    {
+        std::string subscribe;
+        std::string publish;
+        std::string time;
+    };
+    const auto [subscribe, publish, time] = GENERATE_COPY(
+        sent{"", ":0\r\n", refused}, sent{"", busy, ":1\r\n"}, sent{"", busy, refused}, sent{"", busy, busy},
+        sent{confirmation + full_memory, ":1\r\n", refused}, sent{"", refused, refused + confirmation},
+        sent{full_memory + full_memory, ":0\r\n", refused}, sent{full_memory, "", refused},
+        sent{full_memory, "", busy}, sent{full_memory + confirmation, ":1\r\n", busy},
+        sent{":1\r\n", ":1\r\n", busy}, sent{"+OK\r\n", ":1\r\n", refused});
+    INFO(subscribe << publish << time);
+    liar.habits["SUBSCRIBE"] = subscribe;
+    liar.habits["PUBLISH"] = publish;
+    liar.habits["TIME"] = time;
+    const std::size_t before = liar.count("SUBSCRIBE");
+    REQUIRE(sim.run_until([&] { return liar.count("SUBSCRIBE") > before; }, 2s));
+    liar.habits.clear();
+    sim.run_for(5ms);
+    for (int number = 0; number < 100; ++number)
+    {
+        const std::string name = std::to_string(number);
+        sim.master(0).set("lock:taken" + name, "other", 60s);
+        liar.answer("SET", {.bytes = "-NOREPLICAS Not enough good replicas to write.\r\n"});
+        const outcome_ptr taken = sim.try_acquire(locks, "taken" + name, {.ttl = 60s});
+        sim.run_for(1ms);
+        const outcome_ptr free = sim.try_acquire(locks, "free" + name, {.ttl = 60s});
+        REQUIRE(sim.finish(taken));
+        REQUIRE(sim.finish(free));
+        REQUIRE(taken->error); // One master granted it, and two refused.
+        sim.run_for(1ms);
+    }
+}
+
+TEST_CASE("a passing refusal during the handshake costs no protection", "[queue]")
+{
+    const std::string busy =
+        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+    const auto refused = GENERATE(
+        std::vector<std::string>{"SUBSCRIBE"}, std::vector<std::string>{"PUBLISH"},
+        std::vector<std::string>{"SUBSCRIBE", "PUBLISH"}, std::vector<std::string>{"may kill?"},
+        std::vector<std::string>{"INFO"}, std::vector<std::string>{"TIME"},
+        std::vector<std::string>{"SUBSCRIBE", "PUBLISH", "TIME"});
+    simulation sim{3};
+    risk_counts told;
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    queue_master.maxmemory_policy = "allkeys-lru";
+    for (const std::string& command : refused)
+    {
+        if (command == "INFO")
+        {
+            queue_master.answer(command, {.runs = true}); // The first one asks for other facts.
+        }
+        queue_master.answer(command, {.bytes = busy});
+    }
+    lock_manager patient = sim.make_connected_manager(told.options(sim));
+    sim.run_for(3s);
+    lock_manager holder = sim.make_connected_manager();
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    const outcome_ptr waits = sim.acquire(patient, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(30s);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::eviction);
+    const outcome_ptr released = sim.release(held->lease);
+    REQUIRE(sim.finish(waits, 5 * trip));
+    CHECK(!waits->error);
 }
 
 TEST_CASE("an error reply to another command isn't taken for the refusal of SUBSCRIBE", "[queue]")
 {
     simulation sim{3};
-    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    sim.master(1).habits["SUBSCRIBE"] = full_memory;
     sim.master(1).habits["SET"] = "-NOPERM this user has no permissions to run the 'set' command\r\n";
     lock_manager locks = sim.make_connected_manager();
     // Some SET is in flight when a probe is sent.
@@ -229,11 +321,26 @@ TEST_CASE("an error reply to another command isn't taken for the refusal of SUBS
     CHECK(sim.master(1).count("HELLO") == 1);
 }
 
+TEST_CASE("a subscription whose messages don't arrive is reported, even if it was put off", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim.master(1).habits["SUBSCRIBE"] = full_memory;
+    sim.master(1).habits["PUBLISH"] = ":0\r\n";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(3s);
+    CHECK(told.all.empty());
+    sim.master(1).habits.erase("SUBSCRIBE");
+    sim.run_for(5s);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::limited_queue);
+}
+
 TEST_CASE("a client that may not publish polls, even if its subscription was put off", "[queue]")
 {
     simulation sim{3};
     risk_counts told;
-    sim.master(1).habits["SUBSCRIBE"] = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    sim.master(1).habits["SUBSCRIBE"] = full_memory;
     sim.master(1).habits["PUBLISH"] = "-NOPERM this user has no permissions to run the 'publish' command\r\n";
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_for(10s);

@@ -19,6 +19,9 @@
 namespace redlock::test
 {
 
+/// How a server refuses commands while its memory is full.
+inline const std::string full_memory = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+
 /// The usual round trip to a master.
 inline constexpr clock::duration trip = 200us;
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSL-1.0
+// The subscription of a manager's channel on one connection, through which its waiting clients are woken. No I/O.
+#pragma once
+
+#include "resp/parser.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace redlock::net
+{
+
+/// A request consists of SUBSCRIBE, and PUBLISH of a message to ourselves, which shows whether messages arrive. SUBSCRIBE is
+/// answered by a push, but refused by a reply: so a request has one reply or two. The caller matches them: it passes in
+/// each push, and each reply while one is `pending`. A server that answers with one reply too few or too many would
+/// shift all later ones. So the command after a request has to be one whose reply can't be mistaken.
+class subscription
+{
+  public:
+    static constexpr const char* complaint =
+        "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll";
+
+    /// The server speaks RESP3.
+    void allow() noexcept { state_ = state::possible; }
+    bool is_possible() const noexcept { return state_ != state::unsupported; }
+    /// Returns whether messages arrive: one of ours had a receiver.
+    bool is_proven() const noexcept { return state_ == state::proven; }
+    /// Returns whether the server has refused it, or its messages don't arrive.
+    bool is_refused() const noexcept { return state_ == state::refused; }
+    /// Returns whether the server refuses it for now. Redis 8.6 does while its memory is full.
+    bool is_put_off() const noexcept { return state_ == state::put_off; }
+
+    /// Appends a request.
+    void request(std::string& out, std::string_view channel);
+    /// Returns whether the next reply is one to a request.
+    bool is_pending() const noexcept { return pending_; }
+    /// Handles a reply to a request. Returns false if it can't be one.
+    bool on_reply(const resp::reply& reply);
+    /// Handles a push. Returns whether a request has led to it.
+    bool on_push(const resp::reply& push, std::string_view channel) noexcept;
+
+  private:
+    enum class state : std::uint8_t
+    {
+        unsupported, // The server speaks RESP2.
+        possible,
+        requested,
+        confirmed, // By the server.
+        received,  // The message to ourselves has arrived.
+        proven,
+        refused,
+        put_off
+    };
+
+    void refuse(std::string_view error) noexcept;
+
+    state state_ = state::unsupported;
+    bool pending_ = false;
+};
+
+} // namespace redlock::net
