@@ -169,6 +169,10 @@ void guard::take(std::size_t master, const net::look& shown)
         one.seen = shown.seen();
         one.marker = one.seen.marker ? core::parse_marker(*one.seen.marker) : std::nullopt;
         one.record = core::parse_members(shown.members());
+        if (!one.marker || one.marker->state != core::marker_state::armed)
+        {
+            one.unarmed_at = one.looked_at;
+        }
     }
     find_group();
     judge_all();
@@ -230,8 +234,10 @@ void guard::judge_clocks()
         }
         if (agree >= quorum_of(members_.size()))
         {
+            // A master is armed again only after all locks of before have ended, whose keys may have expired too early.
+            const bool is_over = one.unarmed_at >= *one.ahead_since;
             one.ahead_since.reset();
-            if (is_armed(master) && !another)
+            if (is_armed(master) && !another && !is_over)
             {
                 arming_.begin(master, core::incarnation_end::clock);
             }

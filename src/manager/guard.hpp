@@ -120,8 +120,9 @@ class guard
         bool looks_again = false;
         bool was_in_quarantine = false; // Which was reported.
         std::optional<clock::time_point>
-            ahead_since{};             // When its clock was seen ahead, until that is decided.
-        clock::time_point looked_at{}; // When the last look that has ended began.
+            ahead_since{};              // When its clock was seen ahead, until that is decided.
+        clock::time_point looked_at{};  // When the last look that has ended began.
+        clock::time_point unarmed_at{}; // When the last look that showed it without an armed marker began.
         // Of the last look that has shown something.
         core::sight seen;
         std::optional<core::marker> marker; // If `seen.marker` is one.

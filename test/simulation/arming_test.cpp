@@ -357,6 +357,39 @@ TEST_CASE(
     CHECK(!test.acquire(locks)->error);
 }
 
+TEST_CASE("arming: a jump before a quarantine causes no other one, even if it is judged later", "[guarded]")
+{
+    // A client that finds no group yet judges nothing.
+    const bool was_unarmed = GENERATE(false, true);
+    guarded_simulation test{3};
+    for (const std::size_t index : {0U, 2U})
+    {
+        test.sim.master(index).remove(guard_key);
+    }
+    const lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.run_for(3s);
+    test.sim.master(1).clock_of_its_own().jump(test.sim.now(), 30s);
+    test.sim.run_for(5s);
+    if (was_unarmed)
+    {
+        if (GENERATE(false, true))
+        {
+            test.group.put_marker(1, core::marker_state::quarantine, core::incarnation_end::stale);
+        }
+        else
+        {
+            test.sim.master(1).remove(guard_key);
+        }
+        test.sim.run_for(5s);
+        test.group.arm(1);
+        test.sim.run_for(5s);
+    }
+    test.group.arm(0);
+    test.group.arm(2);
+    test.sim.run_for(5s);
+    CHECK(test.group.is(1, was_unarmed ? core::marker_state::armed : core::marker_state::quarantine));
+}
+
 TEST_CASE("arming: a client that stood still accuses no master", "[guarded][scenario-76]")
 {
     arming_simulation test;

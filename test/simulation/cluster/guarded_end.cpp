@@ -12,6 +12,14 @@ namespace redlock::test
 
 using namespace std::chrono_literals;
 
+namespace
+{
+
+/// After how many readings each client has found that a clock has jumped, and has put the master into quarantine.
+constexpr int readings = 4;
+
+} // namespace
+
 std::chrono::milliseconds cluster_run::long_ttl() const
 {
     return plan_.guarded ? plan_.guarded->max_ttl : std::chrono::milliseconds{60s};
@@ -95,6 +103,8 @@ void cluster_run::arm_masters()
         return true;
     };
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
+    // The clients put a master whose clock has jumped during the last faults into quarantine once they have compared it.
+    run_for(reconnects + readings * (1s + 10 * (plan_.latency + plan_.jitter)));
     std::optional<std::size_t> seen; // Arms.
     run_for(
         longest_quarantine() + reconnects,
