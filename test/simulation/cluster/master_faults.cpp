@@ -47,6 +47,22 @@ void fill_memory(const master_fault& it)
     }
 }
 
+/// It may refuse only the commands that write, or any but those of the log-in.
+void run_slow_script(const master_fault& it)
+{
+    const std::string said =
+        "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n";
+    refuse_for_a_while(it, writes, said);
+    if (it.draws.one_in(2))
+    {
+        refuse(
+            it.master,
+            {"TIME", "SUBSCRIBE", "PUBLISH", "INFO", "SELECT", "SCRIPT LOAD", "CLIENT ID", "CLIENT SETNAME",
+             "CLIENT KILL", "may kill?", "GET", "HGET", "largest counter"},
+            said);
+    }
+}
+
 void refuse_to_the_end(const master_fault& it, commands refused, const std::string& said)
 {
     it.cluster.allow_leftovers(it.index);
@@ -229,14 +245,7 @@ std::vector<fault> master_faults()
         {fault_number::loading, "LOADING", "a master loads its data", keeps,
          [](const master_fault& it)
          { refuse_for_a_while(it, writes, "-LOADING Redis is loading the dataset in memory\r\n"); }},
-        {fault_number::busy, "BUSY", "a master runs a slow script", keeps,
-         [](const master_fault& it)
-         {
-             refuse_for_a_while(
-                 it, writes,
-                 "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN "
-                 "NOSAVE.\r\n");
-         }},
+        {fault_number::busy, "BUSY", "a master runs a slow script", keeps, run_slow_script},
         {fault_number::noreplicas, "NOREPLICAS", "a master has too few replicas to write", keeps,
          miss_replicas},
         {fault_number::odd_error, "odd error", "a master answers writes with an error that nobody knows",

@@ -6,6 +6,7 @@
 
 #include "api/create.hpp"
 #include "manager/access.hpp"
+#include "net/subscription.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
@@ -112,6 +113,16 @@ void process::on_event(int manager, const event& what)
                 cluster_.masters()[warned->index]->habits.contains("TIME") ||
                 cluster_.watch().reports().misdirected(number_),
             "events", "{} is notified of the clock of master {}: {}", name_, warned->index, warned->detail);
+    }
+    if (const auto* warned = std::get_if<master_warning>(&what);
+        warned != nullptr && warned->what == risk::limited_queue &&
+        warned->detail == net::subscription::complaint)
+    {
+        const auto& refuses = cluster_.masters()[warned->index]->habits;
+        cluster_.watch().check(
+            refuses.contains("SUBSCRIBE") || refuses.contains("PUBLISH") ||
+                cluster_.watch().reports().misdirected(number_),
+            "events", "{} is notified that master {} refuses subscriptions", name_, warned->index);
     }
     if (observer_client_)
     {
