@@ -216,8 +216,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::optional<std::size_t> queue_master_of(std::string_view resource) const noexcept;
     /// Does so by the hash of the key.
     std::optional<std::size_t> queue_master_of(std::uint64_t key, clock::time_point now) const noexcept;
-    /// Returns whether messages to waiting clients arrive from a master.
-    bool receives_at(std::size_t master) const noexcept { return connections_[master]->subscribed(); }
+    /// Returns the name under which a waiter queues at a master.
+    net::queue_member member_at(std::size_t master, std::uint64_t number) const noexcept;
     /// Returns the number of the connection to a master. A reconnect changes it.
     std::uint64_t connection_number(std::size_t master) const noexcept { return connection_numbers_[master]; }
     /// Returns whether the key of a resource would be in the place of a key of the library.

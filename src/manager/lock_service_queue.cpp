@@ -29,6 +29,11 @@ lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const no
     return found;
 }
 
+net::queue_member lock_service::member_at(std::size_t master, std::uint64_t number) const noexcept
+{
+    return {queues_.manager_id(), number, connections_[master]->subscribed()};
+}
+
 std::chrono::milliseconds lock_service::grace_for(std::chrono::milliseconds ttl) const noexcept
 {
     return core::queue_grace(node_timeout(ttl));

@@ -245,7 +245,7 @@ failure connection::take_replies()
         {
             if (!subscription_.on_reply(*reply))
             {
-                return {master_errc::protocol_error, "it answered PUBLISH without a number"};
+                return {master_errc::protocol_error, std::string{subscription::misfit}};
             }
             report_refused_subscription();
             continue;
@@ -323,7 +323,6 @@ void connection::report_refused_subscription()
 void connection::check_clock()
 {
     const std::optional<core::clock_reading> reading = commands_.take_clock_reading();
-    clock_shown_ = reading.has_value();
     if (commands_.hides_clock() && !std::exchange(clock_hidden_, true))
     {
         owner_.on_risk(index_, risk::clock, "it doesn't answer TIME");
@@ -342,11 +341,11 @@ void connection::become_ready()
     state_ = state::ready;
     last_read_ = last_probe_ = now;
     last_failure_ = {};
-    clock_hidden_ = clock_shown_ = false;
+    clock_hidden_ = false;
     // After the stale connections were killed, and ahead of any new SET.
     commands_.push_due(now);
     // The first reading of the server's clock, with which later ones are compared.
-    commands_.push_probe(now, false);
+    commands_.push_probe(now);
     watch(now);
     owner_.on_up(index_, run_id());
     for (master_issue& each : risks())
@@ -422,13 +421,11 @@ void connection::on_deadline()
     if (now - last_probe_ >= options_.probe_interval && !commands_.probing())
     {
         last_probe_ = now;
-        // The clock can't be mistaken for another reply. A server that hides it isn't asked again on this connection.
-        const bool subscribes = subscription_.is_put_off() && clock_shown_;
-        if (subscribes)
+        if (subscription_.is_put_off())
         {
             subscription_.request(commands_.text(), options_.channel);
         }
-        commands_.push_probe(now, subscribes);
+        commands_.push_probe(now);
         strand_.at_step_end(*this);
     }
     watch(now);

@@ -183,7 +183,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     runtime::task<failure> kill_stale_connections();
     runtime::task<failure> subscribe();
     runtime::task<const resp::reply*> next_reply(resp::kind expected);
-    std::string_view misfit_of(const resp::reply& reply, resp::kind expected) const noexcept;
+    runtime::task<const resp::reply*> next_reply();
     failure broken_handshake() const;
 
     std::uint64_t random_number() const;
@@ -226,7 +226,6 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     clock::time_point last_reply_{};
     clock::time_point last_probe_{};
     bool clock_hidden_ = false; // The server refuses TIME, which has been reported.
-    bool clock_shown_ = false;  // It answered the last one.
     core::clock_watch clock_watch_;
     failure last_failure_{master_errc::not_connected, {}};
 

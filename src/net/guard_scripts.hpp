@@ -128,6 +128,7 @@ if holder == ARGV[2] then
   redis.call("pexpire", KEYS[1], ARGV[3])
   return {redis.call("zcard", order), present}
 end
+if not holder then rename(ARGV[1]) end
 if not holder and serve(ARGV[1], "k", ARGV[6]) == ARGV[1] then
   grant(following, ARGV[8], ARGV[2], ARGV[3])
   drop(ARGV[1])
@@ -138,7 +139,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script guarded_ask_script{
-    {guarded_ask_text.data(), guarded_ask_text.size()}, "7fe97a94827d1d82d70fdcb815d512d94c0d5efb"};
+    {guarded_ask_text.data(), guarded_ask_text.size()}, "82a4dcbd334799d59cc50eb412fcfd906503b0b8"};
 
 /// `extend_script` in the group of the lease: a key of an older group is no vote in this one. Neither the incarnation nor the
 /// state of the marker matters, because the key is there.

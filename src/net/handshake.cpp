@@ -97,6 +97,21 @@ bool is_older_than(std::string_view version, int major)
 /// `broken_handshake` returns the reason.
 runtime::task<const resp::reply*> connection::next_reply(resp::kind expected)
 {
+    const resp::reply* reply = co_await next_reply();
+    if (reply != nullptr && !reply->is_error())
+    {
+        const resp::kind kind = reply->root().kind;
+        const bool fits =
+            kind == expected || (kind == resp::kind::verbatim_string && expected == resp::kind::bulk_string);
+        misfit_ = fits ? "" : "it sent a reply that doesn't fit the command";
+        reply = fits ? reply : nullptr;
+    }
+    co_return reply;
+}
+
+/// Does so for a reply of any kind.
+runtime::task<const resp::reply*> connection::next_reply()
+{
     const resp::reply* reply = nullptr;
     for (;;)
     {
@@ -118,7 +133,7 @@ runtime::task<const resp::reply*> connection::next_reply(resp::kind expected)
             }
             if (reply != nullptr)
             {
-                misfit_ = misfit_of(*reply, expected);
+                misfit_ = commands_.has_output() ? "it sent a reply without a command" : "";
                 reply = misfit_.empty() ? reply : nullptr;
                 break;
             }
@@ -131,17 +146,6 @@ runtime::task<const resp::reply*> connection::next_reply(resp::kind expected)
         co_await wake_event_;
     }
     co_return reply;
-}
-
-/// Returns why this can't be the reply to the command; empty if it can.
-std::string_view connection::misfit_of(const resp::reply& reply, resp::kind expected) const noexcept
-{
-    const resp::kind kind = reply.root().kind;
-    const bool fits =
-        kind == expected || (kind == resp::kind::verbatim_string && expected == resp::kind::bulk_string);
-    return commands_.has_output()     ? "it sent a reply without a command"
-           : fits || reply.is_error() ? ""
-                                      : "it sent a reply that doesn't fit the command";
 }
 
 failure connection::broken_handshake() const
@@ -249,6 +253,7 @@ runtime::task<failure> connection::log_in_with_resp2()
     const resp::reply* id = co_await next_reply(resp::kind::integer);
     const bool has_id = id != nullptr && !id->is_error();
     const std::int64_t client_id = has_id ? id->integer() : 0;
+    failure why = id != nullptr ? not_now(*id) : failure{};
     const resp::reply* info = id;
     if (info != nullptr)
     {
@@ -258,7 +263,10 @@ runtime::task<failure> connection::log_in_with_resp2()
     {
         co_return broken_handshake();
     }
-    failure why = not_now(*info);
+    if (!why.reason)
+    {
+        why = not_now(*info);
+    }
     if (!why.reason && !info->is_error())
     {
         why = unfit({}, info_field(info->text(), "role"));
@@ -415,12 +423,15 @@ runtime::task<failure> connection::subscribe()
     subscription_.request(commands_.text(), options_.channel);
     while (subscription_.is_pending())
     {
-        const resp::reply* reply = co_await next_reply(resp::kind::integer);
+        const resp::reply* reply = co_await next_reply();
         if (reply == nullptr)
         {
             co_return broken_handshake();
         }
-        subscription_.on_reply(*reply);
+        if (!subscription_.on_reply(*reply))
+        {
+            co_return failure{master_errc::protocol_error, subscription::misfit};
+        }
     }
     co_return failure{};
 }

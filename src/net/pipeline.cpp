@@ -145,10 +145,9 @@ void pipeline::push_due(clock::time_point now)
     }
 }
 
-void pipeline::push_probe(clock::time_point now, bool needs_time)
+void pipeline::push_probe(clock::time_point now)
 {
     waiting_.append(probe_command);
-    needs_time_ = needs_time;
     push({{}, verb::probe, {}}, now);
     probing_ = true;
     probed_ = now;
@@ -400,7 +399,7 @@ error_code pipeline::on_probe_reply(const resp::reply& reply, clock::time_point 
     // An error also shows that the server responds.
     const core::server_error error = core::classify(reply.text());
     hides_clock_ = hides_clock_ || core::after_error(error) != core::release_after::again;
-    return needs_time_ ? reason_of(error) : error_code{};
+    return {};
 }
 
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)

@@ -100,9 +100,8 @@ class pipeline
     }
     /// True since then: the server can't be a queue master.
     bool refuses_questions() const noexcept { return refuses_questions_; }
-    /// Queues a TIME command, which shows whether the server responds, and its clock. If it follows commands whose number of
-    /// replies isn't known, any other reply is an error, as all later ones may be shifted.
-    void push_probe(clock::time_point now, bool needs_time);
+    /// Queues a TIME command, which shows whether the server responds, and its clock.
+    void push_probe(clock::time_point now);
 
     /// Matches a reply to the oldest command. An error means that the connection has to be closed: the server is no
     /// longer a usable master, or sent invalid data (`protocol_error`).
@@ -207,7 +206,6 @@ class pipeline
     std::size_t unwritten_ = 0; // The number of last slots whose text is in waiting_.
     clock::time_point busy_since_{};
     bool probing_ = false;
-    bool needs_time_ = false;
     bool hides_clock_ = false;
     clock::time_point probed_{};
     std::optional<core::clock_reading> clock_reading_;

@@ -19,8 +19,10 @@ namespace redlock::net
 // redlock:<manager id> at this master. A message consists of a letter and the number: "r" after a release, "k" (kick) if
 // another waiter found the resource free.
 //
-// The part that both scripts share. `enter` writes nothing until it has read all that it needs, so that a user who may not
-// read it leaves no key without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
+// The part that both scripts share. `rename` gives the entry of a client its present name if it has the one with or without the
+// "-". `enter` drops late members at the head of the queue, because the first client has to ask all masters now and then,
+// which one that has died doesn't. It writes no key until it has read all that it needs, so that a user who may not read
+// it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
 // is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
 // woken longer than the grace ago and has not asked since. A member that was woken within the grace, and has not asked
 // since, stays the one that is served, even if an older one has returned. It is sent a message again, which shows whether
@@ -44,7 +46,23 @@ local function drop(member)
   redis.call("zrem", order, member)
   redis.call("hdel", alive, member)
 end
+local function rename(member)
+  local former = string.sub(member, 1, 1) == "-" and string.sub(member, 2) or "-" .. member
+  local arrival = redis.call("zscore", order, former)
+  if not arrival then return end
+  redis.call("zadd", order, arrival, member)
+  redis.call("hset", alive, member, redis.call("hget", alive, former) or "0")
+  if woken == former then note(member, at) end
+  drop(former)
+end
+local function is_late(member) return (tonumber(redis.call("hget", alive, member)) or 0) < clock end
 local function enter(member, waited, liveness)
+  rename(member)
+  for _ = 1, 100 do
+    local first = redis.call("zrange", order, 0, 0)[1]
+    if not first or first == member or not is_late(first) then break end
+    drop(first)
+  end
   if member == woken then
     redis.call("hdel", alive, "")
     woken = nil
@@ -74,9 +92,8 @@ local function serve(asker, letter, grace)
       return asker
     end
     if first == asker then return first end
-    local late = (tonumber(redis.call("hget", alive, first)) or 0) < clock
     local absent = first == woken and not recent
-    if not late and not absent and send(first, letter) then
+    if not is_late(first) and not absent and send(first, letter) then
       if not recent or letter == "r" then note(first, clock) end
       return first
     end
@@ -106,6 +123,7 @@ end
   redis.call("pexpire", KEYS[1], ARGV[3])
   return redis.call("zcard", order)
 end
+if not holder then rename(ARGV[1]) end
 if not holder and serve(ARGV[1], "k", ARGV[6]) == ARGV[1] then
   redis.call("set", KEYS[1], ARGV[2], "PX", ARGV[3])
   drop(ARGV[1])
@@ -116,7 +134,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "9d036b2cc5ec01c8e92258dafb2c4a059238bb54"};
+    {ask_text.data(), ask_text.size()}, "7499ce048bf15cd4ba2bd70ff955c8fe78e04a28"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -146,6 +164,7 @@ if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return fai
   if deleted == 1 then note(member, clock + ARGV[7] * 1000) end
   return failed or (redis.call("zcard", order) > 1 and deleted + 2) or deleted
 end
+if member ~= "" then rename(member) end
 local first = redis.call("zrange", order, 0, 0)[1]
 if member ~= "" then drop(member) end
 if mode == "released" or deleted == 1 or ((first == member or woken == member) and redis.call("exists", KEYS[1]) == 0) then
@@ -155,6 +174,6 @@ if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "ce4c92b773746085ffef20bd9e9a399a5bf0b814"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "97092f244f18006e96aa7b00dca3897c4ccf4602"};
 
 } // namespace redlock::net

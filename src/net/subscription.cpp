@@ -6,6 +6,8 @@
 #include "net/queue_commands.hpp"
 #include "resp/serialise.hpp"
 
+#include <algorithm>
+
 namespace redlock::net
 {
 
@@ -13,63 +15,61 @@ void subscription::request(std::string& out, std::string_view channel)
 {
     resp::append_command(out, {"SUBSCRIBE", channel});
     resp::append_command(out, {"PUBLISH", channel, subscription_probe});
-    state_ = state::requested;
+    resp::append_command(out, {"HELLO", "3"});
     pending_ = true;
+    count_ = 0;
 }
 
-void subscription::refuse(std::string_view error) noexcept
+bool subscription::on_reply(const resp::reply& reply) noexcept
 {
-    const bool passing = core::after_error(core::classify(error)) == core::release_after::again;
-    state_ = passing ? state::put_off : state::refused;
-}
-
-bool subscription::on_reply(const resp::reply& reply)
-{
-    if (reply.is_error() && state_ == state::requested)
+    const resp::kind kind = reply.root().kind;
+    if (kind == resp::kind::map)
     {
-        refuse(reply.text()); // That to PUBLISH is still to come.
+        pending_ = false;
+        state_ = end_request();
         return true;
     }
-    pending_ = false;
-    if (reply.is_error())
-    {
-        // A permanent refusal of SUBSCRIBE stays one.
-        if (state_ != state::refused)
-        {
-            refuse(reply.text());
-        }
-        return true;
-    }
-    if (reply.root().kind != resp::kind::integer)
+    if (count_ == answers_.size() || (!reply.is_error() && kind != resp::kind::integer))
     {
         return false;
     }
-    const bool confirmed = state_ == state::confirmed || state_ == state::received;
-    if (confirmed && reply.integer() > 0)
+    answer& next = answers_[count_++];
+    if (reply.is_error())
     {
-        state_ = state::proven;
+        const bool passing = core::after_error(core::classify(reply.text())) == core::release_after::again;
+        next = passing ? answer::refused_for_now : answer::refused;
     }
-    else if (state_ != state::put_off)
+    else
     {
-        state_ = state::refused;
+        next = answer::number;
+        has_receiver_ = reply.integer() > 0;
     }
     return true;
 }
 
+/// SUBSCRIBE has either been confirmed by a push on this connection or been refused.
+subscription::state subscription::end_request() const noexcept
+{
+    const auto end = answers_.begin() + static_cast<std::ptrdiff_t>(count_);
+    const bool fits = confirmed_ ? count_ > 0 : count_ == 2 && answers_[0] != answer::number;
+    if (!fits || std::find(answers_.begin(), end, answer::refused) != end)
+    {
+        return state::refused;
+    }
+    // A server that confirmed it earlier may refuse it now, which changes nothing.
+    if (!confirmed_ || answers_[count_ - 1] == answer::refused_for_now)
+    {
+        return state::put_off;
+    }
+    return has_receiver_ ? state::proven : state::refused;
+}
+
 bool subscription::on_push(const resp::reply& push, std::string_view channel) noexcept
 {
-    if (state_ == state::requested && confirms_subscription(push, channel))
-    {
-        state_ = state::confirmed;
-        return true;
-    }
-    // The message comes before the reply to PUBLISH. Some servers send it after the reply: then it counts as unsolicited.
-    if (state_ == state::confirmed && is_subscription_probe(push, channel))
-    {
-        state_ = state::received;
-        return true;
-    }
-    return false;
+    const bool confirms = pending_ && confirms_subscription(push, channel);
+    confirmed_ = confirmed_ || confirms;
+    // Some servers send the message after the reply to PUBLISH.
+    return confirms || (pending_ && is_subscription_probe(push, channel));
 }
 
 } // namespace redlock::net

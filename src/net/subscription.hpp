@@ -4,6 +4,8 @@
 
 #include "resp/parser.hpp"
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,15 +13,18 @@
 namespace redlock::net
 {
 
-/// A request consists of SUBSCRIBE, and PUBLISH of a message to ourselves, which shows whether messages arrive. SUBSCRIBE is
-/// answered by a push, but refused by a reply: so a request has one reply or two. The caller matches them: it passes in
-/// each push, and each reply while one is `pending`. A server that answers with one reply too few or too many would
-/// shift all later ones. So the command after a request has to be one whose reply can't be mistaken.
+/// A request consists of SUBSCRIBE, PUBLISH of a message to ourselves, which shows whether messages arrive, and HELLO.
+/// SUBSCRIBE is answered by a push, but refused by a reply, so the number of replies to the first two isn't known. A
+/// server that gives one too few or too many would shift all later ones, and thus votes. HELLO ends them: its reply is the
+/// only map that we receive, no ACL forbids it, and a server that is busy answers it.
+///
+/// The caller passes in each push, and each reply while a request is pending.
 class subscription
 {
   public:
     static constexpr const char* complaint =
         "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll";
+    static constexpr const char* misfit = "it sent replies that don't fit SUBSCRIBE, PUBLISH and HELLO";
 
     /// The server speaks RESP3.
     void allow() noexcept { state_ = state::possible; }
@@ -36,7 +41,7 @@ class subscription
     /// Returns whether the next reply is one to a request.
     bool is_pending() const noexcept { return pending_; }
     /// Handles a reply to a request. Returns false if it can't be one.
-    bool on_reply(const resp::reply& reply);
+    bool on_reply(const resp::reply& reply) noexcept;
     /// Handles a push. Returns whether a request has led to it.
     bool on_push(const resp::reply& push, std::string_view channel) noexcept;
 
@@ -45,18 +50,25 @@ class subscription
     {
         unsupported, // The server speaks RESP2.
         possible,
-        requested,
-        confirmed, // By the server.
-        received,  // The message to ourselves has arrived.
         proven,
         refused,
         put_off
     };
+    enum class answer : std::uint8_t
+    {
+        number, // Of receivers.
+        refused,
+        refused_for_now
+    };
 
-    void refuse(std::string_view error) noexcept;
+    state end_request() const noexcept;
 
     state state_ = state::unsupported;
     bool pending_ = false;
+    bool confirmed_ = false; // By a push, on this connection.
+    std::size_t count_ = 0;
+    std::array<answer, 2> answers_{}; // To SUBSCRIBE, unless it was confirmed, and PUBLISH.
+    bool has_receiver_ = false;
 };
 
 } // namespace redlock::net

@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <fmt/format.h>
 
@@ -220,6 +221,91 @@ TEST_CASE("a waiting client has one entry, also after its subscription was put o
         CHECK(each.ahead == 0U);
         CHECK(each.waiting == 1);
     }
+}
+
+TEST_CASE("a client keeps its turn when its subscription is proven", "[queue]")
+{
+    const bool strict = GENERATE(false, true);
+    const int phase = GENERATE(range(0, 25));
+    const int early = GENERATE(range(0, 10));
+    simulation sim{3};
+    const config options = strict ? in_strict_order(sim) : sim.options();
+    lock_manager holder = sim.make_connected_manager(options);
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    queue_master.habits["SUBSCRIBE"] = full_memory;
+    lock_manager first = sim.make_connected_manager(options);
+    const clock::time_point connected = sim.now();
+    queue_master.habits.erase("SUBSCRIBE");
+    lock_manager second = sim.make_connected_manager(options);
+    sim.run_for(phase * 5ms);
+    const outcome_ptr one = sim.acquire(first, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(5ms);
+    const outcome_ptr two = sim.acquire(second, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_until(connected + 1s - early * 2ms); // The next probe requests the subscription.
+    const outcome_ptr released = sim.release(held->lease);
+    REQUIRE(sim.run_until([&] { return one->done || two->done; }, 5s));
+    CHECK(!two->done);
+}
+
+TEST_CASE("a client has one entry if its subscription is proven while it rests after a lost round", "[queue]")
+{
+    const int early = GENERATE(range(0, 50));
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    for (const auto& each : sim.masters())
+    {
+        if (each.get() != &queue_master)
+        {
+            each->set("lock:stock", "other", 60s);
+            each->network = {.there = 20ms, .back = 20ms};
+        }
+    }
+    queue_master.habits["SUBSCRIBE"] = full_memory;
+    lock_manager locks = sim.make_connected_manager();
+    sim.run_for(1500ms);
+    const std::size_t requests = queue_master.count("SUBSCRIBE");
+    REQUIRE(sim.run_until([&] { return queue_master.count("SUBSCRIBE") > requests; }, 2s));
+    const clock::time_point last = sim.now();
+    queue_master.habits.erase("SUBSCRIBE");
+    sim.run_until(last + 1s - early * 2ms);
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(48ms);
+    if (!queue_master.value("lock:stock"))
+    {
+        queue_master.set("lock:stock", "other", 1h);
+    }
+    sim.run_for(3s);
+    for (const auto& each : sim.masters())
+    {
+        if (each.get() != &queue_master)
+        {
+            each->remove("lock:stock");
+        }
+    }
+    REQUIRE(sim.finish(got, 1s)); // The first client asks all masters at its heartbeat.
+    CHECK(!got->error);
+}
+
+TEST_CASE("a client that died as the first in the queue doesn't hold it up", "[queue]")
+{
+    // Only the first one asks all masters, and the queue master alone has a key.
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 2, sim.options(), 1h};
+    sim.run_for(1s);
+    for (const auto& each : sim.masters())
+    {
+        each->door = entrance::refuses;
+        each->link(2).cut();
+        if (each.get() != &queue_master)
+        {
+            each->remove("lock:stock");
+        }
+    }
+    REQUIRE(sim.finish(with.waits[1], 5s));
+    CHECK(!with.waits[1]->error);
 }
 
 TEST_CASE("a waiting client without messages polls faster again once it is nearer")

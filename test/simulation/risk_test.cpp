@@ -192,34 +192,9 @@ TEST_CASE("full memory doesn't limit the queue, but what follows it may", "[queu
     CHECK(sim.master(1).count("HELLO") == 1);
 }
 
-TEST_CASE("a server that hides its clock isn't asked for its subscription again", "[queue]")
-{
-    // Nothing would show where the replies to the request end.
-    const bool later = GENERATE(false, true);
-    simulation sim{3};
-    risk_counts told;
-    const std::string refused = "-NOPERM this user has no permissions to run the 'time' command\r\n";
-    sim.master(1).habits["SUBSCRIBE"] = full_memory;
-    if (!later)
-    {
-        sim.master(1).habits["TIME"] = refused;
-    }
-    lock_manager locks = sim.make_connected_manager(told.options(sim));
-    sim.run_for(5s);
-    const std::size_t requests = sim.master(1).count("SUBSCRIBE");
-    CHECK((later ? requests > 3 : requests == 1));
-    sim.master(1).habits["TIME"] = refused;
-    sim.run_for(10s);
-    CHECK(
-        sim.master(1).count("SUBSCRIBE") ==
-        requests + (later ? 2 : 0)); // One more, and one on the next connection.
-    CHECK(sim.master(1).count("HELLO") == (later ? 2 : 1));
-    REQUIRE(told.all.size() == 1);
-    CHECK(told.all[0].what == risk::clock);
-}
-
 TEST_CASE("no reply to a request of the subscription is taken for a vote", "[queue]")
 {
+    const bool again = GENERATE(false, true); // With a probe, and not in the handshake.
     const std::string refused = "-NOPERM this user has no permissions to run the 'time' command\r\n";
     const std::string busy = "-BUSY Redis is busy running a script.\r\n";
     simulation sim{3};
@@ -230,26 +205,42 @@ TEST_CASE("no reply to a request of the subscription is taken for a vote", "[que
     const std::string channel = liar.last("SUBSCRIBE").words[1];
     const std::string confirmation =
         ">3\r\n$9\r\nsubscribe\r\n$" + std::to_string(channel.size()) + "\r\n" + channel + "\r\n:1\r\n";
+    const std::string hello = "%1\r\n+proto\r\n:3\r\n";
     struct sent
     {
         std::string subscribe;
         std::string publish;
+        std::string hello;
         std::string time;
     };
-    const auto [subscribe, publish, time] = GENERATE_COPY(
-        sent{"", ":0\r\n", refused}, sent{"", busy, ":1\r\n"}, sent{"", busy, refused}, sent{"", busy, busy},
-        sent{confirmation + full_memory, ":1\r\n", refused}, sent{"", refused, refused + confirmation},
-        sent{full_memory + full_memory, ":0\r\n", refused}, sent{full_memory, "", refused},
-        sent{full_memory, "", busy}, sent{full_memory + confirmation, ":1\r\n", busy},
-        sent{":1\r\n", ":1\r\n", busy}, sent{"+OK\r\n", ":1\r\n", refused});
-    INFO(subscribe << publish << time);
-    liar.habits["SUBSCRIBE"] = subscribe;
-    liar.habits["PUBLISH"] = publish;
-    liar.habits["TIME"] = time;
-    const std::size_t before = liar.count("SUBSCRIBE");
-    REQUIRE(sim.run_until([&] { return liar.count("SUBSCRIBE") > before; }, 2s));
+    const sent lies = GENERATE_COPY(
+        sent{"", ":0\r\n", hello, refused}, sent{"", busy, hello, ":1\r\n"}, sent{"", refused, hello, busy},
+        sent{confirmation + full_memory, ":1\r\n", hello, refused},
+        sent{"", refused, hello, refused + confirmation},
+        sent{full_memory + full_memory, ":0\r\n", hello, refused},
+        sent{full_memory + full_memory, busy, hello, refused}, sent{full_memory, "", hello, refused},
+        sent{"", "", hello, busy}, sent{"", "", "", busy}, sent{"", busy, busy, busy},
+        sent{"", "", busy, busy}, sent{full_memory + confirmation, ":1\r\n", hello, busy},
+        sent{":1\r\n", ":1\r\n", hello, busy}, sent{"+OK\r\n", ":1\r\n", hello, refused},
+        sent{full_memory, refused, hello + hello, refused},
+        sent{full_memory, refused, hello + busy, refused});
+    INFO(lies.subscribe << lies.publish << lies.hello << lies.time);
+    liar.habits["SUBSCRIBE"] = lies.subscribe;
+    liar.habits["PUBLISH"] = lies.publish;
+    liar.habits["HELLO again"] = lies.hello;
+    liar.habits["TIME"] = lies.time;
+    if (!again)
+    {
+        liar.break_connections();
+    }
+    const std::size_t before = liar.count("TIME");
+    for (int turn = 0; liar.count("TIME") == before && turn < 10'000;
+         ++turn) // A SET is in flight when it begins.
+    {
+        const outcome_ptr got = sim.try_acquire(locks, "early" + std::to_string(turn), {.ttl = 60s});
+        sim.run_for(500us);
+    }
     liar.habits.clear();
-    sim.run_for(5ms);
     for (int number = 0; number < 100; ++number)
     {
         const std::string name = std::to_string(number);
@@ -263,6 +254,66 @@ TEST_CASE("no reply to a request of the subscription is taken for a vote", "[que
         REQUIRE(taken->error); // One master granted it, and two refused.
         sim.run_for(1ms);
     }
+}
+
+TEST_CASE("a slow script doesn't end the connection whose subscription was put off", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim_master& busy = sim.master(1);
+    busy.habits["SUBSCRIBE"] = full_memory;
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(3s);
+    for (const char* command : {"SUBSCRIBE", "PUBLISH", "TIME", "SET", "ask", "release", "extend"})
+    {
+        busy.habits[command] = "-BUSY Redis is busy running a script.\r\n";
+    }
+    sim.run_for(10s);
+    busy.habits.clear();
+    sim.run_for(3s);
+    CHECK(busy.count("HELLO") == 1);
+    CHECK(told.all.empty());
+    const std::size_t requests = busy.count("SUBSCRIBE");
+    sim.run_for(3s);
+    CHECK(busy.count("SUBSCRIBE") == requests);
+}
+
+TEST_CASE("a server that confirmed a subscription may refuse to confirm it again", "[queue]")
+{
+    // Its message arrives with each request, unasked.
+    simulation sim{3};
+    risk_counts told;
+    sim.master(1).answer("PUBLISH", {.bytes = "-BUSY Redis is busy running a script.\r\n"});
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.master(1).habits["SUBSCRIBE"] = full_memory;
+    sim.run_for(60s);
+    CHECK(sim.master(1).count("HELLO") == 1);
+    CHECK(sim.master(1).count("SUBSCRIBE") == 2);
+    CHECK(told.all.empty());
+}
+
+TEST_CASE("a passing refusal of CLIENT ID costs no protection", "[queue]")
+{
+    simulation sim{1};
+    risk_counts told;
+    sim.master(0).knows_hello = false;
+    sim.master(0).answer("CLIENT ID", {.bytes = "-BUSY Redis is busy running a script.\r\n"});
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(3s);
+    CHECK(told.count(0, risk::cannot_kill_stale_connections) == 0);
+}
+
+TEST_CASE("a refused PUBLISH without any answer to SUBSCRIBE only limits the queue", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    sim.master(1).habits["SUBSCRIBE"] = "";
+    sim.master(1).habits["PUBLISH"] = "-NOPERM this user has no permissions to run the 'publish' command\r\n";
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(60s);
+    CHECK(sim.master(1).count("HELLO") == 1);
+    REQUIRE(told.all.size() == 1);
+    CHECK(told.all[0].what == risk::limited_queue);
 }
 
 TEST_CASE("a passing refusal during the handshake costs no protection", "[queue]")

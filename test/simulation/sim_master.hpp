@@ -189,6 +189,8 @@ class sim_master
     }
     /// How often it has lost keys other than by commands and their ttl.
     std::size_t losses() const noexcept { return keys_.losses(); }
+    /// Whether the queue of a key has this member.
+    bool has_queued(const std::string& key, const std::string& member);
     /// The number of keys that are parts of queues.
     std::size_t queue_key_count() { return keys_.contents().size() - key_count(); }
 

@@ -96,6 +96,7 @@ std::string sim_master::run(client_state& from, const std::string& what, const c
         {"CLIENT SETNAME",
          [](auto&, auto&, auto& given) { return refusal_of_name(given[2]).value_or(ok_reply); }},
         {"HELLO", &sim_master::hello},
+        {"HELLO again", &sim_master::hello},
         {"INFO", &sim_master::info},
         {"SCRIPT FLUSH", &sim_master::forget_scripts},
         {"SCRIPT LOAD", &sim_master::load_script},
@@ -386,6 +387,12 @@ void sim_master::set_hash(const std::string& key)
 void sim_master::set_field(const std::string& key, const std::string& field, const std::string& value)
 {
     keys_.change(key, master_store::type::hash).fields[field] = value;
+}
+
+bool sim_master::has_queued(const std::string& key, const std::string& member)
+{
+    const master_store::entry* const found = keys_.find("redlock-queue:order:" + key);
+    return found != nullptr && found->members.score(member).has_value();
 }
 
 std::optional<std::string> sim_master::field(const std::string& key, const std::string& name)

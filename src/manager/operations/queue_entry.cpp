@@ -26,8 +26,7 @@ bool queue_entry::start_waiting(runtime::async_event& wake_event)
 
 net::queue_member queue_entry::member_at(std::size_t master) const noexcept
 {
-    const bool receives = asked_[master] ? receives_[master] : service_.receives_at(master);
-    return {service_.queues().manager_id(), waiter_ ? waiter_->number() : 0, receives};
+    return service_.member_at(master, waiter_ ? waiter_->number() : 0);
 }
 
 net::question queue_entry::question_at(std::size_t master) const
@@ -39,24 +38,11 @@ net::question queue_entry::question_at(std::size_t master) const
     return {member_at(master), call_.options.ttl, waited, liveness, grace};
 }
 
-/// Decides under which name the next question enters it.
-void queue_entry::name_entry_at(std::size_t master)
-{
-    const bool receives = service_.receives_at(master);
-    if (asked_[master] && receives_[master] != receives)
-    {
-        service_.leave_queue(call_.resource, call_.options.ttl, master, member_at(master));
-    }
-    asked_[master] = true;
-    receives_[master] = receives;
-}
-
 const net::question& queue_entry::next_question_at(std::size_t master)
 {
     if (waiter_)
     {
         waiter_->sleep();
-        name_entry_at(master);
     }
     sent_ = question_at(master);
     return sent_;
@@ -83,6 +69,7 @@ void queue_entry::enter(std::size_t queue_master, const core::queue_position& po
     const bool moved = !is_at_queue_master() || place_->rank != position.rank;
     const clock::time_point rank_changed = moved ? now : place_->rank_changed;
     place_ = place_at(queue_master);
+    place_->member = sent_.member; // Messages may arrive since.
     place_->rank = position.rank;
     place_->rank_changed = rank_changed;
     report(queue_master, position);

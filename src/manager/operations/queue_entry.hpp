@@ -4,14 +4,12 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/report.hpp>
-#include <redlock/vote.hpp>
 
 #include "core/queue_timing.hpp"
 #include "manager/wait_queues.hpp"
 #include "net/queue_commands.hpp"
 #include "runtime/tasks.hpp"
 
-#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -46,10 +44,9 @@ class queue_entry
     /// Returns the question to a master. It enters the acquire in the queue if that waits.
     net::question question_at(std::size_t master) const;
     /// Does so for a question that is sent now, so that earlier messages are out of date. The result exists until the
-    /// next call. If messages arrive since the last question to this master, or don't any more, the entry has another name:
-    /// leaves the queue under the former one.
+    /// next call.
     const net::question& next_question_at(std::size_t master);
-    /// Returns the name under which a question to a master has entered us, or the next one would.
+    /// Returns the name of the entry at a master.
     net::queue_member member_at(std::size_t master) const noexcept;
 
     /// Returns whether the acquire is in the queue of the present queue master.
@@ -88,7 +85,6 @@ class queue_entry
 
     place place_at(std::size_t master) const;
     bool has_connection() const;
-    void name_entry_at(std::size_t master);
     void report(std::size_t queue_master, const core::queue_position& position);
 
     lock_service& service_;
@@ -96,8 +92,6 @@ class queue_entry
     clock::time_point began_;
     std::optional<waiter> waiter_;
     net::question sent_{};
-    std::bitset<max_masters> asked_;    // The masters that may have entered it.
-    std::bitset<max_masters> receives_; // Those whose messages arrived then.
     std::optional<place> place_;
     std::optional<queue_position> reported_;
 };

@@ -50,7 +50,7 @@ void model_pipeline::act()
         push_query();
         break;
     case 6:
-        pipeline_->push_probe(now_, false);
+        pipeline_->push_probe(now_);
         queue_.push_back({asked::probe, {}});
         ++unwritten_;
         break;

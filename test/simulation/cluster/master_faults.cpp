@@ -44,6 +44,7 @@ void fill_memory(const master_fault& it)
     if (it.draws.one_in(2))
     {
         it.master.refuse("SUBSCRIBE", said);
+        it.master.break_connections(); // Only new ones subscribe.
     }
 }
 

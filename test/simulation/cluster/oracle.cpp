@@ -345,6 +345,15 @@ void oracle::look_at_queues(
     const executed_command seen{master, at.losses(), cluster_.world().now(), its_time, from.origin, what,
                                 words,  reply,       at.published()};
     check_rule(queues_.look(seen));
+    if (what == "ask" && queue_words::is_entered(reply))
+    {
+        const std::string& member = words[queue_words::ask_member];
+        const std::string_view name = queue_words::without_mark(member);
+        const std::string other = member == name ? "-" + member : std::string{name};
+        check(
+            !at.has_queued(words[queue_words::key], other), "queue",
+            "{} is in the queue of {} at master {} twice", name, words[queue_words::key], master);
+    }
     const bool sets = what == "SET" && words.size() > 2;
     if (!waits_.suspended() && (sets || ((what == "ask" || what == "release" || what == "extend") &&
                                          words.size() > queue_words::key)))
