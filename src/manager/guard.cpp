@@ -201,6 +201,7 @@ void guard::on_clock_ahead(std::size_t master)
     if (now >= stood_still_until_)
     {
         members_[master]->ahead_since = now;
+        members_[master]->ahead_with = members_[master]->seen.marker;
     }
 }
 
@@ -234,8 +235,8 @@ void guard::judge_clocks()
         }
         if (agree >= quorum_of(members_.size()))
         {
-            // A master is armed again only after all locks of before have ended, whose keys may have expired too early.
-            const bool is_over = one.unarmed_at >= *one.ahead_since;
+            // It is armed with a new marker only after all locks of before have ended, whose keys may have expired too early.
+            const bool is_over = one.unarmed_at >= *one.ahead_since && one.seen.marker != one.ahead_with;
             one.ahead_since.reset();
             if (is_armed(master) && !another && !is_over)
             {

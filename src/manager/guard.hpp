@@ -118,10 +118,10 @@ class guard
 
         bool has_looked = false;
         bool looks_again = false;
-        bool was_in_quarantine = false; // Which was reported.
-        std::optional<clock::time_point>
-            ahead_since{};              // When its clock was seen ahead, until that is decided.
-        clock::time_point looked_at{};  // When the last look that has ended began.
+        bool was_in_quarantine = false;                 // Which was reported.
+        std::optional<clock::time_point> ahead_since{}; // Its clock was seen ahead then. Not judged yet.
+        std::optional<std::string> ahead_with{};        // The text of its marker then.
+        clock::time_point looked_at{};                  // When the last look that has ended began.
         clock::time_point unarmed_at{}; // When the last look that showed it without an armed marker began.
         // Of the last look that has shown something.
         core::sight seen;

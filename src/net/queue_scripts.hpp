@@ -20,9 +20,9 @@ namespace redlock::net
 // another waiter found the resource free.
 //
 // The part that both scripts share. `rename` gives the entry of a client its present name if it has the one with or without the
-// "-". `enter` drops late members at the head of the queue, because the first client has to ask all masters now and then,
-// which one that has died doesn't. It writes no key until it has read all that it needs, so that a user who may not read
-// it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
+// "-". `enter` returns the position, without up to 100 late members at the head of the queue: the first client has to ask all
+// masters now and then, which one that has died doesn't. It writes no key until it has read all that it needs, so that a user
+// who may not read it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
 // is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
 // woken longer than the grace ago and has not asked since. A member that was woken within the grace, and has not asked
 // since, stays the one that is served, even if an older one has returned. It is sent a message again, which shows whether
@@ -51,18 +51,12 @@ local function rename(member)
   local arrival = redis.call("zscore", order, former)
   if not arrival then return end
   redis.call("zadd", order, arrival, member)
-  redis.call("hset", alive, member, redis.call("hget", alive, former) or "0")
   if woken == former then note(member, at) end
   drop(former)
 end
 local function is_late(member) return (tonumber(redis.call("hget", alive, member)) or 0) < clock end
 local function enter(member, waited, liveness)
   rename(member)
-  for _ = 1, 100 do
-    local first = redis.call("zrange", order, 0, 0)[1]
-    if not first or first == member or not is_late(first) then break end
-    drop(first)
-  end
   if member == woken then
     redis.call("hdel", alive, "")
     woken = nil
@@ -76,7 +70,10 @@ local function enter(member, waited, liveness)
   redis.call("pexpire", order, expiry)
   redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
   redis.call("pexpire", alive, expiry)
-  return rank
+  for late = 0, math.min(rank, 100) - 1 do
+    if not is_late(redis.call("zrange", order, late, late)[1]) then return rank - late end
+  end
+  return rank - math.min(rank, 100)
 end
 local function send(member, letter)
   local id, waiter = string.match(member, "^(%x+):(%d+)$")
@@ -134,7 +131,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "7499ce048bf15cd4ba2bd70ff955c8fe78e04a28"};
+    {ask_text.data(), ask_text.size()}, "ce757550209917cb67aa7c2c8d6a3d44ba4ca43c"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -174,6 +171,6 @@ if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "97092f244f18006e96aa7b00dca3897c4ccf4602"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "1cf6747cc282ed9dc244a3e2998745cf00dbe03e"};
 
 } // namespace redlock::net

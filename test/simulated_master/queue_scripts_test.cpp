@@ -352,6 +352,52 @@ TEST_CASE("queue: a waiter without a subscription isn't sent messages, and isn't
     CHECK(at.ask("-a:1") == 1);
 }
 
+TEST_CASE("queue: a waiter whose subscription changes keeps its entry under its new name")
+{
+    queue_master at;
+    at.lock();
+    at.ask("-a:1");
+    at.ask("b:1");
+    check_refused(at.ask("a:1"), 0, 2);
+    CHECK(at.queue() == strings{"a:1", "b:1"});
+    check_refused(at.ask("-a:1"), 0, 2);
+    CHECK(at.queue() == strings{"-a:1", "b:1"});
+    at.expire();
+    CHECK(at.ask("a:1") == 1);
+    CHECK(at.release("owner of a:1", "lost", "-b:1") == 1);
+    CHECK(at.queue() == strings{"-b:1"});
+    at.release("unknown", "left", "b:1");
+    CHECK(at.has_no_queue());
+}
+
+TEST_CASE("queue: a woken waiter whose subscription changes isn't overtaken by an older one")
+{
+    queue_master at;
+    manager c{at, "c"};
+    at.lock();
+    at.ask("-b:1");
+    at.release("foreign", "released");
+    check_refused(at.ask("c:1", {.waited = "60000"}), 0, 2);
+    CHECK(at.holder().empty());
+    CHECK(at.ask("b:1") == 1);
+    CHECK(c.messages(at).empty());
+}
+
+TEST_CASE("queue: a late waiter doesn't stay the first of a resource that is held")
+{
+    queue_master at;
+    at.lock();
+    at.ask("a:1", {.liveness = "1"});
+    at.ask("b:1", {.liveness = "1"});
+    at.ask("c:1");
+    at.let_pass_milliseconds();
+    check_refused(at.ask("c:1"), 0, 3);
+    check_refused(at.ask("d:1"), 1, 4);
+    check_refused(at.ask("a:1"), 0, 4); // It keeps its place.
+    check_refused(at.ask("c:1"), 2, 4);
+    check_refused(at.ask("b:1"), 1, 4);
+}
+
 TEST_CASE("queue: an older waiter that returns doesn't overtake the one that was woken")
 {
     queue_master at;

@@ -390,6 +390,51 @@ TEST_CASE("arming: a jump before a quarantine causes no other one, even if it is
     CHECK(test.group.is(1, was_unarmed ? core::marker_state::armed : core::marker_state::quarantine));
 }
 
+TEST_CASE("arming: a marker that was away for a moment hides no jump", "[guarded]")
+{
+    const int how = GENERATE(0, 1, 2); // Not away, by SWAPDB, on another server.
+    guarded_simulation test{3};
+    config options = test.group.options();
+    options.response_timeout = 20s;
+    const lock_manager locks = test.sim.make_connected_manager(options);
+    test.sim.run_for(3s);
+    sim_master& jumps = test.sim.master(1);
+    for (const std::size_t index : {0U, 2U}) // So that the clock isn't judged yet.
+    {
+        test.sim.master(index).link().hold();
+    }
+    jumps.clock_of_its_own().jump(test.sim.now(), 30s);
+    test.sim.run_for(2s);
+    const std::string run_id = jumps.run_id;
+    const std::string marker = *jumps.value(guard_key);
+    if (how == 1)
+    {
+        jumps.swap_databases(0, 1);
+        const std::size_t looks = jumps.count("GET");
+        REQUIRE(test.sim.run_until([&] { return jumps.count("GET") > looks; }, 3s));
+        test.sim.run_for(150us);
+        jumps.swap_databases(0, 1);
+    }
+    if (how == 2)
+    {
+        jumps.run_id = "another server";
+        jumps.remove(guard_key);
+        jumps.break_connections();
+        test.sim.run_for(3s);
+        jumps.run_id = run_id;
+        jumps.set(guard_key, marker);
+        jumps.break_connections();
+    }
+    test.sim.run_for(3s);
+    REQUIRE(jumps.value(guard_key) == marker);
+    for (const std::size_t index : {0U, 2U})
+    {
+        test.sim.master(index).link().let_go();
+    }
+    test.sim.run_for(5s);
+    CHECK(test.group.is(1, core::marker_state::quarantine));
+}
+
 TEST_CASE("arming: a client that stood still accuses no master", "[guarded][scenario-76]")
 {
     arming_simulation test;

@@ -288,6 +288,39 @@ TEST_CASE("a client has one entry if its subscription is proven while it rests a
     CHECK(!got->error);
 }
 
+TEST_CASE(
+    "neither a clock that jumps ahead nor a server that stands still changes the order of the queue",
+    "[queue]")
+{
+    // All deadlines in the queue pass at once.
+    const bool jumps = GENERATE(false, true);
+    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 11)))};
+    config options = in_strict_order(sim);
+    options.node_timeout = 3s;
+    waiting_clients with{sim, 6, options, 60s};
+    sim.run_for(777ms);
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    if (jumps)
+    {
+        queue_master.clock_of_its_own().jump(sim.now(), 2s);
+    }
+    else
+    {
+        queue_master.hang();
+        sim.run_for(1500ms);
+        queue_master.resume();
+    }
+    sim.run_for(3s);
+    outcome_ptr released = sim.release(with.held);
+    for (const outcome_ptr& each : with.waits)
+    {
+        REQUIRE(sim.finish(each, 10s));
+        REQUIRE(!each->error);
+        released = sim.release(each->lease);
+        REQUIRE(sim.finish(released));
+    }
+}
+
 TEST_CASE("a client that died as the first in the queue doesn't hold it up", "[queue]")
 {
     // Only the first one asks all masters, and the queue master alone has a key.
