@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace redlock::test
 {
@@ -71,9 +72,9 @@ void wait_rules::pass_time(resource& of, clock::time_point now) const
     const clock::time_point free_since = std::max(of.key_until[of.queue_master], *last);
     if (!of.clients.empty())
     {
-        const clock::time_point expiry = of.key_until[of.queue_master];
+        const clock::time_point unannounced = std::max(of.key_until[of.queue_master], held_until(of));
         const auto has_come = [&](clock::time_point when) { return when > of.seen && when < now; };
-        if (has_come(free_since) || (has_come(expiry) && !is_held(of, expiry)))
+        if (has_come(free_since) || has_come(unannounced))
         {
             of.allowed += heartbeat;
         }
@@ -82,20 +83,27 @@ void wait_rules::pass_time(resource& of, clock::time_point now) const
     of.seen = now;
 }
 
-/// Returns whether one owner has the keys of a quorum, so that its release wakes the first client. A newcomer's keys at
-/// fewer masters keep the resource from the others as well, but their release wakes nobody.
-bool wait_rules::is_held(const resource& of, clock::time_point at) const
+/// Returns the time until which one owner has the keys of a quorum, so that its release wakes the first client; in the past
+/// if none has them. A newcomer's keys at fewer masters keep the resource from the others as well, but their release wakes
+/// nobody.
+clock::time_point wait_rules::held_until(const resource& of) const
 {
-    std::map<std::string_view, std::size_t> keys;
-    std::size_t most = 0;
+    std::map<std::string_view, std::vector<clock::time_point>> ends;
     for (std::size_t master = 0; master < of.owners.size(); ++master)
     {
-        if (of.key_until[master] > at)
+        ends[of.owners[master]].push_back(of.key_until[master]);
+    }
+    clock::time_point latest{};
+    for (auto& [owner, its] : ends)
+    {
+        if (its.size() >= setting_.quorum)
         {
-            most = std::max(most, ++keys[of.owners[master]]);
+            const auto last = its.begin() + static_cast<std::ptrdiff_t>(setting_.quorum) - 1;
+            std::nth_element(its.begin(), last, its.end(), std::greater{});
+            latest = std::max(latest, *last);
         }
     }
-    return most >= setting_.quorum;
+    return latest;
 }
 
 clock::duration wait_rules::handover(const resource& of) const

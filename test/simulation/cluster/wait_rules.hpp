@@ -31,7 +31,8 @@ namespace redlock::test
 ///   - the pauses that clients announce with the release of a lost round, because other clients are served first by
 ///     chance;
 ///   - a heartbeat for each key that expires, because clocks drift. The key of the queue master may expire while others keep
-///     the resource from being free; their releases wake the first client only if they held it.
+///     the resource from being free; their releases wake the first client only if they held it, and a hold may expire as
+///     well.
 ///
 /// The number of rounds is that of the clients ahead, since `fifo` holds, and of newcomers that barge. Faults that may last
 /// longer than a handover suspend the rule.
@@ -80,7 +81,7 @@ class wait_rules
     };
 
     void pass_time(resource& of, clock::time_point now) const;
-    bool is_held(const resource& of, clock::time_point at) const;
+    clock::time_point held_until(const resource& of) const;
     void note(resource& of, const executed_command& seen) const;
     clock::duration handover(const resource& of) const;
 
