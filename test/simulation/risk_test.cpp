@@ -264,9 +264,9 @@ TEST_CASE("a slow script doesn't end the connection whose subscription was put o
     busy.habits["SUBSCRIBE"] = full_memory;
     lock_manager locks = sim.make_connected_manager(told.options(sim));
     sim.run_for(3s);
-    for (const char* command : {"SUBSCRIBE", "PUBLISH", "TIME", "SET", "ask", "release", "extend"})
+    for (const char* each : {"SUBSCRIBE", "PUBLISH", "TIME", "SET", "ask", "release", "extend"})
     {
-        busy.habits[command] = "-BUSY Redis is busy running a script.\r\n";
+        busy.habits[each] = "-BUSY Redis is busy running a script.\r\n";
     }
     sim.run_for(10s);
     busy.habits.clear();
@@ -329,13 +329,13 @@ TEST_CASE("a passing refusal during the handshake costs no protection", "[queue]
     risk_counts told;
     sim_master& queue_master = queue_master_of(sim, "stock");
     queue_master.maxmemory_policy = "allkeys-lru";
-    for (const std::string& command : refused)
+    for (const std::string& each : refused)
     {
-        if (command == "INFO")
+        if (each == "INFO")
         {
-            queue_master.answer(command, {.runs = true}); // The first one asks for other facts.
+            queue_master.answer(each, {.runs = true}); // The first one asks for other facts.
         }
-        queue_master.answer(command, {.bytes = busy});
+        queue_master.answer(each, {.bytes = busy});
     }
     lock_manager patient = sim.make_connected_manager(told.options(sim));
     sim.run_for(3s);
