@@ -74,8 +74,9 @@ struct master_report
 /// The position of a waiting acquire in the queue of its resource, as the queue master last reported it.
 struct queue_position
 {
-    std::size_t master;  ///< The index of the queue master in `config::masters`.
-    std::size_t ahead;   ///< The number of clients ahead in the queue; 0 for the first one.
+    std::size_t master; ///< The index of the queue master in `config::masters`.
+    /// The number of clients ahead in the queue, without those at its head that are late; 0 for the first one.
+    std::size_t ahead;
     std::size_t waiting; ///< The number of clients in the queue, this one included.
     /// The remaining time to live of the resource's key at the queue master. Empty if the key doesn't exist or doesn't
     /// expire.
