@@ -417,7 +417,7 @@ runtime::task<failure> connection::kill_stale_connections()
     co_return failure{};
 }
 
-/// Subscribes to the manager's channel. A refusal of SUBSCRIBE is a reply, so it comes last.
+/// Subscribes to the manager's channel. A refusal doesn't end the handshake.
 runtime::task<failure> connection::subscribe()
 {
     subscription_.request(commands_.text(), options_.channel);

@@ -19,10 +19,10 @@ namespace redlock::net
 // redlock:<manager id> at this master. A message consists of a letter and the number: "r" after a release, "k" (kick) if
 // another waiter found the resource free.
 //
-// The part that both scripts share. `rename` gives the entry of a client its present name if it has the one with or without the
-// "-". `enter` returns the position, without up to 100 late members at the head of the queue: the first client has to ask all
-// masters now and then, which one that has died doesn't. It writes no key until it has read all that it needs, so that a user
-// who may not read it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
+// The part that both scripts share. `rename` gives the entry of a client its present name if its mark has changed. `enter`
+// returns the position, without up to 100 late members at the head of the queue: the first client has to ask all masters now
+// and then, which one that has died doesn't. It writes no key until it has read all that it needs, so that a user who may not
+// read it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
 // is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
 // woken longer than the grace ago and has not asked since. A member that was woken within the grace, and has not asked
 // since, stays the one that is served, even if an older one has returned. It is sent a message again, which shows whether

@@ -234,12 +234,14 @@ TEST_CASE("no reply to a request of the subscription is taken for a vote", "[que
         liar.break_connections();
     }
     const std::size_t before = liar.count("TIME");
-    for (int turn = 0; liar.count("TIME") == before && turn < 10'000;
-         ++turn) // A SET is in flight when it begins.
+    const std::size_t requests = liar.count("SUBSCRIBE");
+    // A SET is in flight when the request is sent.
+    for (int turn = 0; liar.count("TIME") == before && turn < 10'000; ++turn)
     {
         const outcome_ptr got = sim.try_acquire(locks, "early" + std::to_string(turn), {.ttl = 60s});
         sim.run_for(500us);
     }
+    REQUIRE(liar.count("SUBSCRIBE") > requests);
     liar.habits.clear();
     for (int number = 0; number < 100; ++number)
     {
