@@ -162,6 +162,7 @@ void fuzz_master::on_connect(hostile_stream& client)
     requests_ = {};
     unanswered_.clear();
     unknown_scripts_ = 0;
+    misfit_ = false;
     unread_.clear();
     replies_.reset();
     kept_back_.clear();
@@ -305,7 +306,7 @@ const resp::reply* fuzz_master::next_reply()
 
 void fuzz_master::match()
 {
-    while (!unanswered_.empty())
+    while (!unanswered_.empty() && !misfit_)
     {
         const resp::reply* const reply = next_reply();
         if (reply == nullptr)
@@ -314,14 +315,18 @@ void fuzz_master::match()
         }
         if (unanswered_.front().what == purpose::subscribe)
         {
-            // If it isn't refused, a push has answered it, or nothing.
-            unanswered_.pop_front();
-            if (seen_.refuse_subscription(index_, *reply))
+            last_answer_ = world_.now();
+            const part_of_request part = seen_.on_request_reply(index_, *reply);
+            misfit_ = part == part_of_request::none;
+            if (misfit_)
             {
-                last_answer_ = world_.now();
-                continue;
+                return;
             }
-            require(!unanswered_.empty(), "no command follows SUBSCRIBE");
+            if (part == part_of_request::last)
+            {
+                end_request();
+            }
+            continue;
         }
         const written& first = unanswered_.front();
         seen_.on_answer(index_, first, *reply);
@@ -331,6 +336,15 @@ void fuzz_master::match()
         const bool unknown = by_digest && reply->is_error() && reply->text().starts_with("NOSCRIPT");
         last_answer_ = world_.now();
         unknown_scripts_ += unknown ? 1U : 0U;
+        unanswered_.pop_front();
+    }
+}
+
+void fuzz_master::end_request()
+{
+    for (const purpose each : {purpose::subscribe, purpose::publish, purpose::greeting})
+    {
+        require(!unanswered_.empty() && unanswered_.front().what == each, "a request that isn't whole");
         unanswered_.pop_front();
     }
 }
@@ -351,6 +365,8 @@ void fuzz_master::check_when_idle()
         return;
     }
     require(replies_.error() == resp::parse_error::none, "a stream that is broken is read on");
+    require(!misfit_, "a reply that can't be one to a request of the subscription is accepted");
+    seen_.on_idle(index_);
     // In a handshake it may still answer something that is to come.
     const bool unasked = votes_ && unanswered_.empty() && next_reply() != nullptr;
     require(!unasked, "a reply that nobody asked for is kept");

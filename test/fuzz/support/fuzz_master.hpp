@@ -130,6 +130,7 @@ class fuzz_master
     clock::time_point arrival() noexcept;
     const resp::reply* next_reply();
     void match();
+    void end_request();
     void answer(const command& words);
     std::string wrong_answer(const command& words);
     std::string wrong_of_its_kind(const command& words, std::uint8_t which) const;
@@ -157,8 +158,9 @@ class fuzz_master
     request_reader requests_;
     std::deque<written> unanswered_;
     std::size_t unknown_scripts_ =
-        0;               // Answers NOSCRIPT, after each of which a script may be sent in full once.
-    std::string unread_; // What was sent and isn't parsed: there is nothing that it could answer.
+        0;                // Answers NOSCRIPT, after each of which a script may be sent in full once.
+    bool misfit_ = false; // It sent what no request of the subscription is answered by.
+    std::string unread_;  // What was sent and isn't parsed: there is nothing that it could answer.
     resp::parser& replies_;
     std::vector<command> kept_back_;
     clock::time_point last_sent_{};

@@ -70,6 +70,12 @@ bool has_not_run(const written& to, const resp::reply& reply)
     return to.what == purpose::ask && refusal_in(reply);
 }
 
+/// The client that a member of the wait queue names. The scripts rename its entry if its mark changes.
+std::string client_of(std::string_view member)
+{
+    return std::string{member.substr(member.starts_with('-') ? 1 : 0)};
+}
+
 } // namespace
 
 /// What a command is for, with its owner id and ttl. Fails for one that the library has no reason to send.
@@ -190,7 +196,13 @@ std::uint64_t witness::read_member(std::string_view member)
 void witness::check_queue_command(std::size_t master, const command& words, const written& result)
 {
     connection_facts& here = here_[master];
-    here.publishes = here.publishes || result.what == purpose::publish;
+    if (result.what == purpose::subscribe)
+    {
+        require(!here.requested, "the subscription is requested twice at a time");
+        here.requested = true;
+        here.replies = 0;
+        here.refused = here.received = false;
+    }
     const bool is_queue_release =
         result.what == purpose::release && is(net::release_to_queue_script, words) && words.size() > 6;
     if (result.what != purpose::ask && !is_queue_release)
@@ -198,16 +210,17 @@ void witness::check_queue_command(std::size_t master, const command& words, cons
         return;
     }
     const std::string member = result.what == purpose::ask ? result.member : words[7];
+    const bool receives = !member.starts_with('-');
     require(
-        member.empty() || member.starts_with('-') != here.proven,
+        member.empty() || receives == here.proven || receives == here.was_proven,
         "a client is entered as one that receives messages, and doesn't, or the other way round");
     if (result.what == purpose::release && words[6] == "left")
     {
-        here.queued.erase(member);
+        here.queued.erase(client_of(member));
     }
     else if (result.what == purpose::release || words[8] != "0")
     {
-        here.queued.insert_or_assign(member, result.owner_id);
+        here.queued.insert_or_assign(client_of(member), result.owner_id);
     }
 }
 
@@ -215,9 +228,8 @@ void witness::on_push(std::size_t master, const resp::reply& push)
 {
     connection_facts& here = here_[master];
     const bool on_channel = push.root().size == 3 && push.nodes.size() == 4 && is_text(push, 2, channel());
-    if (on_channel && is_text(push, 1, "subscribe") && here.possible)
+    if (on_channel && is_text(push, 1, "subscribe") && here.requested)
     {
-        here.possible = false;
         here.confirmed = true;
         return;
     }
@@ -229,7 +241,7 @@ void witness::on_push(std::size_t master, const resp::reply& push)
     const std::string_view text = push.nodes[3].text;
     const std::optional<std::uint64_t> number = text.empty() ? std::nullopt : number_in(text.substr(1));
     const bool wakes = number && (text[0] == 'r' || text[0] == 'k') && *number > 0 && *number < many_clients;
-    const bool is_probe = text == "subscribed" && here.publishes;
+    const bool is_probe = text == "subscribed" && here.requested;
     here.unsolicited += wakes || is_probe ? 0 : 1;
 }
 
@@ -245,11 +257,25 @@ std::string witness::still_queued(std::size_t master) const
     return here_[master].queued.empty() ? std::string{} : here_[master].queued.begin()->first;
 }
 
-bool witness::refuse_subscription(std::size_t master, const resp::reply& reply)
+/// Two at most, numbers and errors, ahead of the map that answers HELLO. Messages arrive if a push has confirmed the
+/// SUBSCRIBE and the last of the replies is the number of receivers.
+part_of_request witness::on_request_reply(std::size_t master, const resp::reply& reply)
 {
-    const bool refused = reply.is_error() && here_[master].possible;
-    here_[master].possible = here_[master].possible && !refused;
-    return refused;
+    connection_facts& here = here_[master];
+    const resp::kind kind = reply.root().kind;
+    if (kind == resp::kind::map)
+    {
+        here.requested = false;
+        here.proven = here.proven || (here.confirmed && here.received && !here.refused);
+        return part_of_request::last;
+    }
+    const bool fits = here.replies < 2 && (reply.is_error() || kind == resp::kind::integer);
+    ++here.replies;
+    const bool passes =
+        reply.is_error() && core::after_error(core::classify(reply.text())) == core::release_after::again;
+    here.refused = here.refused || (reply.is_error() && !passes);
+    here.received = kind == resp::kind::integer && reply.integer() > 0;
+    return fits ? part_of_request::one : part_of_request::none;
 }
 
 void witness::check_kill(std::size_t master, const command& words) const
@@ -299,18 +325,10 @@ void witness::on_answer(std::size_t master, const written& to, const resp::reply
 {
     if (to.what == purpose::greeting)
     {
-        here_[master].possible = here_[master].possible || reply.root().kind == resp::kind::map;
         const resp::node* const id =
             reply.root().kind == resp::kind::integer ? &reply.root() : reply.find("id");
         told_ids_[master].insert(id != nullptr ? std::to_string(id->integer) : std::string{});
         return;
-    }
-    if (to.what == purpose::publish)
-    {
-        connection_facts& facts = here_[master];
-        facts.publishes = false;
-        const bool received = reply.root().kind == resp::kind::integer && reply.integer() > 0;
-        facts.proven = facts.confirmed && received;
     }
     if (to.owner_id.empty())
     {
@@ -344,7 +362,7 @@ void witness::note_ask(std::size_t master, const written& to, const resp::reply&
 {
     std::map<std::string, std::string>& queued = here_[master].queued;
     const auto refused = to.what == purpose::ask ? refusal_in(reply) : std::nullopt;
-    const auto found = to.what == purpose::ask ? queued.find(to.member) : queued.end();
+    const auto found = to.what == purpose::ask ? queued.find(client_of(to.member)) : queued.end();
     const bool entered = refused && (*refused)[0] >= 0;
     if (found != queued.end() && found->second == to.owner_id && !entered)
     {

@@ -25,14 +25,22 @@ namespace redlock::test
 /// What a command of the library is for.
 enum class purpose : std::uint8_t
 {
-    other,     // Of the handshake, a question, or a sign of life.
-    greeting,  // It is answered with our client id.
-    subscribe, // It is answered by a push, or refused by a reply.
+    other,    // Of the handshake, a question, or a sign of life.
+    greeting, // It is answered with our client id.
+    subscribe, // It is answered by a push, or refused by a reply. PUBLISH and HELLO follow, which end the request.
     publish,
     set,
     ask, // A question of the wait queue: it sets the key, or doesn't.
     extend,
     release
+};
+
+/// What a reply is to a request of the subscription.
+enum class part_of_request : std::uint8_t
+{
+    one,
+    last,
+    none // The client has to end the connection.
 };
 
 /// One command as it was written.
@@ -69,8 +77,10 @@ class witness
     written on_command(std::size_t master, const command& words, clock::time_point now);
     /// A command has its answer.
     void on_answer(std::size_t master, const written& to, const resp::reply& reply);
-    /// Returns whether a reply refuses a SUBSCRIBE. Otherwise it answers the command after it.
-    bool refuse_subscription(std::size_t master, const resp::reply& reply);
+    /// A reply while a request of the subscription waits for its end.
+    part_of_request on_request_reply(std::size_t master, const resp::reply& reply);
+    /// The client has read all that was sent.
+    void on_idle(std::size_t master) noexcept { here_[master].was_proven = here_[master].proven; }
     /// A lease with this owner id was handed out.
     void on_lease(std::string_view owner_id);
 
@@ -106,13 +116,17 @@ class witness
     /// Of the present connection to one master.
     struct connection_facts
     {
-        bool possible = false;  // HELLO was accepted, and the subscription neither confirmed nor refused.
-        bool confirmed = false; // A push confirmed the subscription.
-        bool proven = false;    // And a message was received then.
-        bool publishes = false; // A message of ours is on its way.
+        bool requested =
+            false; // The subscription: the reply to the last command of a request isn't there yet.
+        std::size_t replies = 0;     // To that request.
+        bool refused = false;        // For good, by one of them.
+        bool received = false;       // The last of them says that a message of ours had a receiver.
+        bool confirmed = false;      // The subscription, by a push.
+        bool proven = false;         // The client may count on messages.
+        bool was_proven = false;     // What the client knew when it was idle last.
         std::size_t unsolicited = 0; // Pushes that nobody can have waited for.
         std::map<std::string, std::string>
-            queued{}; // Members that may be in a queue: the last command that entered each.
+            queued{}; // Clients that may be in a queue: the owner id of the last command that entered each.
     };
     struct story
     {
