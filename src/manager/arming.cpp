@@ -70,7 +70,7 @@ void arming::reconsider(std::size_t master)
     case core::standing::quarantine:
         one.wait_for(guard_.marker_of(master));
         one.by_clock = one.by_clock || may_use_clock(one);
-        if (!one.is_busy() && guard_.looked_at(master) >= one.ends)
+        if (!one.is_busy() && guard_.looked_at(master) >= one.ends && !guard_.is_suspected(master))
         {
             one.count();
         }
@@ -312,7 +312,7 @@ void arming::quarantine::arm(std::uint64_t floor)
 {
     const std::optional<core::marker> waited_for = core::parse_marker(text);
     const std::optional<core::member_record>& record = of_.guard_.record();
-    if (!waited_for || !record)
+    if (!waited_for || !record || of_.guard_.is_suspected(index_))
     {
         return;
     }

@@ -2,6 +2,7 @@
 // The masters of a guarded group, as one manager sees them.
 #include "manager/guard.hpp"
 
+#include "core/provision_plan.hpp"
 #include "core/validity.hpp"
 #include "manager/lock_service.hpp"
 
@@ -15,6 +16,9 @@ namespace redlock::manager
 
 namespace
 {
+
+/// If our clock stood still, the readings of all masters show it, one interval later at most.
+constexpr auto until_all_are_read = 2 * guard::longest_interval;
 
 /// Returns the reason why a master with this standing doesn't vote.
 error_code reason_of(core::standing what) noexcept
@@ -169,9 +173,10 @@ void guard::take(std::size_t master, const net::look& shown)
         one.seen = shown.seen();
         one.marker = one.seen.marker ? core::parse_marker(*one.seen.marker) : std::nullopt;
         one.record = core::parse_members(shown.members());
-        if (!one.marker || one.marker->state != core::marker_state::armed)
+        const bool is_ours = one.marker && (!identity_ || one.marker->group == identity_->group.name);
+        if (is_ours && one.suspected && one.suspected->nonce.empty() && one.looked_at >= one.suspected->last)
         {
-            one.unarmed_at = one.looked_at;
+            one.suspected->nonce = one.marker->nonce;
         }
     }
     find_group();
@@ -198,60 +203,89 @@ void guard::on_quarantine(std::size_t master, clock::time_point ends)
 void guard::on_clock_ahead(std::size_t master)
 {
     const clock::time_point now = service_.strand().now();
-    if (now >= stood_still_until_)
+    if (now < stood_still_until_)
     {
-        members_[master]->ahead_since = now;
-        members_[master]->ahead_with = members_[master]->seen.marker;
+        return;
     }
+    member& one = *members_[master];
+    one.suspected = suspicion{is_suspected(master) ? one.suspected->first : now, now};
+    look_again(master);
 }
 
-/// Decides about the clocks that were seen ahead, once the clocks of a quorum of other masters were read after that. Only one
-/// member is in quarantine for its clock at a time, so that clients which disagree can't take a majority out.
+bool guard::is_suspected(std::size_t master) const noexcept
+{
+    const member& one = *members_[master];
+    const bool has_begun_another = (is_armed(master) || is_in_quarantine(master)) && one.suspected &&
+                                   !one.suspected->nonce.empty() && one.suspected->nonce != one.marker->nonce;
+    return one.suspected && !has_begun_another;
+}
+
+/// Decides about the clocks that were seen ahead.
 void guard::judge_clocks()
 {
+    const auto together = [](const suspicion& one, const suspicion& other)
+    { return one.first <= other.last + until_all_are_read && other.first <= one.last + until_all_are_read; };
     for (std::size_t master = 0; master < members_.size(); ++master)
     {
         member& one = *members_[master];
-        if (!one.ahead_since)
+        const auto longest = core::provision_wait(identity_->max_ttl, service_.options().drift_factor);
+        if (one.suspected && service_.strand().now() >= one.suspected->last + longest)
+        {
+            one.suspected.reset(); // All locks of before have ended.
+        }
+        if (!is_suspected(master))
         {
             continue;
         }
         std::size_t agree = 0;
-        std::size_t unknown = 0;
-        bool another = false;
+        std::size_t ahead = 0;
         for (std::size_t other = 0; other < members_.size(); ++other)
         {
-            const member& each = *members_[other];
+            const std::optional<suspicion>& each = members_[other]->suspected;
             const std::optional<core::clock_reading>& last = service_.connection_to(other).last_clock();
-            const bool was_read = last && last->sent >= *one.ahead_since;
-            if (other == master)
+            const bool is_ahead = is_suspected(other) && together(*one.suspected, *each);
+            const bool agrees = !is_ahead && last && last->sent >= one.suspected->first;
+            ahead += other != master && is_ahead ? 1U : 0U;
+            agree += other != master && agrees ? 1U : 0U;
+        }
+        if (members_.size() - 1 - ahead < quorum_of(members_.size()))
+        {
+            stood_still_until_ = service_.strand().now() + until_all_are_read;
+            for (const auto& each : members_)
             {
-                continue;
+                each->suspected.reset();
             }
-            agree += was_read && !each.ahead_since ? 1U : 0U;
-            unknown += !was_read && !each.ahead_since && service_.connection_to(other).ready() ? 1U : 0U;
-            another = another || (each.marker && each.marker->state == core::marker_state::quarantine &&
-                                  each.marker->why == core::incarnation_end::clock);
+            return;
         }
         if (agree >= quorum_of(members_.size()))
         {
-            // It is armed with a new marker only after all locks of before have ended, whose keys may have expired too early.
-            const bool is_over = one.unarmed_at >= *one.ahead_since && one.seen.marker != one.ahead_with;
-            one.ahead_since.reset();
-            if (is_armed(master) && !another && !is_over)
-            {
-                arming_.begin(master, core::incarnation_end::clock);
-            }
+            accuse(master);
         }
-        else if (agree + unknown < quorum_of(members_.size()))
-        {
-            // The readings of the rest show it as well, one interval later at most.
-            stood_still_until_ = service_.strand().now() + 2 * longest_interval;
-            for (const auto& each : members_)
-            {
-                each->ahead_since.reset();
-            }
-        }
+    }
+}
+
+/// Puts a master whose clock is ahead into quarantine. If it is in one, that begins again, because locks are extended all through
+/// it. Only one member at a time is put into quarantine for its clock, so that clients which disagree can't take a majority out.
+void guard::accuse(std::size_t master)
+{
+    if (members_[master]->suspected->nonce.empty())
+    {
+        return;
+    }
+    if (is_in_quarantine(master))
+    {
+        arming_.begin(master, members_[master]->marker->why);
+        return;
+    }
+    bool another = false;
+    for (std::size_t other = 0; other < members_.size(); ++other)
+    {
+        another = another ||
+                  (is_in_quarantine(other) && members_[other]->marker->why == core::incarnation_end::clock);
+    }
+    if (is_armed(master) && !another)
+    {
+        arming_.begin(master, core::incarnation_end::clock);
     }
 }
 
@@ -449,6 +483,10 @@ std::optional<net::voting_terms> guard::terms(
     else if (!is_armed(master))
     {
         refused = vote_of(*members_[master]);
+    }
+    else if (is_suspected(master))
+    {
+        refused = net::make_failed_vote(vote::unsent, master_errc::clock_ahead);
     }
     else if (!to.last_clock())
     {

@@ -66,15 +66,23 @@ class guard
     /// Looks at a master at once, or again if a look is in flight.
     void look_again(std::size_t master);
 
-    /// A master's clock has jumped ahead, so that keys may have expired too early. If a quorum of the others turn out to agree
-    /// with our clock, the master is put into quarantine. Otherwise it is ours that stood still, and no master is accused.
+    /// A master's clock has jumped ahead, so that keys may have expired too early. The master is suspected, and doesn't vote for
+    /// this manager, until it shows another quarantine than then, or all locks of then have ended. If a quorum of the others turn
+    /// out to agree with our clock, it is put into quarantine. If too many are ahead as well, it is ours that stood still, and no
+    /// master is suspected any more.
     void on_clock_ahead(std::size_t master);
+    bool is_suspected(std::size_t master) const noexcept;
 
     /// Returns whether a look at a master has ended since it was connected.
     bool has_looked(std::size_t master) const noexcept { return members_[master]->has_looked; }
     bool is_armed(std::size_t master) const noexcept
     {
         return members_[master]->found && members_[master]->found->what == core::standing::armed;
+    }
+
+    bool is_in_quarantine(std::size_t master) const noexcept
+    {
+        return members_[master]->found && members_[master]->found->what == core::standing::quarantine;
     }
 
     /// Returns the standing of a master, by the last look; empty if nothing is known.
@@ -107,6 +115,15 @@ class guard
     const std::string& marker_of(std::size_t master) const noexcept { return *members_[master]->seen.marker; }
 
   private:
+    /// A clock that was seen ahead. It counts for as long as a lock of then can last, unless the master shows another quarantine.
+    struct suspicion
+    {
+        clock::time_point first;
+        clock::time_point last;
+        std::string
+            nonce{}; // Of the first marker that a look showed which began after that; empty until then.
+    };
+
     /// What is known of one master, and the look in flight.
     class member final : public net::vote_sink
     {
@@ -118,11 +135,9 @@ class guard
 
         bool has_looked = false;
         bool looks_again = false;
-        bool was_in_quarantine = false;                 // Which was reported.
-        std::optional<clock::time_point> ahead_since{}; // Its clock was seen ahead then. Not judged yet.
-        std::optional<std::string> ahead_with{};        // The text of its marker then.
-        clock::time_point looked_at{};                  // When the last look that has ended began.
-        clock::time_point unarmed_at{}; // When the last look that showed it without an armed marker began.
+        bool was_in_quarantine = false; // Which was reported.
+        std::optional<suspicion> suspected{};
+        clock::time_point looked_at{}; // When the last look that has ended began.
         // Of the last look that has shown something.
         core::sight seen;
         std::optional<core::marker> marker; // If `seen.marker` is one.
@@ -163,6 +178,7 @@ class guard
     void judge_all();
     void report_armed();
     void judge_clocks();
+    void accuse(std::size_t master);
     bool has_other_seat(std::size_t master) const;
     net::answer vote_of(const member& unarmed) const noexcept;
 
