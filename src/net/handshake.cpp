@@ -172,7 +172,7 @@ runtime::task<failure> connection::handshake()
     {
         why = co_await kill_stale_connections();
     }
-    if (!why.reason && subscription_.is_possible())
+    if (!why.reason && subscription_.is_possible() && !subscription_.is_refused())
     {
         why = co_await subscribe();
     }
@@ -317,6 +317,11 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     resp::append_command(out, {"INFO", "memory"});
     // No client has this id: the reply only shows whether the command is permitted.
     resp::append_command(out, {"CLIENT", "KILL", "ID", no_client});
+    const bool with_resp3 = subscription_.is_possible();
+    if (with_resp3)
+    {
+        resp::append_command(out, {"HELLO", "3"}); // Which ends the requests of the subscription.
+    }
 
     const resp::reply* reply = nullptr;
     // The name and the scripts are optional: a script that isn't loaded is sent in full after a NOSCRIPT reply.
@@ -378,6 +383,22 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
         why = not_now(*reply);
     }
     server_.may_kill_connections = client_id != 0 && !reply->is_error();
+    if (with_resp3)
+    {
+        reply = co_await next_reply(resp::kind::map);
+        if (reply == nullptr)
+        {
+            co_return broken_handshake();
+        }
+        if (!why.reason)
+        {
+            why = not_now(*reply);
+        }
+        if (reply->is_error())
+        {
+            subscription_.refuse();
+        }
+    }
     if (!why.reason)
     {
         if (run_id.empty() || run_id != stale_connections_.run_id())

@@ -16,18 +16,21 @@ namespace redlock::net
 /// A request consists of SUBSCRIBE, PUBLISH of a message to ourselves, which shows whether messages arrive, and HELLO.
 /// SUBSCRIBE is answered by a push, but refused by a reply, so the number of replies to the first two isn't known. A
 /// server that gives one too few or too many would shift all later ones, and thus votes. HELLO ends them: its reply is the
-/// only map that we receive, no ACL forbids it, and a server that is busy answers it.
+/// only map that we receive, and a server that is busy answers it. Since Redis 6.2.2 no ACL forbids it. To a server that
+/// refuses it to a user who has logged in, nothing is requested.
 ///
 /// The caller passes in each push, and each reply while a request is pending.
 class subscription
 {
   public:
     static constexpr const char* complaint =
-        "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll";
+        "it refuses SUBSCRIBE, PUBLISH or HELLO, so waiting clients poll";
     static constexpr const char* misfit = "it sent replies that don't fit SUBSCRIBE, PUBLISH and HELLO";
 
     /// The server speaks RESP3.
     void allow() noexcept { state_ = state::possible; }
+    /// The server refuses HELLO after the log-in.
+    void refuse() noexcept { state_ = state::refused; }
     bool is_possible() const noexcept { return state_ != state::unsupported; }
     /// Returns whether messages arrive: one of ours had a receiver.
     bool is_proven() const noexcept { return state_ == state::proven; }

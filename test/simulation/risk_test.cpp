@@ -185,7 +185,7 @@ TEST_CASE("full memory doesn't limit the queue, but what follows it may", "[queu
     REQUIRE(told.all.size() == 1);
     CHECK(told.all[0].index == 1);
     CHECK(told.all[0].what == risk::limited_queue);
-    CHECK(told.all[0].detail == "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll");
+    CHECK(told.all[0].detail == "it refuses SUBSCRIBE, PUBLISH or HELLO, so waiting clients poll");
     const std::size_t requests = sim.master(1).count("SUBSCRIBE");
     sim.run_for(10s);
     CHECK(sim.master(1).count("SUBSCRIBE") == requests);
@@ -305,6 +305,27 @@ TEST_CASE("a passing refusal of CLIENT ID costs no protection", "[queue]")
     CHECK(told.count(0, risk::cannot_kill_stale_connections) == 0);
 }
 
+TEST_CASE("a user who may not use HELLO again only polls, as before Redis 6.2.2", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    for (const auto& each : sim.masters())
+    {
+        each->habits["may greet?"] = each->habits["HELLO again"] =
+            "-NOPERM this user has no permissions to run the 'hello' command or its subcommand\r\n";
+    }
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_for(60s);
+    CHECK(sim.count("SUBSCRIBE") == 0);
+    CHECK(sim.master(1).count("HELLO") == 1);
+    REQUIRE(told.all.size() == 3);
+    CHECK(told.all[1].what == risk::limited_queue);
+    CHECK(told.all[1].detail == "it refuses SUBSCRIBE, PUBLISH or HELLO, so waiting clients poll");
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
+    CHECK(!got->error);
+}
+
 TEST_CASE("a refused PUBLISH without any answer to SUBSCRIBE only limits the queue", "[queue]")
 {
     simulation sim{3};
@@ -419,7 +440,7 @@ TEST_CASE("a master whose queue is limited is reported once per connection, and 
     CHECK(told.all[0].detail == "it doesn't speak RESP3, so waiting clients poll");
     CHECK(told.all[1].index == 1);
     CHECK(told.all[1].what == risk::limited_queue);
-    CHECK(told.all[1].detail == "it refuses SUBSCRIBE or PUBLISH to its channel, so waiting clients poll");
+    CHECK(told.all[1].detail == "it refuses SUBSCRIBE, PUBLISH or HELLO, so waiting clients poll");
     // Enough resources for each master to be the queue master of some.
     std::vector<outcome_ptr> held;
     std::vector<outcome_ptr> waits;

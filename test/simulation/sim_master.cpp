@@ -316,7 +316,8 @@ void sim_master::execute(virtual_link& from, const command& words)
     std::string what = what_of(words);
     if (what == "HELLO" && state.protocol == 3)
     {
-        what = "HELLO again"; // Ends a request of the subscription.
+        // The last command of the handshake ahead of the subscription; later, the end of one of its requests.
+        what = std::exchange(state.was_greeted, true) ? "HELLO again" : "may greet?";
     }
     const std::optional<scripted_answer> instead = scripted(state, what, words);
     const bool runs = !instead || instead->runs;

@@ -105,6 +105,7 @@ std::string sim_master::run(client_state& from, const std::string& what, const c
         {"FLUSHALL", [](auto& it, auto& who, auto& given) { return it.flush_all(who, given); }},
         {"PUBLISH", [](auto& it, auto&, auto& given) { return number(it.publish(given[1], given[2])); }},
         {"SUBSCRIBE", &sim_master::subscribe},
+        {"may greet?", &sim_master::hello},
         {"may kill?", &sim_master::kill}};
     const auto found = handlers.find(what);
     if (found != handlers.end())

@@ -77,7 +77,7 @@ void draw_limits(plan& drawn, chance& draws)
 habit draw_habit(chance& draws)
 {
     // By a renamed command, or by an ACL.
-    static const std::array<std::vector<const char*>, 16> refused{
+    static const std::array<std::vector<const char*>, 17> refused{
         {{"SET"},
          {"INFO"},
          {"TIME"},
@@ -93,6 +93,7 @@ habit draw_habit(chance& draws)
          {"SELECT"},
          {"SUBSCRIBE"},
          {"PUBLISH"},
+         {"may greet?"},
          {"HELLO"}}};
     habit drawn;
     if (draws.one_in(4))
@@ -101,7 +102,7 @@ habit draw_habit(chance& draws)
         return drawn;
     }
     drawn.refuses = refused.at(draws.below(refused.size()));
-    // No ACL forbids HELLO.
+    // No ACL forbids HELLO before the log-in.
     const bool renamed = drawn.refuses.front() == std::string_view{"HELLO"} || draws.one_in(2);
     drawn.with = renamed ? "-ERR unknown command, with args beginning with: \r\n"
                          : "-NOPERM this user has no permissions to run this command\r\n";

@@ -120,7 +120,7 @@ void process::on_event(int manager, const event& what)
     {
         const auto& refuses = cluster_.masters()[warned->index]->habits;
         cluster_.watch().check(
-            refuses.contains("SUBSCRIBE") || refuses.contains("PUBLISH") ||
+            refuses.contains("SUBSCRIBE") || refuses.contains("PUBLISH") || refuses.contains("may greet?") ||
                 cluster_.watch().reports().misdirected(number_),
             "events", "{} is notified that master {} refuses subscriptions", name_, warned->index);
     }
