@@ -20,13 +20,13 @@ namespace redlock::net
 // another waiter found the resource free.
 //
 // The part that both scripts share. `rename` gives the entry of a client its present name if its mark has changed. `enter`
-// returns the position, without up to 100 late members at the head of the queue: the first client has to ask all masters now
+// returns the position, without up to 1000 late members at the head of the queue: the first client has to ask all masters now
 // and then, which one that has died doesn't. It writes no key until it has read all that it needs, so that a user who may not
 // read it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
-// is the one that asks. A member is dropped if its deadline has passed, if nobody receives its message, or if it was
-// woken longer than the grace ago and has not asked since. A member that was woken within the grace, and has not asked
-// since, stays the one that is served, even if an older one has returned. It is sent a message again, which shows whether
-// its client is still connected.
+// is the one that asks; it gives up after about 1000 late members, or 100 others. A member is dropped if its deadline has
+// passed, if nobody receives its message, or if it was woken longer than the grace ago and has not asked since. A member that
+// was woken within the grace, and has not asked since, stays the one that is served, even if an older one has returned. It is
+// sent a message again, which shows whether its client is still connected.
 inline constexpr char queue_common[] =
     R"lua(local order, alive = "redlock-queue:order:" .. KEYS[1], "redlock-queue:alive:" .. KEYS[1]
 local function number(value) return string.format("%.0f", value) end
@@ -46,15 +46,29 @@ local function drop(member)
   redis.call("zrem", order, member)
   redis.call("hdel", alive, member)
 end
+local function other_name(member) return string.sub(member, 1, 1) == "-" and string.sub(member, 2) or "-" .. member end
 local function rename(member)
-  local former = string.sub(member, 1, 1) == "-" and string.sub(member, 2) or "-" .. member
+  local former = other_name(member)
   local arrival = redis.call("zscore", order, former)
   if not arrival then return end
   redis.call("zadd", order, arrival, member)
   if woken == former then note(member, at) end
   drop(former)
 end
-local function is_late(member) return (tonumber(redis.call("hget", alive, member)) or 0) < clock end
+local function is_late(deadline) return (tonumber(deadline) or 0) < clock end
+local function late_heads(most)
+  local late = {}
+  while #late < most do
+    local heads = redis.call("zrange", order, #late, math.min(2 * #late, most - 1))
+    if #heads == 0 then break end
+    local deadlines = redis.call("hmget", alive, unpack(heads))
+    for index, head in ipairs(heads) do
+      if not is_late(deadlines[index]) then return late end
+      late[#late + 1] = head
+    end
+  end
+  return late
+end
 local function enter(member, waited, liveness)
   rename(member)
   if member == woken then
@@ -70,10 +84,7 @@ local function enter(member, waited, liveness)
   redis.call("pexpire", order, expiry)
   redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
   redis.call("pexpire", alive, expiry)
-  for late = 0, math.min(rank, 100) - 1 do
-    if not is_late(redis.call("zrange", order, late, late)[1]) then return rank - late end
-  end
-  return rank - math.min(rank, 100)
+  return rank - #late_heads(math.min(rank, 1000))
 end
 local function send(member, letter)
   local id, waiter = string.match(member, "^(%x+):(%d+)$")
@@ -90,11 +101,15 @@ local function serve(asker, letter, grace)
     end
     if first == asker then return first end
     local absent = first == woken and not recent
-    if not is_late(first) and not absent and send(first, letter) then
+    if not is_late(redis.call("hget", alive, first)) and not absent and send(first, letter) then
       if not recent or letter == "r" then note(first, clock) end
       return first
     end
     drop(first)
+    for _, head in ipairs(late_heads(10)) do
+      if head == asker then break end
+      drop(head)
+    end
   end
 end
 )lua";
@@ -131,7 +146,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "ce757550209917cb67aa7c2c8d6a3d44ba4ca43c"};
+    {ask_text.data(), ask_text.size()}, "8ff7a058c152bde3132448d1a647192b77237a61"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -161,16 +176,20 @@ if type(waiting) == "table" or (waiting == 0 and mode ~= "lost") then return fai
   if deleted == 1 then note(member, clock + ARGV[7] * 1000) end
   return failed or (redis.call("zcard", order) > 1 and deleted + 2) or deleted
 end
-if member ~= "" then rename(member) end
-local first = redis.call("zrange", order, 0, 0)[1]
-if member ~= "" then drop(member) end
-if mode == "released" or deleted == 1 or ((first == member or woken == member) and redis.call("exists", KEYS[1]) == 0) then
+local first, was_next = redis.call("zrange", order, 0, 0)[1], false
+if member ~= "" then
+  for _, name in ipairs({member, other_name(member)}) do
+    was_next = was_next or first == name or woken == name
+    drop(name)
+  end
+end
+if mode == "released" or deleted == 1 or (was_next and redis.call("exists", KEYS[1]) == 0) then
   serve("", "r", ARGV[2])
 end
 if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "1cf6747cc282ed9dc244a3e2998745cf00dbe03e"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "4e8dd280dc90f3b38dc9980b84bfb64d8e6ed155"};
 
 } // namespace redlock::net

@@ -341,6 +341,50 @@ TEST_CASE("a client that died as the first in the queue doesn't hold it up", "[q
     CHECK(!with.waits[1]->error);
 }
 
+TEST_CASE("clients that died in the queue don't hold it up, however many they are", "[queue]")
+{
+    // Nobody drops them while the queue master has a key, whoever owns it.
+    const bool is_ghost = GENERATE(false, true);
+    const std::size_t dead = GENERATE(1U, 7U, 101U, 600U);
+    simulation sim{3};
+    config patient = sim.options();
+    patient.response_timeout = 10min;
+    lock_manager holds = sim.make_connected_manager(patient);
+    const outcome_ptr held = sim.acquire(holds, "stock", {.ttl = 1h});
+    REQUIRE(sim.finish(held));
+    lock_manager dies = sim.make_connected_manager(patient);
+    std::vector<outcome_ptr> waits;
+    for (std::size_t each = 0; each < dead; ++each)
+    {
+        waits.push_back(sim.acquire(dies, "stock", {.ttl = 1h, .wait = no_limit}));
+        sim.run_for(1ms);
+    }
+    for (const auto& each : sim.masters())
+    {
+        each->link().hold();
+    }
+    lock_manager lives = sim.make_connected_manager();
+    const outcome_ptr got = sim.acquire(lives, "stock", {.ttl = 1h, .wait = no_limit});
+    sim.run_for(30s); // They are late.
+    REQUIRE(!got->done);
+    if (is_ghost)
+    {
+        for (const auto& each : sim.masters())
+        {
+            if (each.get() != &queue_master_of(sim, "stock"))
+            {
+                each->remove("lock:stock");
+            }
+        }
+    }
+    else
+    {
+        sim.release(held->lease);
+    }
+    REQUIRE(sim.finish(got, 3s));
+    CHECK(!got->error);
+}
+
 TEST_CASE("a waiting client without messages polls faster again once it is nearer")
 {
     simulation sim{3};
