@@ -234,6 +234,8 @@ void cluster_run::set_clock(std::size_t master, clock::duration by)
     masters_[master]->clock_of_its_own().jump(world_->now(), by);
     clock_was_set_[master] = true;
     oracle_.distrust_clocks();
+    oracle_.jumps().set(
+        master, by > clock::duration::zero(), world_->now(), group_ ? group_->nonce(master) : std::string{});
     oracle_.queues().forget(master, world_->now());
 }
 

@@ -219,6 +219,7 @@ void drift_wildly(const master_fault& it)
     const auto set_rate = [&cluster = it.cluster, &master = it.master](std::int64_t rate)
     { master.clock_of_its_own().set_rate(cluster.world().now(), rate); };
     it.cluster.watch().distrust_clocks();
+    it.cluster.watch().jumps().distrust();
     set_rate(static_cast<std::int64_t>(it.draws.below(600'000)) - 300'000);
     it.cluster.at_mending([set_rate] { set_rate(0); });
 }

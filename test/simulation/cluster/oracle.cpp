@@ -75,7 +75,12 @@ oracle::oracle(cluster_run& cluster)
     }
 }
 
-void oracle::issued(const process& by, const lease& has, const report* told, token_rules::moment began)
+oracle::beginning oracle::moment()
+{
+    return {tokens_ ? tokens_->now() : 0, cluster_.world().now()};
+}
+
+void oracle::issued(const process& by, const lease& has, const report* told, const beginning& began)
 {
     const std::optional<std::uint64_t> token = has.fencing_token();
     check(
@@ -86,9 +91,20 @@ void oracle::issued(const process& by, const lease& has, const report* told, tok
         check(!token, "token", "{} has a token without guarded mode", by.name());
         return;
     }
+    const std::size_t masters = cluster_.masters().size();
+    // With fewer than three, a jump can't be told from a client that stood still.
+    for (std::size_t master = 0; told != nullptr && masters > 2 && master < masters; ++master)
+    {
+        if (told->masters()[master].vote == vote::granted)
+        {
+            check_rule(jumps_.counted(
+                {by.number(), by.managers()}, began.at, master, cluster_.world().now(),
+                cluster_.group()->nonce(master), cluster_.group()->max_ttl()));
+        }
+    }
     const bool is_valid = has.valid() && !cluster_.drawn().breaks_assumptions;
     check_rule(tokens_->issued(
-        key_of(std::string{has.resource()}), std::string{has.owner_id()}, token, began, is_valid,
+        key_of(std::string{has.resource()}), std::string{has.owner_id()}, token, began.order, is_valid,
         cluster_.world().now()));
 }
 

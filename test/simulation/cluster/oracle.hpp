@@ -3,6 +3,7 @@
 // what a user sees: leases, and the results of operations.
 #pragma once
 
+#include "jump_rules.hpp"
 #include "queue_rules.hpp"
 #include "simulation/sim_master.hpp"
 #include "support/report_check.hpp"
@@ -69,7 +70,7 @@ inline clock::rep in_us(clock::duration length)
 ///   shutdown        a manager was shut down, and a key of its still exists
 ///   reports         a report contradicts what the masters answered
 ///   settles         a release is repeated at a master that refuses releases permanently, or other releases fail
-/// and those of wire_rules, queue_rules, wait_rules and token_rules.
+/// and those of wire_rules, queue_rules, wait_rules, token_rules and jump_rules.
 class oracle
 {
   public:
@@ -101,10 +102,15 @@ class oracle
     std::size_t
     won(process& by, const lease& has, std::optional<std::chrono::milliseconds> told_before, bool kept,
         std::optional<clock::time_point> hold_ends = {});
-    /// The order of events, for `issued`.
-    token_rules::moment moment() noexcept { return tokens_ ? tokens_->now() : 0; }
+    /// When an acquire began, for `issued`.
+    struct beginning
+    {
+        token_rules::moment order;
+        clock::time_point at;
+    };
+    beginning moment();
     /// Checks the token of a lease that a caller got from an acquire that began at `began`. `told`: null if there is no report.
-    void issued(const process& by, const lease& has, const report* told, token_rules::moment began);
+    void issued(const process& by, const lease& has, const report* told, const beginning& began);
     /// Clocks of masters are too wrong for what depends on them.
     void distrust_clocks() noexcept
     {
@@ -113,6 +119,7 @@ class oracle
             tokens_->distrust_clocks();
         }
     }
+    jump_rules& jumps() noexcept { return jumps_; }
     token_rules* tokens() noexcept { return tokens_ ? &*tokens_ : nullptr; }
     void gave_back(std::size_t known_as);
     void told_of_loss(std::size_t known_as) { lease_intervals_[known_as].told = true; }
@@ -226,6 +233,7 @@ class oracle
 
     cluster_run& cluster_;
     wire_rules wire_;
+    jump_rules jumps_;
     queue_rules queues_;
     wait_rules waits_;
     std::optional<token_rules> tokens_; // In guarded seeds.

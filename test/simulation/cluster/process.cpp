@@ -113,6 +113,12 @@ void process::on_event(int manager, const event& what)
                 cluster_.masters()[warned->index]->habits.contains("TIME") ||
                 cluster_.watch().reports().misdirected(number_),
             "events", "{} is notified of the clock of master {}: {}", name_, warned->index, warned->detail);
+        if (cluster_.group() && warned->detail.starts_with("it went ahead"))
+        {
+            cluster_.watch().jumps().noticed(
+                {number_, manager}, warned->index, cluster_.world().now(),
+                cluster_.group()->nonce(warned->index));
+        }
     }
     if (const auto* warned = std::get_if<master_warning>(&what);
         warned != nullptr && warned->what == risk::limited_queue &&

@@ -79,6 +79,8 @@ class process : public std::enable_shared_from_this<process>
     bool up() const noexcept { return io_.has_value(); }
     /// Its managers use guarded mode.
     bool guarded() const noexcept;
+    /// How many managers it has had.
+    int managers() const noexcept { return managers_; }
     bool paused() const noexcept { return paused_; }
     /// The number of pauses so far, including those of the other executor.
     std::size_t pauses() const noexcept { return pauses_; }

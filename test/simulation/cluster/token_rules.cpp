@@ -128,6 +128,13 @@ bool guarded_masters::is_stale(std::size_t master) const
                                                      : found->why == core::incarnation_end::stale;
 }
 
+std::string guarded_masters::nonce(std::size_t master) const
+{
+    const std::optional<std::string> text = at(master).value(guard_key);
+    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
+    return found ? found->nonce : std::string{};
+}
+
 std::uint64_t guarded_masters::counter(std::size_t master, const std::string& slot) const
 {
     const std::uint64_t floor = number_of(at(master).field(fence_key, "floor"));

@@ -256,7 +256,7 @@ void worker::check_acquire(
             : watch.reports().refused(mine, began, key_of(home_.cluster().resource_name(resource)), told));
 }
 
-void worker::check_token(token_rules::moment began, const report* told, const redlock::lease& won)
+void worker::check_token(const oracle::beginning& began, const report* told, const redlock::lease& won)
 {
     if (won)
     {

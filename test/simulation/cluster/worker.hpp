@@ -3,7 +3,7 @@
 #pragma once
 
 #include "chance.hpp"
-#include "token_rules.hpp"
+#include "oracle.hpp"
 
 #include <redlock/redlock.hpp>
 
@@ -55,7 +55,7 @@ class worker
     /// Compares the report of an acquire that began at this true time with the wire.
     void check_acquire(
         clock::time_point began, std::size_t resource, const report& told, const redlock::lease& won);
-    void check_token(token_rules::moment began, const report* told, const redlock::lease& won);
+    void check_token(const oracle::beginning& began, const report* told, const redlock::lease& won);
     void on_won(const lease_interval_ptr& won);
     void hold_on();
     void extend();
