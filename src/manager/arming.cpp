@@ -86,6 +86,12 @@ void arming::on_down(std::size_t master) noexcept
     masters_[master]->was_refused = false;
 }
 
+std::optional<clock::time_point> arming::since(std::size_t master) const noexcept
+{
+    const quarantine& one = *masters_[master];
+    return one.text.empty() ? std::nullopt : std::optional{one.since};
+}
+
 std::optional<clock::time_point> arming::ends(std::size_t master) const noexcept
 {
     const quarantine& one = *masters_[master];

@@ -46,6 +46,8 @@ class arming
     void begin(std::size_t master, core::incarnation_end why);
     /// The wait goes on: if the next connection shows the same text, it is the same incarnation.
     void on_down(std::size_t master) noexcept;
+    /// Returns when a quarantine of a master was seen first; empty if none is waited for.
+    std::optional<clock::time_point> since(std::size_t master) const noexcept;
     /// Returns when a quarantine of a master is expected to end; empty if none is waited for.
     std::optional<clock::time_point> ends(std::size_t master) const noexcept;
 

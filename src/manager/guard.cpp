@@ -17,7 +17,7 @@ namespace redlock::manager
 namespace
 {
 
-/// If our clock stood still, the readings of all masters show it, one interval later at most.
+/// All masters are read once in this time.
 constexpr auto until_all_are_read = 2 * guard::longest_interval;
 
 /// Returns the reason why a master with this standing doesn't vote.
@@ -200,15 +200,15 @@ void guard::on_quarantine(std::size_t master, clock::time_point ends)
     }
 }
 
-void guard::on_clock_ahead(std::size_t master)
+void guard::on_clock_ahead(std::size_t master, clock::duration by, clock::time_point since)
 {
-    const clock::time_point now = service_.strand().now();
-    if (now < stood_still_until_)
-    {
-        return;
-    }
     member& one = *members_[master];
-    one.suspected = suspicion{is_suspected(master) ? one.suspected->first : now, now};
+    if (since < std::exchange(one.stood_still_before, clock::time_point::min()))
+    {
+        return; // Those of the others have shown it.
+    }
+    const clock::time_point now = service_.strand().now();
+    one.suspected = suspicion{since, now, is_suspected(master) ? one.suspected->first : now, by};
     look_again(master);
 }
 
@@ -220,71 +220,134 @@ bool guard::is_suspected(std::size_t master) const noexcept
     return one.suspected && !has_begun_another;
 }
 
-/// Decides about the clocks that were seen ahead.
+/// Returns whether one stop of our clock could be the reason of both.
+bool guard::together(const suspicion& one, const suspicion& other) noexcept
+{
+    return one.since <= other.last && other.since <= one.last;
+}
+
+/// Decides about the clocks that were seen ahead. The suspicion remains if that isn't possible.
 void guard::judge_clocks()
 {
-    const auto together = [](const suspicion& one, const suspicion& other)
-    { return one.first <= other.last + until_all_are_read && other.first <= one.last + until_all_are_read; };
+    const clock::time_point now = service_.strand().now();
+    const std::size_t quorum = quorum_of(members_.size());
+    const auto longest = core::provision_wait(identity_->max_ttl, service_.options().drift_factor);
     for (std::size_t master = 0; master < members_.size(); ++master)
     {
-        member& one = *members_[master];
-        const auto longest = core::provision_wait(identity_->max_ttl, service_.options().drift_factor);
-        if (one.suspected && service_.strand().now() >= one.suspected->last + longest)
+        std::optional<suspicion>& suspected = members_[master]->suspected;
+        if (suspected && now >= suspected->last + longest)
         {
-            one.suspected.reset(); // All locks of before have ended.
+            suspected.reset(); // All locks of before have ended.
         }
         if (!is_suspected(master))
         {
             continue;
         }
-        std::size_t agree = 0;
-        std::size_t ahead = 0;
-        for (std::size_t other = 0; other < members_.size(); ++other)
-        {
-            const std::optional<suspicion>& each = members_[other]->suspected;
-            const std::optional<core::clock_reading>& last = service_.connection_to(other).last_clock();
-            const bool is_ahead = is_suspected(other) && together(*one.suspected, *each);
-            const bool agrees = !is_ahead && last && last->sent >= one.suspected->first;
-            ahead += other != master && is_ahead ? 1U : 0U;
-            agree += other != master && agrees ? 1U : 0U;
-        }
-        if (members_.size() - 1 - ahead < quorum_of(members_.size()))
-        {
-            stood_still_until_ = service_.strand().now() + until_all_are_read;
-            for (const auto& each : members_)
-            {
-                each->suspected.reset();
-            }
-            return;
-        }
-        if (agree >= quorum_of(members_.size()))
+        const opinions others = opinions_about(master);
+        const bool all_told = others.unknown == 0 || now >= suspected->last + until_all_are_read;
+        if (others.agree >= quorum)
         {
             accuse(master);
+        }
+        else if (members_.size() - 1 - others.ahead < quorum && others.agree == 0 && all_told)
+        {
+            dismiss(master);
+        }
+    }
+}
+
+/// Returns what the clocks of the others say about one that was seen ahead.
+guard::opinions guard::opinions_about(std::size_t master) const
+{
+    const suspicion& suspected = *members_[master]->suspected;
+    opinions found;
+    for (std::size_t other = 0; other < members_.size(); ++other)
+    {
+        if (other == master)
+        {
+            continue;
+        }
+        if (is_suspected(other))
+        {
+            found.ahead += together(suspected, *members_[other]->suspected) ? 1U : 0U;
+            continue;
+        }
+        const net::connection& to = service_.connection_to(other);
+        const std::optional<core::clock_reading>& last = to.last_clock();
+        const bool was_read = last && last->sent >= suspected.first;
+        // A stop of our clock can hide in the round trips of two readings.
+        const bool would_show = was_read && 2 * (last->received - last->sent) < suspected.by;
+        found.agree += would_show ? 1U : 0U;
+        found.unknown += !was_read && to.ready() ? 1U : 0U;
+    }
+    return found;
+}
+
+/// Our clock stood still: forgets the suspicions that this explains, and what the readings of the others will show of it.
+void guard::dismiss(std::size_t master)
+{
+    const suspicion one = *members_[master]->suspected;
+    const auto is_explained = [&](std::size_t other)
+    { return is_suspected(other) && together(one, *members_[other]->suspected); };
+    clock::time_point began = one.since;
+    clock::time_point ended = one.last;
+    for (std::size_t other = 0; other < members_.size(); ++other)
+    {
+        if (is_explained(other))
+        {
+            began = std::max(began, members_[other]->suspected->since);
+            ended = std::min(ended, members_[other]->suspected->last);
+        }
+    }
+    for (std::size_t other = 0; other < members_.size(); ++other)
+    {
+        member& each = *members_[other];
+        if (!is_suspected(other))
+        {
+            each.stood_still_before = ended;
+        }
+        else if (is_explained(other) && each.suspected->first >= began)
+        {
+            each.suspected.reset();
         }
     }
 }
 
 /// Puts a master whose clock is ahead into quarantine. If it is in one, that begins again, because locks are extended all through
-/// it. Only one member at a time is put into quarantine for its clock, so that clients which disagree can't take a majority out.
+/// it. Does neither if the jump may be an old one, which others have judged. Only one member at a time is put into quarantine for
+/// its clock, and only if so many others are armed that they can arm it.
 void guard::accuse(std::size_t master)
 {
-    if (members_[master]->suspected->nonce.empty())
+    const suspicion& suspected = *members_[master]->suspected;
+    if (suspected.nonce.empty() || suspected.last - suspected.since > until_all_are_read)
     {
         return;
     }
     if (is_in_quarantine(master))
     {
-        arming_.begin(master, members_[master]->marker->why);
+        const std::optional<clock::time_point> since = arming_.since(master);
+        if (since && service_.strand().now() >= *since + longest_interval)
+        {
+            arming_.begin(master, members_[master]->marker->why);
+        }
         return;
     }
+    const clock::time_point now = service_.strand().now();
+    std::size_t armed = 0;
     bool another = false;
     for (std::size_t other = 0; other < members_.size(); ++other)
     {
-        another = another ||
-                  (is_in_quarantine(other) && members_[other]->marker->why == core::incarnation_end::clock);
+        const member& each = *members_[other];
+        const bool is_for_clock =
+            (is_in_quarantine(other) && each.marker->why == core::incarnation_end::clock) ||
+            (each.found == core::judgement{core::standing::forgetful, core::incarnation_end::clock});
+        armed += other != master && is_armed(other) && !is_suspected(other) ? 1U : 0U;
+        another = another || is_for_clock || (other != master && now < each.accused_until);
     }
-    if (is_armed(master) && !another)
+    if (is_armed(master) && !another &&
+        armed >= core::blocking_set(static_cast<std::uint32_t>(members_.size())))
     {
+        members_[master]->accused_until = now + until_all_are_read;
         arming_.begin(master, core::incarnation_end::clock);
     }
 }

@@ -66,11 +66,11 @@ class guard
     /// Looks at a master at once, or again if a look is in flight.
     void look_again(std::size_t master);
 
-    /// A master's clock has jumped ahead, so that keys may have expired too early. The master is suspected, and doesn't vote for
-    /// this manager, until it shows another quarantine than then, or all locks of then have ended. If a quorum of the others turn
-    /// out to agree with our clock, it is put into quarantine. If too many are ahead as well, it is ours that stood still, and no
-    /// master is suspected any more.
-    void on_clock_ahead(std::size_t master);
+    /// A master's clock went ahead by `by` after a reading that was sent at `since`, so that keys may have expired too early. The
+    /// master is suspected, and doesn't vote for this manager, until it shows another quarantine than then, or all locks of then
+    /// have ended. If a quorum of the others agree with our clock, it is put into quarantine. If our own clock turns out to have
+    /// stood still, the suspicion is dismissed.
+    void on_clock_ahead(std::size_t master, clock::duration by, clock::time_point since);
     bool is_suspected(std::size_t master) const noexcept;
 
     /// Returns whether a look at a master has ended since it was connected.
@@ -118,10 +118,19 @@ class guard
     /// A clock that was seen ahead. It counts for as long as a lock of then can last, unless the master shows another quarantine.
     struct suspicion
     {
-        clock::time_point first;
-        clock::time_point last;
+        clock::time_point since; // It went ahead after this reading,
+        clock::time_point last;  // and before the end of this one.
+        clock::time_point first; // The end of the first reading that has shown it.
+        clock::duration by;
         std::string
-            nonce{}; // Of the first marker that a look showed which began after that; empty until then.
+            nonce{}; // Of the first marker that a look showed which began after `last`; empty until then.
+    };
+    /// How many other masters say what about a clock that was seen ahead.
+    struct opinions
+    {
+        std::size_t agree = 0;   // With our clock.
+        std::size_t ahead = 0;   // At the same time.
+        std::size_t unknown = 0; // Connected, and not read since.
     };
 
     /// What is known of one master, and the look in flight.
@@ -137,6 +146,10 @@ class guard
         bool looks_again = false;
         bool was_in_quarantine = false; // Which was reported.
         std::optional<suspicion> suspected{};
+        clock::time_point accused_until =
+            clock::time_point::min(); // For its clock: no other is accused until then.
+        // Our clock stood still before this, which a reading since an earlier one may still show.
+        clock::time_point stood_still_before = clock::time_point::min();
         clock::time_point looked_at{}; // When the last look that has ended began.
         // Of the last look that has shown something.
         core::sight seen;
@@ -178,6 +191,9 @@ class guard
     void judge_all();
     void report_armed();
     void judge_clocks();
+    static bool together(const suspicion& one, const suspicion& other) noexcept;
+    opinions opinions_about(std::size_t master) const;
+    void dismiss(std::size_t master);
     void accuse(std::size_t master);
     bool has_other_seat(std::size_t master) const;
     net::answer vote_of(const member& unarmed) const noexcept;
@@ -189,7 +205,6 @@ class guard
     std::optional<core::member_record> record_;
     std::vector<std::unique_ptr<member>> members_; // By master.
     std::uint64_t largest_seen_ = 0;
-    clock::time_point stood_still_until_{}; // Until then, no clock is taken to be ahead: ours stood still.
     look_deadline again_{*this};
     arming arming_;
 };

@@ -398,11 +398,11 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
     }
 }
 
-void lock_service::on_clock_off(std::size_t master, clock::duration off)
+void lock_service::on_clock_off(std::size_t master, clock::duration off, clock::time_point since)
 {
     if (guard_ && off > clock::duration::zero())
     {
-        guard_->on_clock_ahead(master);
+        guard_->on_clock_ahead(master, off, since);
     }
 }
 

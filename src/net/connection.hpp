@@ -64,8 +64,9 @@ class connection_owner
     virtual void on_down(std::size_t master, const failure& why) = 0;
     /// The master has a configuration or clock problem that weakens locking, or refuses a release permanently.
     virtual void on_risk(std::size_t master, risk what, std::string detail) = 0;
-    /// The master's clock has advanced this much more than ours, beyond the permitted drift. Negative: less.
-    virtual void on_clock_off(std::size_t master, clock::duration off) = 0;
+    /// The master's clock has advanced this much more than ours, beyond the permitted drift. Negative: less. The reading before
+    /// was sent at `since`.
+    virtual void on_clock_off(std::size_t master, clock::duration off, clock::time_point since) = 0;
     /// A message has arrived for a waiting client. Returns false if there has never been such a client.
     virtual bool on_wake_up(std::size_t master, const wake_up& message) = 0;
     /// The last outstanding key of a master has been cleared by a reply.

@@ -4,6 +4,9 @@
 
 #include <catch2/generators/catch_generators.hpp>
 
+#include <array>
+#include <functional>
+
 namespace redlock::test
 {
 
@@ -50,6 +53,75 @@ struct extended_in_quarantine
 
     bool armed() const { return test.group.is(1, core::marker_state::armed); }
 };
+
+/// A lease that rests on the masters 0 and 1 of three, and another client, which reaches all of them.
+struct held_by_two
+{
+    guarded_simulation test{3};
+    simulation& sim{test.sim};
+    lock_manager holder{sim.make_connected_manager(test.group.options())};
+    lock_manager other{sim.make_connected_manager(options())};
+    std::array<std::size_t, 3> warnings{};
+    lease held;
+
+    held_by_two()
+    {
+        sim.run_for(3s);
+        sim.master(2).link(1).hold(); // To the holder.
+        held = std::move(test.acquire(holder, {.ttl = 10s, .wait = 0ms})->lease);
+        REQUIRE(held.valid());
+    }
+
+    config options()
+    {
+        config with = test.group.options();
+        with.observer.on_event = [this](const event& what)
+        {
+            const auto* const found = std::get_if<master_warning>(&what);
+            if (found != nullptr && found->what == risk::clock)
+            {
+                ++warnings.at(found->index);
+            }
+        };
+        return with;
+    }
+
+    void check_no_other_holder(const std::function<void()>& meanwhile)
+    {
+        const clock::time_point valid_until = held.valid_until();
+        while (sim.now() < valid_until)
+        {
+            REQUIRE(test.acquire(other, {.ttl = 3s, .wait = 0ms})->error);
+            meanwhile();
+        }
+    }
+};
+
+/// The machine of all clients stops for a while.
+void stand_still(simulation& sim, clock::duration length)
+{
+    for (const auto& each : sim.masters())
+    {
+        each->clock_of_its_own().jump(sim.now(), length);
+    }
+}
+
+/// The clock of a master runs too fast for a while.
+void run_fast(simulation& sim, std::size_t master, clock::duration length, clock::duration faster = 5ms)
+{
+    for (clock::duration run{0}; run < length; run += 100ms)
+    {
+        sim.run_for(100ms);
+        sim.master(master).clock_of_its_own().jump(sim.now(), faster);
+    }
+}
+
+/// Cuts all connections to a master.
+void send_away(sim_master& master)
+{
+    master.door = entrance::refuses;
+    master.break_connections();
+}
 
 } // namespace
 
@@ -142,28 +214,146 @@ TEST_CASE("a clock that jumps while another member is away lets no second holder
 TEST_CASE(
     "between a jump and the quarantine, nobody who has noticed counts the master", "[guarded][scenario-4]")
 {
-    guarded_simulation test{3};
-    simulation& sim = test.sim;
-    lock_manager holder = sim.make_connected_manager(test.group.options());
-    std::size_t warnings = 0;
-    config with = test.group.options();
-    with.observer.on_event = [&](const event& what)
-    {
-        const auto* const found = std::get_if<master_warning>(&what);
-        warnings += found != nullptr && found->what == risk::clock ? 1U : 0U;
-    };
-    lock_manager other = sim.make_connected_manager(with);
-    sim.run_for(3s);
-    sim.master(2).link(1).hold(); // To the holder.
-    const outcome_ptr got = test.acquire(holder, {.ttl = 10s, .wait = 0ms});
-    REQUIRE(!got->error);
-    sim.master(1).clock_of_its_own().jump(sim.now(), 30s);
-    REQUIRE(sim.run_until([&] { return warnings > 0; }, 2s));
-    REQUIRE(test.group.is(1, core::marker_state::armed));
-    const outcome_ptr second = test.acquire(other, {.ttl = 3s, .wait = 0ms});
+    held_by_two with;
+    with.sim.master(1).clock_of_its_own().jump(with.sim.now(), 30s);
+    REQUIRE(with.sim.run_until([&] { return with.warnings[1] > 0; }, 2s));
+    REQUIRE(with.test.group.is(1, core::marker_state::armed));
+    const outcome_ptr second = with.test.acquire(with.other, {.ttl = 3s, .wait = 0ms});
     CHECK(second->error);
     CHECK(second->report.masters()[1].reason == master_errc::clock_ahead);
-    CHECK(got->lease.valid());
+}
+
+TEST_CASE("a jump beside a clock that is always too fast isn't taken for a stop", "[guarded][scenario-4]")
+{
+    held_by_two with;
+    run_fast(with.sim, 0, 3s);
+    REQUIRE(with.test.group.is(0, core::marker_state::quarantine));
+    with.sim.master(1).clock_of_its_own().jump(with.sim.now(), 30s);
+    run_fast(with.sim, 0, 1200ms);
+    REQUIRE(with.warnings[1] > 0);
+    with.check_no_other_holder([&] { run_fast(with.sim, 0, 200ms); });
+}
+
+TEST_CASE("a client that stood still forgets no other jump", "[guarded][scenario-76]")
+{
+    held_by_two with;
+    SECTION("of before")
+    {
+        send_away(with.sim.master(2));
+        with.sim.run_for(1s);
+        with.sim.master(1).clock_of_its_own().jump(with.sim.now(), 30s);
+        with.sim.run_for(3s);
+        stand_still(with.sim, 40ms);
+        with.sim.run_for(1500ms);
+        with.sim.master(2).door = entrance::open;
+    }
+    SECTION("soon after")
+    {
+        const auto later = GENERATE(1100ms, 1500ms, 1900ms, 2300ms);
+        stand_still(with.sim, 40ms);
+        with.sim.run_for(later);
+        with.warnings = {};
+        with.sim.master(1).clock_of_its_own().jump(with.sim.now(), 30s);
+        REQUIRE(with.sim.run_until([&] { return with.warnings[1] > 0; }, 2s));
+    }
+    with.check_no_other_holder([&] { with.sim.run_for(100ms); });
+}
+
+TEST_CASE(
+    "a client that stood still accuses no master that it reads later or from afar", "[guarded][scenario-76]")
+{
+    guarded_simulation test{3};
+    simulation& sim = test.sim;
+    const std::size_t alone = GENERATE(0U, 1U, 2U);
+    const auto others = [&](auto what)
+    {
+        for (std::size_t index = 0; index < 3; ++index)
+        {
+            index == alone ? void() : what(sim.master(index));
+        }
+    };
+    const bool is_far = GENERATE(false, true);
+    if (is_far) // The stop hides in the round trips to the others.
+    {
+        others([](sim_master& each) { each.network.there = each.network.back = 15ms; });
+    }
+    const lock_manager locks = sim.make_connected_manager(test.group.options());
+    sim.run_for(3s);
+    if (is_far)
+    {
+        stand_still(sim, GENERATE(10ms, 15ms, 20ms, 30ms, 50ms));
+    }
+    else
+    {
+        stand_still(sim, 30s);
+        others(send_away);
+        sim.run_for(GENERATE(500ms, 1s, 3s, 5s));
+        others([](sim_master& each) { each.door = entrance::open; });
+    }
+    sim.run_for(5s);
+    CHECK(sim.count("quarantine") == 0);
+}
+
+TEST_CASE("a jump costs no quorum of armed masters", "[guarded][scenario-76]")
+{
+    const std::size_t masters = GENERATE(3U, 5U);
+    guarded_simulation test{masters};
+    simulation& sim = test.sim;
+    lock_manager locks = sim.make_connected_manager(test.group.options());
+    sim.run_for(3s);
+    SECTION("while a minority is in quarantine after restarts")
+    {
+        for (std::size_t index = 0; index < (masters - 1) / 2; ++index)
+        {
+            sim.master(index).restart("restarted " + std::to_string(index), true);
+        }
+        sim.run_for(3s);
+        sim.master(masters - 1).clock_of_its_own().jump(sim.now(), 30s);
+    }
+    SECTION("while another one restarts in its quarantine for its clock")
+    {
+        sim.master(1).clock_of_its_own().jump(sim.now(), 30s);
+        REQUIRE(sim.run_until([&] { return test.group.is(1, core::marker_state::quarantine); }, 5s));
+        sim.run_for(3s);
+        sim.master(2).clock_of_its_own().jump(sim.now(), 30s);
+        sim.run_for(3s);
+        sim.master(1).restart("restarted", true);
+    }
+    SECTION("of two that are judged at once")
+    {
+        for (std::size_t index = 2; index == 2 || index + 1 < masters; ++index)
+        {
+            send_away(sim.master(index));
+        }
+        sim.run_for(1s);
+        sim.master(1).clock_of_its_own().jump(sim.now(), 30s);
+        sim.run_for(3500ms);
+        sim.master(0).clock_of_its_own().jump(sim.now(), 30s);
+        sim.run_for(2s);
+        for (const auto& each : sim.masters())
+        {
+            each->door = entrance::open;
+        }
+    }
+    const clock::time_point end = sim.now() + 1min;
+    while (sim.now() < end)
+    {
+        std::size_t for_clock = 0;
+        for (std::size_t index = 0; index < masters; ++index)
+        {
+            for_clock += test.group.is(index, core::marker_state::quarantine) &&
+                                 test.group.present(index)->why == core::incarnation_end::clock
+                             ? 1U
+                             : 0U;
+        }
+        REQUIRE(for_clock <= 1);
+        sim.run_for(10ms);
+    }
+    for (std::size_t index = 0; index < masters; ++index)
+    {
+        CHECK(test.group.is(index, core::marker_state::armed));
+    }
+    CHECK(!test.acquire(locks)->error);
 }
 
 TEST_CASE("a member that is gone since its clock was wrong hides no other jump", "[guarded][scenario-4]")
@@ -208,18 +398,10 @@ TEST_CASE("a master whose clock runs too fast is out for as long", "[guarded][sc
     simulation& sim = test.sim;
     lock_manager locks = sim.make_connected_manager(test.group.options());
     sim.run_for(3s);
-    const auto run_fast = [&](clock::duration length)
-    {
-        for (clock::duration run{0}; run < length; run += 100ms)
-        {
-            sim.run_for(100ms);
-            sim.master(1).clock_of_its_own().jump(sim.now(), faster);
-        }
-    };
-    run_fast(10s);
+    run_fast(sim, 1, 10s, faster);
     for (int turn = 0; turn < 300; ++turn)
     {
-        run_fast(100ms);
+        run_fast(sim, 1, 100ms, faster);
         REQUIRE(test.group.is(1, core::marker_state::quarantine));
     }
     REQUIRE(!test.acquire(locks)->error);
@@ -255,6 +437,37 @@ TEST_CASE("one jump that many clients notice costs little more than one quaranti
     }
     CHECK(changed - jump < 3s);
     CHECK(group.present(1)->nonce == last);
+}
+
+TEST_CASE(
+    "clients that return after a jump was judged don't put the master into quarantine again", "[guarded]")
+{
+    guarded_simulation test{3};
+    simulation& sim = test.sim;
+    config patient = test.group.options();
+    patient.response_timeout = 5min;
+    std::vector<lock_manager> all;
+    for (int each = 0; each < 9; ++each)
+    {
+        all.push_back(sim.make_connected_manager(patient));
+    }
+    sim.run_for(3s);
+    for (int each = 2; each <= 9; ++each)
+    {
+        sim.master(1).link(each).hold();
+    }
+    sim.run_for(1500ms);
+    sim.master(1).clock_of_its_own().jump(sim.now(), 30s);
+    REQUIRE(sim.run_until([&] { return test.group.is(1, core::marker_state::quarantine); }, 5s));
+    const std::string nonce = test.group.present(1)->nonce;
+    for (int each = 2; each <= 9; ++each)
+    {
+        sim.run_for(9s);
+        sim.master(1).link(each).let_go();
+    }
+    sim.run_for(5s);
+    CHECK(test.group.is(1, core::marker_state::armed));
+    CHECK(test.group.present(1)->nonce == nonce);
 }
 
 } // namespace redlock::test

@@ -60,7 +60,7 @@ struct client_state
     std::size_t database = 0;
     bool authenticated = false;
     bool was_greeted = false; // With RESP3, before.
-    bool ended = false; // The client closed its end; what it sent before is still executed.
+    bool ended = false;       // The client closed its end; what it sent before is still executed.
     bool got_nonsense = false;
     std::vector<std::string> channels{}; // To which it is subscribed.
     request_reader requests{};

@@ -120,6 +120,10 @@ void cluster_run::arm_masters()
     {
         arm_by_hand();
     }
+    if (oracle_.jumps().were_set())
+    {
+        run_for(longest_quarantine()); // For so long, a client may suspect a master that can't be judged.
+    }
     run_for(1s + reconnects + 10 * (plan_.latency + plan_.jitter)); // Every client looks at them.
 }
 
