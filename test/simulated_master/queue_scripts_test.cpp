@@ -595,6 +595,33 @@ TEST_CASE("queue: one call drops at most a hundred waiters, the next one continu
     CHECK(at.ask("b:1") == 0);
 }
 
+TEST_CASE("queue: one call drops hundreds of late waiters")
+{
+    queue_master at;
+    at.lock();
+    for (int each = 0; each < 500; ++each)
+    {
+        at.ask(fmt::format("dead:{}", each), {.liveness = "1"});
+    }
+    at.ask("b:1");
+    at.let_pass_milliseconds();
+    at.expire();
+    CHECK(at.ask("b:1") == 0);
+}
+
+TEST_CASE("queue: a late waiter that asks isn't dropped with those ahead of it")
+{
+    queue_master at;
+    const manager c{at, "c"};
+    at.lock();
+    at.ask("a:1", {.liveness = "1"});
+    at.ask("b:1", {.liveness = "1"});
+    at.ask("c:1");
+    at.let_pass_milliseconds();
+    at.expire();
+    CHECK(at.ask("b:1") == 1);
+}
+
 TEST_CASE("queue: without the permission for the queue's keys a release still deletes the key")
 {
     queue_master at;
