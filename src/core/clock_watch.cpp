@@ -32,18 +32,22 @@ clock::duration between(std::chrono::microseconds then, std::chrono::microsecond
 
 } // namespace
 
+clock::duration clock_watch::allowed(clock::duration at_most) const noexcept
+{
+    return drift(std::chrono::ceil<std::chrono::milliseconds>(at_most), factor_);
+}
+
 std::optional<clock::duration>
 clock_watch::compare(const clock_reading& then, const clock_reading& now) const noexcept
 {
     const clock::duration theirs = between(then.theirs, now.theirs);
     const clock::duration at_least = now.sent - then.received;
     const clock::duration at_most = now.received - then.sent;
-    const clock::duration allowed = drift(std::chrono::ceil<std::chrono::milliseconds>(at_most), factor_);
-    if (theirs > at_most + allowed)
+    if (theirs > at_most + allowed(at_most))
     {
         return theirs - at_most;
     }
-    if (theirs < at_least - allowed)
+    if (theirs < at_least - allowed(at_most))
     {
         return theirs - at_least;
     }
@@ -53,9 +57,13 @@ clock_watch::compare(const clock_reading& then, const clock_reading& now) const 
 std::optional<clock::duration> clock_watch::add(const clock_reading& now)
 {
     std::optional<clock::duration> off;
+    std::rotate(unnoticed_.begin(), unnoticed_.begin() + 1, unnoticed_.end());
+    unnoticed_.back() = clock::duration::max();
     if (last_)
     {
         off = compare(*last_, now);
+        const clock::duration round_trips = (last_->received - last_->sent) + (now.received - now.sent);
+        unnoticed_.back() = round_trips + allowed(now.received - last_->sent);
     }
     if (!off && anchor_)
     {
@@ -69,8 +77,14 @@ std::optional<clock::duration> clock_watch::add(const clock_reading& now)
     return off;
 }
 
+clock::duration clock_watch::unnoticed() const noexcept
+{
+    return *std::max_element(unnoticed_.begin(), unnoticed_.end());
+}
+
 void clock_watch::forget() noexcept
 {
+    unnoticed_.fill(clock::duration::max());
     last_.reset();
     anchor_.reset();
 }

@@ -203,12 +203,22 @@ void guard::on_quarantine(std::size_t master, clock::time_point ends)
 void guard::on_clock_ahead(std::size_t master, clock::duration by, clock::time_point since)
 {
     member& one = *members_[master];
-    if (since < std::exchange(one.stood_still_before, clock::time_point::min()))
+    const clock::time_point now = service_.strand().now();
+    const clock::duration unnoticed = service_.connection_to(master).unnoticed_jump();
+    suspicion seen{since, now, now, by, by, unnoticed};
+    if (const std::optional<suspicion> stop = std::exchange(one.stop, std::nullopt);
+        stop && together(seen, *stop))
     {
         return; // Those of the others have shown it.
     }
-    const clock::time_point now = service_.strand().now();
-    one.suspected = suspicion{since, now, is_suspected(master) ? one.suspected->first : now, by};
+    if (is_suspected(master))
+    {
+        seen.first = one.suspected->first;
+        seen.least = std::min(seen.least, one.suspected->least);
+        seen.heard = one.suspected->heard;
+        seen.agreed = one.suspected->agreed;
+    }
+    one.suspected = std::move(seen);
     look_again(master);
 }
 
@@ -220,10 +230,11 @@ bool guard::is_suspected(std::size_t master) const noexcept
     return one.suspected && !has_begun_another;
 }
 
-/// Returns whether one stop of our clock could be the reason of both.
+/// Returns whether one stop of our clock could be the reason of both: at the same time, and for as long.
 bool guard::together(const suspicion& one, const suspicion& other) noexcept
 {
-    return one.since <= other.last && other.since <= one.last;
+    return one.since <= other.last && other.since <= one.last && one.by - other.by <= other.unnoticed &&
+           other.by - one.by <= one.unnoticed;
 }
 
 /// Decides about the clocks that were seen ahead. The suspicion remains if that isn't possible.
@@ -243,6 +254,7 @@ void guard::judge_clocks()
         {
             continue;
         }
+        hear_others(master);
         const opinions others = opinions_about(master);
         const bool all_told = others.unknown == 0 || now >= suspected->last + until_all_are_read;
         if (others.agree >= quorum)
@@ -256,13 +268,32 @@ void guard::judge_clocks()
     }
 }
 
-/// Returns what the clocks of the others say about one that was seen ahead.
+/// Takes what the first reading of each other master says since a clock was seen ahead. A stop of our clock can hide in the round
+/// trips of the readings around it, and in the drift that is allowed between them.
+void guard::hear_others(std::size_t master)
+{
+    suspicion& suspected = *members_[master]->suspected;
+    for (std::size_t other = 0; other < members_.size(); ++other)
+    {
+        const net::connection& to = service_.connection_to(other);
+        const std::uint32_t bit = std::uint32_t{1} << other;
+        if (other != master && (suspected.heard & bit) == 0 && to.last_clock() &&
+            to.last_clock()->sent >= suspected.first)
+        {
+            suspected.heard |= bit;
+            suspected.agreed |= !is_suspected(other) && to.unnoticed_jump() < suspected.least ? bit : 0U;
+        }
+    }
+}
+
+/// Returns what the others say about a clock that was seen ahead.
 guard::opinions guard::opinions_about(std::size_t master) const
 {
     const suspicion& suspected = *members_[master]->suspected;
     opinions found;
     for (std::size_t other = 0; other < members_.size(); ++other)
     {
+        const std::uint32_t bit = std::uint32_t{1} << other;
         if (other == master)
         {
             continue;
@@ -272,13 +303,8 @@ guard::opinions guard::opinions_about(std::size_t master) const
             found.ahead += together(suspected, *members_[other]->suspected) ? 1U : 0U;
             continue;
         }
-        const net::connection& to = service_.connection_to(other);
-        const std::optional<core::clock_reading>& last = to.last_clock();
-        const bool was_read = last && last->sent >= suspected.first;
-        // A stop of our clock can hide in the round trips of two readings.
-        const bool would_show = was_read && 2 * (last->received - last->sent) < suspected.by;
-        found.agree += would_show ? 1U : 0U;
-        found.unknown += !was_read && to.ready() ? 1U : 0U;
+        found.agree += (suspected.agreed & bit) != 0 ? 1U : 0U;
+        found.unknown += (suspected.heard & bit) == 0 && service_.connection_to(other).ready() ? 1U : 0U;
     }
     return found;
 }
@@ -286,17 +312,15 @@ guard::opinions guard::opinions_about(std::size_t master) const
 /// Our clock stood still: forgets the suspicions that this explains, and what the readings of the others will show of it.
 void guard::dismiss(std::size_t master)
 {
-    const suspicion one = *members_[master]->suspected;
-    const auto is_explained = [&](std::size_t other)
+    suspicion stop = *members_[master]->suspected;
+    const auto is_explained = [&, one = stop](std::size_t other)
     { return is_suspected(other) && together(one, *members_[other]->suspected); };
-    clock::time_point began = one.since;
-    clock::time_point ended = one.last;
     for (std::size_t other = 0; other < members_.size(); ++other)
     {
         if (is_explained(other))
         {
-            began = std::max(began, members_[other]->suspected->since);
-            ended = std::min(ended, members_[other]->suspected->last);
+            stop.since = std::max(stop.since, members_[other]->suspected->since);
+            stop.last = std::min(stop.last, members_[other]->suspected->last);
         }
     }
     for (std::size_t other = 0; other < members_.size(); ++other)
@@ -304,9 +328,9 @@ void guard::dismiss(std::size_t master)
         member& each = *members_[other];
         if (!is_suspected(other))
         {
-            each.stood_still_before = ended;
+            each.stop = stop;
         }
-        else if (is_explained(other) && each.suspected->first >= began)
+        else if (is_explained(other) && each.suspected->first >= stop.since)
         {
             each.suspected.reset();
         }

@@ -118,12 +118,17 @@ class guard
     /// A clock that was seen ahead. It counts for as long as a lock of then can last, unless the master shows another quarantine.
     struct suspicion
     {
-        clock::time_point since; // It went ahead after this reading,
-        clock::time_point last;  // and before the end of this one.
-        clock::time_point first; // The end of the first reading that has shown it.
-        clock::duration by;
+        clock::time_point since;   // It went ahead after this reading,
+        clock::time_point last;    // and before the end of this one.
+        clock::time_point first;   // The end of the first reading that has shown it.
+        clock::duration by;        // How far it went ahead, by the last reading,
+        clock::duration least;     // and by the one that showed the least.
+        clock::duration unnoticed; // How much further it may have gone.
         std::string
             nonce{}; // Of the first marker that a look showed which began after `last`; empty until then.
+        // One bit for each other master.
+        std::uint32_t heard = 0;  // It was read since `first`.
+        std::uint32_t agreed = 0; // That reading would have shown a stop of our clock, and hasn't.
     };
     /// How many other masters say what about a clock that was seen ahead.
     struct opinions
@@ -147,10 +152,9 @@ class guard
         bool was_in_quarantine = false; // Which was reported.
         std::optional<suspicion> suspected{};
         clock::time_point accused_until =
-            clock::time_point::min(); // For its clock: no other is accused until then.
-        // Our clock stood still before this, which a reading since an earlier one may still show.
-        clock::time_point stood_still_before = clock::time_point::min();
-        clock::time_point looked_at{}; // When the last look that has ended began.
+            clock::time_point::min();    // For its clock: no other is accused until then.
+        std::optional<suspicion> stop{}; // Of our own clock, which its next reading may still show.
+        clock::time_point looked_at{};   // When the last look that has ended began.
         // Of the last look that has shown something.
         core::sight seen;
         std::optional<core::marker> marker; // If `seen.marker` is one.
@@ -192,6 +196,7 @@ class guard
     void report_armed();
     void judge_clocks();
     static bool together(const suspicion& one, const suspicion& other) noexcept;
+    void hear_others(std::size_t master);
     opinions opinions_about(std::size_t master) const;
     void dismiss(std::size_t master);
     void accuse(std::size_t master);

@@ -147,6 +147,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     std::vector<master_issue> risks() const;
     /// Returns the last reading of the server's clock; empty before the first one.
     const std::optional<core::clock_reading>& last_clock() const noexcept { return clock_watch_.last(); }
+    /// Returns by how much it could have gone ahead since the last few readings without a report.
+    clock::duration unnoticed_jump() const noexcept { return clock_watch_.unnoticed(); }
     /// Returns the outstanding keys.
     const ledger& outstanding() const noexcept { return outstanding_; }
 

@@ -247,6 +247,22 @@ TEST_CASE("a client that stood still forgets no other jump", "[guarded][scenario
         with.sim.run_for(1500ms);
         with.sim.master(2).door = entrance::open;
     }
+    SECTION("in the same second")
+    {
+        with.sim.master(1).clock_of_its_own().jump(with.sim.now(), 30s);
+        stand_still(with.sim, 40ms);
+        REQUIRE(with.sim.run_until([&] { return with.warnings[1] > 0; }, 2s));
+    }
+    SECTION("of a master that was away")
+    {
+        send_away(with.sim.master(1));
+        with.sim.run_for(500ms);
+        stand_still(with.sim, 40ms);
+        with.sim.run_for(2s);
+        with.sim.master(1).clock_of_its_own().jump(with.sim.now(), 30s);
+        with.sim.master(1).door = entrance::open;
+        REQUIRE(with.sim.run_until([&] { return with.warnings[1] > 0; }, 3s));
+    }
     SECTION("soon after")
     {
         const auto later = GENERATE(1100ms, 1500ms, 1900ms, 2300ms);
@@ -292,6 +308,48 @@ TEST_CASE(
     }
     sim.run_for(5s);
     CHECK(sim.count("quarantine") == 0);
+}
+
+TEST_CASE("a short stop of a client costs neither a master nor its own locks", "[guarded][scenario-76]")
+{
+    guarded_simulation test{3};
+    simulation& sim = test.sim;
+    std::optional<lock_manager> locks;
+    const auto others = [&](auto what)
+    {
+        what(sim.master(1));
+        what(sim.master(2));
+    };
+    SECTION("with a master at some distance")
+    {
+        sim.master(2).network.there = sim.master(2).network.back = 2500us;
+        locks.emplace(sim.make_connected_manager(test.group.options()));
+        sim.run_for(3s);
+        stand_still(sim, GENERATE(10ms, 13ms, 14ms, 15ms, 16ms, 20ms, 40ms));
+    }
+    SECTION("while others are away")
+    {
+        locks.emplace(sim.make_connected_manager(test.group.options()));
+        sim.run_for(3s);
+        others(send_away);
+        sim.run_for(GENERATE(1s, 3s, 5s));
+        stand_still(sim, 30ms);
+        sim.run_for(1500ms);
+        others([](sim_master& each) { each.door = entrance::open; });
+    }
+    SECTION("after slow readings of others")
+    {
+        locks.emplace(sim.make_connected_manager(test.group.options()));
+        sim.run_for(8s + GENERATE(0ms, 200ms, 400ms, 600ms, 800ms));
+        others([](sim_master& each) { each.network.there = 100ms; });
+        sim.run_for(1s);
+        others([](sim_master& each) { each.network.there = 100us; });
+        sim.run_for(300ms);
+        stand_still(sim, 50ms);
+    }
+    sim.run_for(5s);
+    CHECK(sim.count("quarantine") == 0);
+    CHECK(!test.acquire(*locks)->error);
 }
 
 TEST_CASE("a jump costs no quorum of armed masters", "[guarded][scenario-76]")

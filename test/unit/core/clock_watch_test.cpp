@@ -52,6 +52,35 @@ TEST_CASE("a jump is reported once, with its size", "[scenario-4][scenario-5]")
     }
 }
 
+TEST_CASE("a jump above what can go unnoticed is always reported, one below it only if it shows")
+{
+    clock_watch watch{0.01};
+    CHECK(watch.unnoticed() == clock::duration::max());
+    for (int second = 0; second < 3; ++second)
+    {
+        REQUIRE_FALSE(watch.add(reading(std::chrono::seconds{second})));
+        CHECK(
+            watch.unnoticed() ==
+            clock::duration::max()); // Before the first reading, it may have done anything.
+    }
+    REQUIRE_FALSE(watch.add(reading(3s)));
+    const clock::duration most = watch.unnoticed();
+    CHECK(most >= 2ms + 12ms); // Two round trips, and what may drift in a second.
+    CHECK(most <= 2ms + 13ms);
+    clock_watch other = watch;
+    clock_reading early = reading(4s, most + 1ms);
+    early.theirs -=
+        std::chrono::microseconds{1000}; // As if it had been read at once, and the one before at last.
+    CHECK(other.add(early));
+    CHECK_FALSE(watch.add(reading(4s, most - 3ms)));
+    clock_reading slow = reading(5s, most - 3ms);
+    slow.received += 100ms;
+    REQUIRE_FALSE(watch.add(slow));
+    CHECK(watch.unnoticed() >= most + 100ms);
+    watch.forget();
+    CHECK(watch.unnoticed() == clock::duration::max());
+}
+
 TEST_CASE("a jump between any two representable times is reported", "[scenario-97]")
 {
     using std::chrono::microseconds;
