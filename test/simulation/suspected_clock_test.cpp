@@ -234,6 +234,18 @@ TEST_CASE("a jump beside a clock that is always too fast isn't taken for a stop"
     with.check_no_other_holder([&] { run_fast(with.sim, 0, 200ms); });
 }
 
+TEST_CASE(
+    "two clocks that jump alike aren't taken for a stop while a third one agrees", "[guarded][scenario-4]")
+{
+    held_by_two with;
+    for (const std::size_t index : {0U, 1U})
+    {
+        with.sim.master(index).clock_of_its_own().jump(with.sim.now(), 30s);
+    }
+    REQUIRE(with.sim.run_until([&] { return with.warnings[0] > 0 && with.warnings[1] > 0; }, 2s));
+    with.check_no_other_holder([&] { with.sim.run_for(100ms); });
+}
+
 TEST_CASE("a client that stood still forgets no other jump", "[guarded][scenario-76]")
 {
     held_by_two with;
