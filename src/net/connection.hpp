@@ -174,7 +174,6 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
         broken,     // Waiting for pending I/O and the reconnect delay.
         stopped     // Permanently.
     };
-
     runtime::detached_task run();
     runtime::task<failure> connect();
     runtime::task<failure> serve();
