@@ -14,11 +14,12 @@ namespace
 {
 
 constexpr std::chrono::minutes anchor_age{1};
+constexpr std::chrono::milliseconds most_of_a_second{800};
 constexpr std::chrono::microseconds max_jump{std::chrono::hours{24 * 365 * 100}};
 
 /// Returns by how much a master's clock advanced. Limited to a hundred years in either direction, because a clock may
 /// have been set to any value.
-clock::duration between(std::chrono::microseconds then, std::chrono::microseconds now) noexcept
+clock::duration advance(std::chrono::microseconds then, std::chrono::microseconds now) noexcept
 {
     // The difference of two signed values could overflow.
     const auto as_bits = [](std::chrono::microseconds time)
@@ -37,33 +38,35 @@ clock::duration clock_watch::allowed(clock::duration at_most) const noexcept
     return drift(std::chrono::ceil<std::chrono::milliseconds>(at_most), factor_);
 }
 
-std::optional<clock::duration>
-clock_watch::compare(const clock_reading& then, const clock_reading& now) const noexcept
+clock_deviation clock_watch::deviation(const clock_reading& then, const clock_reading& now) const noexcept
 {
-    const clock::duration theirs = between(then.theirs, now.theirs);
+    const clock::duration theirs = advance(then.theirs, now.theirs);
     const clock::duration at_least = now.sent - then.received;
     const clock::duration at_most = now.received - then.sent;
-    if (theirs > at_most + allowed(at_most))
-    {
-        return theirs - at_most;
-    }
-    if (theirs < at_least - allowed(at_most))
-    {
-        return theirs - at_least;
-    }
-    return std::nullopt;
+    // The reading that says the least.
+    const clock::duration passed = std::clamp(theirs, at_least, at_most);
+    return {theirs - passed, allowed(std::max(at_most, theirs)), at_most - at_least, then.sent};
 }
 
-std::optional<clock::duration> clock_watch::add(const clock_reading& now)
+std::optional<clock_deviation>
+clock_watch::compare(const clock_reading& then, const clock_reading& now) const noexcept
 {
-    std::optional<clock::duration> off;
-    std::rotate(unnoticed_.begin(), unnoticed_.begin() + 1, unnoticed_.end());
-    unnoticed_.back() = clock::duration::max();
+    const clock_deviation found = deviation(then, now);
+    const clock::duration most = allowed(now.received - then.sent);
+    return found.by > most || found.by < -most ? std::optional{found} : std::nullopt;
+}
+
+std::optional<clock_deviation> clock_watch::add(const clock_reading& now)
+{
+    std::optional<clock_deviation> off;
     if (last_)
     {
         off = compare(*last_, now);
-        const clock::duration round_trips = (last_->received - last_->sent) + (now.received - now.sent);
-        unnoticed_.back() = round_trips + allowed(now.received - last_->sent);
+        if (!earlier_.back() || last_->received - earlier_.back()->received >= most_of_a_second)
+        {
+            std::rotate(earlier_.begin(), earlier_.begin() + 1, earlier_.end());
+            earlier_.back() = last_;
+        }
     }
     if (!off && anchor_)
     {
@@ -77,14 +80,21 @@ std::optional<clock::duration> clock_watch::add(const clock_reading& now)
     return off;
 }
 
-clock::duration clock_watch::unnoticed() const noexcept
+std::optional<clock_deviation> clock_watch::deviation_since(clock::time_point since) const noexcept
 {
-    return *std::max_element(unnoticed_.begin(), unnoticed_.end());
+    for (auto then = earlier_.rbegin(); then != earlier_.rend(); ++then)
+    {
+        if (*then && (*then)->received <= since)
+        {
+            return deviation(**then, *last_);
+        }
+    }
+    return std::nullopt;
 }
 
 void clock_watch::forget() noexcept
 {
-    unnoticed_.fill(clock::duration::max());
+    earlier_.fill(std::nullopt);
     last_.reset();
     anchor_.reset();
 }

@@ -16,7 +16,7 @@ judgement of_unmarked(bool is_on_record) noexcept
 
 judgement of_older_incarnation(const marker& found) noexcept
 {
-    const bool keeps_reason = found.state == marker_state::quarantine;
+    const bool keeps_reason = found.state == marker_state::quarantine && found.why != incarnation_end::clock;
     return {standing::forgetful, keeps_reason ? found.why : incarnation_end::stale};
 }
 
@@ -49,11 +49,15 @@ judgement standing_of(const sight& seen, const guarded_group& ours, bool is_on_r
     {
         return of_older_incarnation(*found);
     }
-    if (found->state == marker_state::quarantine)
+    const judgement present = found->state == marker_state::armed
+                                  ? judgement{standing::armed}
+                                  : judgement{standing::quarantine, found->why};
+    if (has_kept_counters(present) && !seen.has_floor)
     {
-        return {is_on_record ? standing::quarantine : standing::not_a_member};
+        return of_unmarked(is_on_record);
     }
-    return seen.has_floor ? judgement{standing::armed} : of_unmarked(is_on_record);
+    const bool is_stranger = present.what == standing::quarantine && !is_on_record;
+    return is_stranger ? judgement{standing::not_a_member} : present;
 }
 
 } // namespace redlock::core

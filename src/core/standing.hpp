@@ -37,7 +37,7 @@ enum class standing : std::uint8_t
     quarantine,    // A client, this one or another, waits to arm it.
     forgetful,     // It may have forgotten keys. A client has to put it into quarantine.
     unprovisioned, // It has no marker, and no other master says that it is a member.
-    not_a_member,  // It is in quarantine, but under a name that is not on the group's record.
+    not_a_member,  // Its name is not on the group's record, or belongs to another seat.
     other_group,   // It belongs to another group, or to one with another number of masters.
     retired,       // It has left its group.
     unreadable,    // Its marker is of another format.
@@ -48,7 +48,8 @@ enum class standing : std::uint8_t
 struct judgement
 {
     standing what;
-    incarnation_end why = incarnation_end::stale; // If it is forgetful: the reason that its quarantine has.
+    incarnation_end why =
+        incarnation_end::stale; // Of its quarantine, or if it is forgetful, of the next one.
 
     friend bool operator==(const judgement&, const judgement&) = default;
 };
@@ -56,10 +57,17 @@ struct judgement
 /// Returns the standing of a master. `is_on_record`: the name of the master is on the record of its group, as enough other
 /// masters show it.
 ///
-/// A quarantine that was interrupted by a restart keeps its reason, unless that was `stale`: a master that was emptied, was
-/// new, or had a wrong clock stays so until it is armed. An armed master without counters counts as emptied, because they
-/// were deleted or evicted.
+/// A quarantine that was interrupted by a restart keeps its reason if that is `emptied` or `created`: such a master stays so until
+/// it is armed. One that was in quarantine for its clock is `stale`, as if it had been armed. A master that has to have all its
+/// counters, and has none, counts as emptied, because they were deleted or evicted.
 judgement standing_of(const sight& seen, const guarded_group& ours, bool is_on_record);
+
+/// Returns whether a master has all counters that it has ever had: it is armed, or was so until its clock jumped.
+constexpr bool has_kept_counters(const judgement& master) noexcept
+{
+    return master.what == standing::armed ||
+           (master.what == standing::quarantine && master.why == incarnation_end::clock);
+}
 
 /// Returns the smallest number of masters that meets every quorum: N − quorum + 1.
 constexpr std::uint32_t blocking_set(std::uint32_t masters) noexcept

@@ -159,10 +159,8 @@ bool arming::may_use_clock(const quarantine& of) const
         switch (found->what)
         {
         case core::standing::forgetful:
-            restarted += found->why == core::incarnation_end::stale ? 1U : 0U;
-            break;
         case core::standing::quarantine:
-            restarted += guard_.marker(master)->why == core::incarnation_end::stale ? 1U : 0U;
+            restarted += found->why == core::incarnation_end::stale ? 1U : 0U;
             break;
         default:
             break;
@@ -263,19 +261,19 @@ void arming::quarantine::count()
     }
     step_ = step::counting;
     counted_for_ = text;
-    of_armed_ = of_unarmed_ = 0;
-    largest_ = largest_of_armed_ = 0;
+    of_kept_ = of_others_ = 0;
+    largest_ = largest_of_kept_ = 0;
     count_error_.clear();
-    asked_armed_ = 0;
+    asked_kept_ = 0;
     const net::vote_sink_ptr self{this};
     ++pending_; // Until all are asked: one that can't be asked answers at once.
     for (std::size_t master = 0; master < of_.masters_.size(); ++master)
     {
         const std::optional<core::judgement>& found = of_.guard_.found(master);
-        const bool is_armed = found && found->what == core::standing::armed;
-        if (is_armed || (found && found->what == core::standing::quarantine))
+        const bool has_kept = found && core::has_kept_counters(*found);
+        if (has_kept || (found && found->what == core::standing::quarantine))
         {
-            asked_armed_ |= is_armed ? bit_of(master) : 0U;
+            asked_kept_ |= has_kept ? bit_of(master) : 0U;
             std::string command;
             net::append_largest_counter(
                 command, of_.guard_.keys(), of_.guard_.marker_of(master), net::script_form::text);
@@ -288,8 +286,8 @@ void arming::quarantine::count()
     }
 }
 
-/// Arms the master if enough counters are known. Those of an armed set that meets every quorum include each token that was
-/// issued. Otherwise, if too many masters were restarted, the clock stands for those that are lost: see
+/// Arms the master if enough counters are known. If those that have kept theirs meet every quorum, they include each token that
+/// was issued. Otherwise, if too many masters were restarted, the clock stands for those that are lost: see
 /// docs/decisions/0024-guarded-rounds-and-arming.md.
 void arming::quarantine::on_counted()
 {
@@ -298,12 +296,12 @@ void arming::quarantine::on_counted()
         return; // Another quarantine has begun meanwhile.
     }
     const std::size_t masters = of_.masters_.size();
-    const std::optional<core::clock_reading>& last = of_.service_.connection_to(index_).last_clock();
-    if (of_armed_ >= core::blocking_set(static_cast<std::uint32_t>(masters)))
+    const std::optional<core::clock_reading>& last = of_.service_.connection_to(index_).clock().last();
+    if (of_kept_ >= core::blocking_set(static_cast<std::uint32_t>(masters)))
     {
-        arm(std::max<std::uint64_t>(largest_of_armed_, 1));
+        arm(std::max<std::uint64_t>(largest_of_kept_, 1));
     }
-    else if (by_clock && !of_.sees_other_group() && of_armed_ + of_unarmed_ >= quorum_of(masters) && last)
+    else if (by_clock && !of_.sees_other_group() && of_kept_ + of_others_ >= quorum_of(masters) && last)
     {
         const clock::time_point now = of_.service_.strand().now();
         arm(std::max(largest_, core::floor_by_clock(*last, now)));
@@ -348,12 +346,12 @@ bool arming::quarantine::on_reply(std::size_t master, const resp::reply& reply) 
     }
     if (step_ == step::counting)
     {
-        const bool is_armed = (asked_armed_ & bit_of(master)) != 0;
+        const bool has_kept = (asked_kept_ & bit_of(master)) != 0;
         if (!said.reason)
         {
-            (is_armed ? of_armed_ : of_unarmed_) += 1;
+            (has_kept ? of_kept_ : of_others_) += 1;
             largest_ = std::max(largest_, said.counter);
-            largest_of_armed_ = is_armed ? std::max(largest_of_armed_, said.counter) : largest_of_armed_;
+            largest_of_kept_ = has_kept ? std::max(largest_of_kept_, said.counter) : largest_of_kept_;
         }
         else if (said.error != core::server_error::none)
         {

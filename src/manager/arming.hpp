@@ -30,9 +30,9 @@ class lock_service;
 /// - A master that may have forgotten keys is put into quarantine.
 /// - From the answer that showed a quarantine, this manager waits until every key of before has expired, and up to a second
 ///   more, so that not all managers come at once. Then it looks again.
-/// - If that look shows the same quarantine, it asks the masters for their largest counters. If enough armed ones have
-///   answered, it arms the master with the largest as its floor. Otherwise it tries again after the next look, or, under the
-///   policy `clocks`, arms it by the clock if so many masters were restarted that too few are armed.
+/// - If that look shows the same quarantine, it asks the masters for their largest counters. If enough of those have answered
+///   that have kept all their counters, it arms the master with the largest as its floor. Otherwise it tries again after the
+///   next look, or, under the policy `clocks`, arms it by the clock if so many masters were restarted that too few are left.
 class arming
 {
   public:
@@ -68,7 +68,7 @@ class arming
         std::string text;          // The marker that is waited for; empty if none is.
         clock::time_point since{}; // When it was seen first.
         clock::time_point ends{};  // When the wait is over.
-        bool by_clock = false;     // Too few masters are armed to tell their counters.
+        bool by_clock = false;     // Too few masters have kept their counters.
         bool was_refused = false;  // Which has been reported.
 
       private:
@@ -94,13 +94,13 @@ class arming
         bool was_out_of_date_ =
             false; // The last command, because the master shows another marker or incarnation.
         // While counting.
-        std::string counted_for_;    // The marker of the quarantine.
-        std::size_t of_armed_ = 0;   // How many armed masters have told their largest counter.
-        std::size_t of_unarmed_ = 0; // And how many others.
-        std::uint64_t largest_of_armed_ = 0;
-        std::uint64_t largest_ = 0;     // Of all of them.
-        std::string count_error_;       // Why a master hasn't; empty for none.
-        std::uint32_t asked_armed_ = 0; // One bit for each master that was armed when it was asked.
+        std::string counted_for_;      // The marker of the quarantine.
+        std::uint32_t asked_kept_ = 0; // One bit for each master that has kept its counters, as it was asked.
+        std::size_t of_kept_ = 0;      // How many of them have answered with their largest counter,
+        std::size_t of_others_ = 0;    // and how many others.
+        std::uint64_t largest_of_kept_ = 0;
+        std::uint64_t largest_ = 0; // Of all of them.
+        std::string count_error_;   // Why a master hasn't; empty for none.
     };
 
     class wait_deadline final : public runtime::deadline

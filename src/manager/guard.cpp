@@ -17,9 +17,6 @@ namespace redlock::manager
 namespace
 {
 
-/// All masters are read once in this time.
-constexpr auto until_all_are_read = 2 * guard::longest_interval;
-
 /// Returns the reason why a master with this standing doesn't vote.
 error_code reason_of(core::standing what) noexcept
 {
@@ -51,6 +48,7 @@ guard::guard(lock_service& service, std::string group)
     : service_{service},
       wanted_{std::move(group)},
       keys_{service.options().key_prefix},
+      suspected_{service.options().masters.size()},
       arming_{service, *this}
 {
     for (std::size_t master = 0; master < service.options().masters.size(); ++master)
@@ -174,9 +172,9 @@ void guard::take(std::size_t master, const net::look& shown)
         one.marker = one.seen.marker ? core::parse_marker(*one.seen.marker) : std::nullopt;
         one.record = core::parse_members(shown.members());
         const bool is_ours = one.marker && (!identity_ || one.marker->group == identity_->group.name);
-        if (is_ours && one.suspected && one.suspected->nonce.empty() && one.looked_at >= one.suspected->last)
+        if (is_ours)
         {
-            one.suspected->nonce = one.marker->nonce;
+            suspected_.on_marker(master, one.marker->nonce, one.looked_at);
         }
     }
     find_group();
@@ -200,153 +198,49 @@ void guard::on_quarantine(std::size_t master, clock::time_point ends)
     }
 }
 
-void guard::on_clock_ahead(std::size_t master, clock::duration by, clock::time_point since)
+/// Returns the nonce of the marker of a master that is armed or in quarantine.
+std::string_view guard::voting_nonce(std::size_t master) const noexcept
 {
-    member& one = *members_[master];
-    const clock::time_point now = service_.strand().now();
-    const clock::duration unnoticed = service_.connection_to(master).unnoticed_jump();
-    suspicion seen{since, now, now, by, by, unnoticed};
-    if (const std::optional<suspicion> stop = std::exchange(one.stop, std::nullopt);
-        stop && together(seen, *stop))
-    {
-        return; // Those of the others have shown it.
-    }
-    if (is_suspected(master))
-    {
-        seen.first = one.suspected->first;
-        seen.least = std::min(seen.least, one.suspected->least);
-        seen.heard = one.suspected->heard;
-        seen.agreed = one.suspected->agreed;
-    }
-    one.suspected = std::move(seen);
+    const bool has_one = is_armed(master) || is_in_quarantine(master);
+    return has_one ? members_[master]->marker->nonce : std::string_view{};
+}
+
+void guard::on_clock_ahead(std::size_t master, const core::clock_deviation& seen)
+{
+    suspected_.on_ahead(master, seen, service_.strand().now());
     look_again(master);
 }
 
-bool guard::is_suspected(std::size_t master) const noexcept
-{
-    const member& one = *members_[master];
-    const bool has_begun_another = (is_armed(master) || is_in_quarantine(master)) && one.suspected &&
-                                   !one.suspected->nonce.empty() && one.suspected->nonce != one.marker->nonce;
-    return one.suspected && !has_begun_another;
-}
-
-/// Returns whether one stop of our clock could be the reason of both: at the same time, and for as long.
-bool guard::together(const suspicion& one, const suspicion& other) noexcept
-{
-    return one.since <= other.last && other.since <= one.last && one.by - other.by <= other.unnoticed &&
-           other.by - one.by <= one.unnoticed;
-}
-
-/// Decides about the clocks that were seen ahead. The suspicion remains if that isn't possible.
+/// Decides about the clocks that were seen ahead.
 void guard::judge_clocks()
 {
-    const clock::time_point now = service_.strand().now();
-    const std::size_t quorum = quorum_of(members_.size());
-    const auto longest = core::provision_wait(identity_->max_ttl, service_.options().drift_factor);
+    if (!suspected_.has_any())
+    {
+        return;
+    }
+    std::vector<core::clock_witness> witnesses;
     for (std::size_t master = 0; master < members_.size(); ++master)
     {
-        std::optional<suspicion>& suspected = members_[master]->suspected;
-        if (suspected && now >= suspected->last + longest)
-        {
-            suspected.reset(); // All locks of before have ended.
-        }
-        if (!is_suspected(master))
-        {
-            continue;
-        }
-        hear_others(master);
-        const opinions others = opinions_about(master);
-        const bool all_told = others.unknown == 0 || now >= suspected->last + until_all_are_read;
-        if (others.agree >= quorum)
+        const net::connection& to = service_.connection_to(master);
+        witnesses.push_back({&to.clock(), voting_nonce(master), to.ready()});
+    }
+    const std::uint32_t accused = suspected_.judge(
+        witnesses, service_.strand().now(),
+        core::provision_wait(identity_->max_ttl, service_.options().drift_factor));
+    for (std::size_t master = 0; master < members_.size(); ++master)
+    {
+        if ((accused >> master & 1U) != 0)
         {
             accuse(master);
-        }
-        else if (members_.size() - 1 - others.ahead < quorum && others.agree == 0 && all_told)
-        {
-            dismiss(master);
-        }
-    }
-}
-
-/// Takes what the first reading of each other master says since a clock was seen ahead. A stop of our clock can hide in the round
-/// trips of the readings around it, and in the drift that is allowed between them.
-void guard::hear_others(std::size_t master)
-{
-    suspicion& suspected = *members_[master]->suspected;
-    for (std::size_t other = 0; other < members_.size(); ++other)
-    {
-        const net::connection& to = service_.connection_to(other);
-        const std::uint32_t bit = std::uint32_t{1} << other;
-        if (other != master && (suspected.heard & bit) == 0 && to.last_clock() &&
-            to.last_clock()->sent >= suspected.first)
-        {
-            suspected.heard |= bit;
-            suspected.agreed |= !is_suspected(other) && to.unnoticed_jump() < suspected.least ? bit : 0U;
-        }
-    }
-}
-
-/// Returns what the others say about a clock that was seen ahead.
-guard::opinions guard::opinions_about(std::size_t master) const
-{
-    const suspicion& suspected = *members_[master]->suspected;
-    opinions found;
-    for (std::size_t other = 0; other < members_.size(); ++other)
-    {
-        const std::uint32_t bit = std::uint32_t{1} << other;
-        if (other == master)
-        {
-            continue;
-        }
-        if (is_suspected(other))
-        {
-            found.ahead += together(suspected, *members_[other]->suspected) ? 1U : 0U;
-            continue;
-        }
-        found.agree += (suspected.agreed & bit) != 0 ? 1U : 0U;
-        found.unknown += (suspected.heard & bit) == 0 && service_.connection_to(other).ready() ? 1U : 0U;
-    }
-    return found;
-}
-
-/// Our clock stood still: forgets the suspicions that this explains, and what the readings of the others will show of it.
-void guard::dismiss(std::size_t master)
-{
-    suspicion stop = *members_[master]->suspected;
-    const auto is_explained = [&, one = stop](std::size_t other)
-    { return is_suspected(other) && together(one, *members_[other]->suspected); };
-    for (std::size_t other = 0; other < members_.size(); ++other)
-    {
-        if (is_explained(other))
-        {
-            stop.since = std::max(stop.since, members_[other]->suspected->since);
-            stop.last = std::min(stop.last, members_[other]->suspected->last);
-        }
-    }
-    for (std::size_t other = 0; other < members_.size(); ++other)
-    {
-        member& each = *members_[other];
-        if (!is_suspected(other))
-        {
-            each.stop = stop;
-        }
-        else if (is_explained(other) && each.suspected->first >= stop.since)
-        {
-            each.suspected.reset();
         }
     }
 }
 
 /// Puts a master whose clock is ahead into quarantine. If it is in one, that begins again, because locks are extended all through
-/// it. Does neither if the jump may be an old one, which others have judged. Only one member at a time is put into quarantine for
+/// it. Only one member at a time is put into quarantine for
 /// its clock, and only if so many others are armed that they can arm it.
 void guard::accuse(std::size_t master)
 {
-    const suspicion& suspected = *members_[master]->suspected;
-    if (suspected.nonce.empty() || suspected.last - suspected.since > until_all_are_read)
-    {
-        return;
-    }
     if (is_in_quarantine(master))
     {
         const std::optional<clock::time_point> since = arming_.since(master);
@@ -363,15 +257,14 @@ void guard::accuse(std::size_t master)
     {
         const member& each = *members_[other];
         const bool is_for_clock =
-            (is_in_quarantine(other) && each.marker->why == core::incarnation_end::clock) ||
-            (each.found == core::judgement{core::standing::forgetful, core::incarnation_end::clock});
+            each.found == core::judgement{core::standing::quarantine, core::incarnation_end::clock};
         armed += other != master && is_armed(other) && !is_suspected(other) ? 1U : 0U;
         another = another || is_for_clock || (other != master && now < each.accused_until);
     }
     if (is_armed(master) && !another &&
         armed >= core::blocking_set(static_cast<std::uint32_t>(members_.size())))
     {
-        members_[master]->accused_until = now + until_all_are_read;
+        members_[master]->accused_until = now + core::suspected_clocks::until_all_are_read;
         arming_.begin(master, core::incarnation_end::clock);
     }
 }
@@ -490,7 +383,9 @@ void guard::judge_all()
         const bool is_on_record =
             record_ && core::seat_of(*record_, service_.names()->at(master)).has_value();
         one.found = core::standing_of(one.seen, identity_->group, is_on_record);
-        if (one.found->what == core::standing::armed && has_other_seat(master))
+        const bool has_seat =
+            one.found->what == core::standing::armed || one.found->what == core::standing::quarantine;
+        if (has_seat && has_other_seat(master))
         {
             one.found = core::judgement{core::standing::not_a_member};
         }
@@ -504,9 +399,9 @@ std::uint64_t guard::hint(clock::time_point now) const
     for (std::size_t master = 0; master < members_.size(); ++master)
     {
         const net::connection& to = service_.connection_to(master);
-        if (to.ready() && to.last_clock())
+        if (to.ready() && to.clock().last())
         {
-            const core::clock_reading& last = *to.last_clock();
+            const core::clock_reading& last = *to.clock().last();
             clocks.at(count++) =
                 last.theirs + std::chrono::duration_cast<std::chrono::microseconds>(now - last.sent);
         }
@@ -575,7 +470,7 @@ std::optional<net::voting_terms> guard::terms(
     {
         refused = net::make_failed_vote(vote::unsent, master_errc::clock_ahead);
     }
-    else if (!to.last_clock())
+    else if (!to.clock().last())
     {
         refused = net::make_failed_vote(vote::unsent, master_errc::no_permission, "it doesn't answer TIME");
     }
@@ -588,7 +483,7 @@ std::optional<net::voting_terms> guard::terms(
         return net::voting_terms{
             marker_of(master), hint,
             core::latest_at(
-                *to.last_clock(), now, service_.node_timeout(ttl), service_.options().drift_factor)};
+                *to.clock().last(), now, service_.node_timeout(ttl), service_.options().drift_factor)};
     }
     return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include "core/fencing.hpp"
 #include "core/members.hpp"
 #include "core/standing.hpp"
+#include "core/suspected_clocks.hpp"
 #include "manager/arming.hpp"
 #include "net/guard_commands.hpp"
 #include "net/guard_keys.hpp"
@@ -66,12 +67,13 @@ class guard
     /// Looks at a master at once, or again if a look is in flight.
     void look_again(std::size_t master);
 
-    /// A master's clock went ahead by `by` after a reading that was sent at `since`, so that keys may have expired too early. The
-    /// master is suspected, and doesn't vote for this manager, until it shows another quarantine than then, or all locks of then
-    /// have ended. If a quorum of the others agree with our clock, it is put into quarantine. If our own clock turns out to have
-    /// stood still, the suspicion is dismissed.
-    void on_clock_ahead(std::size_t master, clock::duration by, clock::time_point since);
-    bool is_suspected(std::size_t master) const noexcept;
+    /// A master's clock went ahead, so that keys may have expired too early. The master is suspected, and doesn't vote for this
+    /// manager; if it is accused, it is put into quarantine. See `core::suspected_clocks`.
+    void on_clock_ahead(std::size_t master, const core::clock_deviation& seen);
+    bool is_suspected(std::size_t master) const noexcept
+    {
+        return suspected_.is_suspected(master, voting_nonce(master));
+    }
 
     /// Returns whether a look at a master has ended since it was connected.
     bool has_looked(std::size_t master) const noexcept { return members_[master]->has_looked; }
@@ -115,29 +117,6 @@ class guard
     const std::string& marker_of(std::size_t master) const noexcept { return *members_[master]->seen.marker; }
 
   private:
-    /// A clock that was seen ahead. It counts for as long as a lock of then can last, unless the master shows another quarantine.
-    struct suspicion
-    {
-        clock::time_point since;   // It went ahead after this reading,
-        clock::time_point last;    // and before the end of this one.
-        clock::time_point first;   // The end of the first reading that has shown it.
-        clock::duration by;        // How far it went ahead, by the last reading,
-        clock::duration least;     // and by the one that showed the least.
-        clock::duration unnoticed; // How much further it may have gone.
-        std::string
-            nonce{}; // Of the first marker that a look showed which began after `last`; empty until then.
-        // One bit for each other master.
-        std::uint32_t heard = 0;  // It was read since `first`.
-        std::uint32_t agreed = 0; // That reading would have shown a stop of our clock, and hasn't.
-    };
-    /// How many other masters say what about a clock that was seen ahead.
-    struct opinions
-    {
-        std::size_t agree = 0;   // With our clock.
-        std::size_t ahead = 0;   // At the same time.
-        std::size_t unknown = 0; // Connected, and not read since.
-    };
-
     /// What is known of one master, and the look in flight.
     class member final : public net::vote_sink
     {
@@ -150,11 +129,9 @@ class guard
         bool has_looked = false;
         bool looks_again = false;
         bool was_in_quarantine = false; // Which was reported.
-        std::optional<suspicion> suspected{};
         clock::time_point accused_until =
-            clock::time_point::min();    // For its clock: no other is accused until then.
-        std::optional<suspicion> stop{}; // Of our own clock, which its next reading may still show.
-        clock::time_point looked_at{};   // When the last look that has ended began.
+            clock::time_point::min();  // For its clock: no other is accused until then.
+        clock::time_point looked_at{}; // When the last look that has ended began.
         // Of the last look that has shown something.
         core::sight seen;
         std::optional<core::marker> marker; // If `seen.marker` is one.
@@ -194,11 +171,8 @@ class guard
     void find_record();
     void judge_all();
     void report_armed();
+    std::string_view voting_nonce(std::size_t master) const noexcept;
     void judge_clocks();
-    static bool together(const suspicion& one, const suspicion& other) noexcept;
-    void hear_others(std::size_t master);
-    opinions opinions_about(std::size_t master) const;
-    void dismiss(std::size_t master);
     void accuse(std::size_t master);
     bool has_other_seat(std::size_t master) const;
     net::answer vote_of(const member& unarmed) const noexcept;
@@ -209,6 +183,7 @@ class guard
     std::optional<guarded_identity> identity_;
     std::optional<core::member_record> record_;
     std::vector<std::unique_ptr<member>> members_; // By master.
+    core::suspected_clocks suspected_;
     std::uint64_t largest_seen_ = 0;
     look_deadline again_{*this};
     arming arming_;

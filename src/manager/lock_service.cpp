@@ -398,11 +398,11 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
     }
 }
 
-void lock_service::on_clock_off(std::size_t master, clock::duration off, clock::time_point since)
+void lock_service::on_clock_off(std::size_t master, const core::clock_deviation& off)
 {
-    if (guard_ && off > clock::duration::zero())
+    if (guard_ && off.by > clock::duration::zero())
     {
-        guard_->on_clock_ahead(master, off, since);
+        guard_->on_clock_ahead(master, off);
     }
 }
 

@@ -373,7 +373,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void on_up(std::size_t master, std::string_view run_id) override;
     void on_down(std::size_t master, const net::failure& why) override;
     void on_risk(std::size_t master, risk what, std::string detail) override;
-    void on_clock_off(std::size_t master, clock::duration off, clock::time_point since) override;
+    void on_clock_off(std::size_t master, const core::clock_deviation& off) override;
     bool on_wake_up(std::size_t master, const net::wake_up& message) override;
     void on_nothing_outstanding() override;
     void on_stopped(std::size_t master) override;

@@ -327,12 +327,11 @@ void connection::check_clock()
     {
         owner_.on_risk(index_, risk::clock, "it doesn't answer TIME");
     }
-    const std::optional<core::clock_reading> before = clock_watch_.last();
-    const std::optional<clock::duration> off = reading ? clock_watch_.add(*reading) : std::nullopt;
-    if (off && before)
+    const std::optional<core::clock_deviation> off = reading ? clock_watch_.add(*reading) : std::nullopt;
+    if (off)
     {
-        owner_.on_risk(index_, risk::clock, clock_complaint(*off));
-        owner_.on_clock_off(index_, *off, before->sent);
+        owner_.on_risk(index_, risk::clock, clock_complaint(off->by));
+        owner_.on_clock_off(index_, *off);
     }
 }
 

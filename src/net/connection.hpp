@@ -64,9 +64,8 @@ class connection_owner
     virtual void on_down(std::size_t master, const failure& why) = 0;
     /// The master has a configuration or clock problem that weakens locking, or refuses a release permanently.
     virtual void on_risk(std::size_t master, risk what, std::string detail) = 0;
-    /// The master's clock has advanced this much more than ours, beyond the permitted drift. Negative: less. The reading before
-    /// was sent at `since`.
-    virtual void on_clock_off(std::size_t master, clock::duration off, clock::time_point since) = 0;
+    /// The master's clock deviates from ours by more than the permitted drift.
+    virtual void on_clock_off(std::size_t master, const core::clock_deviation& off) = 0;
     /// A message has arrived for a waiting client. Returns false if there has never been such a client.
     virtual bool on_wake_up(std::size_t master, const wake_up& message) = 0;
     /// The last outstanding key of a master has been cleared by a reply.
@@ -145,10 +144,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     const server_info& server() const noexcept { return server_; }
     /// Returns the problems that follow from these facts.
     std::vector<master_issue> risks() const;
-    /// Returns the last reading of the server's clock; empty before the first one.
-    const std::optional<core::clock_reading>& last_clock() const noexcept { return clock_watch_.last(); }
-    /// Returns by how much it could have gone ahead since the last few readings without a report.
-    clock::duration unnoticed_jump() const noexcept { return clock_watch_.unnoticed(); }
+    /// Returns the readings of the server's clock.
+    const core::clock_watch& clock() const noexcept { return clock_watch_; }
     /// Returns the outstanding keys.
     const ledger& outstanding() const noexcept { return outstanding_; }
 

@@ -200,6 +200,7 @@ std::vector<ablation> incarnations()
     const schedule held = acquire_at(0, 0, 1);
     const schedule issued = held + schedule{end(0)};
     const schedule other = acquire_at(1, 0, 2);
+    const schedule for_clock{jump(1), accuse(0, 1)};
     // Two wait for one quarantine; guardian 1 ends it, and guardian 0 is late.
     const schedule twice = forgotten + schedule{watch(1, 0),   tick,          tick,          read(0, 0, 1),
                                                 read(0, 0, 2), read(1, 0, 1), read(1, 0, 2), arm(1, 0)};
@@ -236,6 +237,13 @@ std::vector<ablation> incarnations()
          invariant::exclusion},
         {"clock not compared", rule::clock_compared, three_masters(), held + schedule{jump(0)} + other,
          invariant::exclusion},
+        {"older quarantine for a clock has kept its counters", rule::clock_of_incarnation, without_hints(),
+         for_clock + schedule{save(1)} + arm_after_wait(0, 1, 0, 2) + issued + schedule{restore(1)} +
+             forgotten + arm_after_wait(0, 0, 1, 2) + other,
+         invariant::unique},
+        {"quarantine for a clock without the hash of counters", rule::clock_needs_floor, without_hints(),
+         issued + for_clock + schedule{drop_hash(1)} + forgotten + arm_after_wait(0, 0, 1, 2) + other,
+         invariant::unique},
     };
 }
 

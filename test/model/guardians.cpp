@@ -49,8 +49,7 @@ invariant protocol::guardian_does(state& now, const action& step) const
             (guard.state == standing::armed && guard.replid == now.servers[step.at].replid))
             why = reason::emptied;
         const bool kept = (guard.why == reason::emptied && has(rule::emptied_stays)) ||
-                          (guard.why == reason::fresh && has(rule::fresh_stays)) ||
-                          guard.why == reason::clock;
+                          (guard.why == reason::fresh && has(rule::fresh_stays));
         if (guard.state == standing::quarantine && kept)
             why = guard.why;
         put_into_quarantine(now, step.who, step.at, why);
@@ -123,6 +122,10 @@ bool protocol::can_quarantine(const state& now, int who, int at) const
         d.guard.state == standing::armed && d.guard.group == me.group && d.floor == missing;
     if (d.guard.state == standing::none || lost_hash)
         return is_on_record(me, at) && others_of_group(now, me, at) >= blocking(me.list);
+    const bool lost_counters = is_for_clock(d.guard, me.group) && d.guard.replid == there.replid &&
+                               d.floor == missing && has(rule::clock_needs_floor);
+    if (lost_counters)
+        return true;
     const bool votes = d.guard.state == standing::quarantine || d.guard.state == standing::armed;
     return votes && d.guard.group == me.group && d.guard.replid != there.replid;
 }
@@ -168,6 +171,20 @@ bool protocol::waits_for_this(const state& now, int who, int at) const
     return text.state == standing::quarantine && is_same_text(text, now.servers[at].db[0].guard);
 }
 
+// A master that was armed when its clock jumped. It has forgotten no counter.
+bool protocol::is_for_clock(const marker& guard, number group) const
+{
+    return guard.state == standing::quarantine && guard.why == reason::clock && guard.group == group;
+}
+
+bool protocol::has_kept_counters(const server& there, number group) const
+{
+    const data& d = there.db[0];
+    return is_good(there, group) || (is_for_clock(d.guard, group) &&
+                                     (d.guard.replid == there.replid || !has(rule::clock_of_incarnation)) &&
+                                     (d.floor != missing || !has(rule::clock_needs_floor)));
+}
+
 // ---- Arming -------------------------------------------------------------------------------------
 
 bool protocol::can_read(const state& now, int who, int at, int of) const
@@ -182,7 +199,7 @@ bool protocol::can_read(const state& now, int who, int at, int of) const
         return false;
     const marker& guard = other.db[0].guard;
     const bool unarmed = guard.group == me.group && guard.state == standing::quarantine;
-    return is_good(other, me.group) || (unarmed && (mine.clocks != 0 || !has(rule::read_of_armed)));
+    return has_kept_counters(other, me.group) || (unarmed && (mine.clocks != 0 || !has(rule::read_of_armed)));
 }
 
 void protocol::read(state& now, int who, int at, int of) const
@@ -227,6 +244,7 @@ bool protocol::can_arm(const state& now, int who, int at) const
     for (int m = 0; m < s_.servers; m++)
         armed += self.watches[m].read;
     const bool no_counters = !has(rule::counters_restored);
+    armed += has_kept_counters(now.servers[at], me.group);
     // What was read of masters that weren't armed is for arming by the clock.
     return (no_counters || mine.target != 0) && mine.clocks == 0 && armed >= counters_needed(mine, me);
 }

@@ -193,6 +193,7 @@ std::vector<proof> exhaustive_proofs()
     add(with_extensions(with_faults(three_masters("an extension and a loss", 2, 1), 1, fault::flush), 1));
     add(short_ttl(with_vanishing(three_masters("a key vanishes, and a copy returns", 2, 0))));
     add(with_jump(three_masters("a clock jumps ahead", 2, 1)));
+    add(short_ttl(with_jump(with_faults(three_masters("a clock jumps ahead, and a loss", 2, 1), 1, losses))));
     add(short_ttl(
         by_clocks(with_faults(three_masters("power cuts, by clocks", 1, 1), 3, fault::power_cut), 4)));
     add(with_hint_ahead(short_ttl(armed_at_once(
@@ -240,6 +241,8 @@ std::vector<proof> random_proofs()
         {with_hint_ahead(armed_at_once(power_cuts("three masters, armed at once", 3))), walks},
         {with_hint_ahead(armed_at_once(power_cuts("five masters, armed at once", 5))), walks},
         {jumps(many_faults("three masters, clocks jump", 3)), walks},
+        {jumps(many_faults("five masters, clocks jump", 5)), walks},
+        {jumps(power_cuts("three masters, clocks jump, power cuts", 3)), walks},
         {changes("change, one master stays", three, 0b11100), walks},
         {changes("change, another master stays", three, 0b11001), walks},
         {changes("change, same masters", three, three), walks},

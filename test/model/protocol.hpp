@@ -142,6 +142,8 @@ class protocol
     bool can_watch(const state& now, int who, int at) const;
     void begin_watch(state& now, int who, int at) const;
     bool waits_for_this(const state& now, int who, int at) const;
+    bool is_for_clock(const marker& guard, number group) const;
+    bool has_kept_counters(const server& there, number group) const;
     bool can_read(const state& now, int who, int at, int of) const;
     void read(state& now, int who, int at, int of) const;
     bool can_arm(const state& now, int who, int at) const;

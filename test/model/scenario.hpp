@@ -54,6 +54,8 @@ enum class rule : number
     floor_of_quorum,         // By clocks: only the master that is armed has the floor before.
     other_group_seen,        // By clocks: another group on the list is ignored.
     clock_compared,          // A vote of a master whose clock has jumped counts.
+    clock_of_incarnation,    // A master in quarantine for its clock counts as armed, also after a restart.
+    clock_needs_floor,       // It does without its hash of counters.
     move_quorum,             // A change moves one old master less.
     change_waits,            // A change doesn't wait.
     left_out_retired,        // An old master that isn't on the new list keeps its marker.

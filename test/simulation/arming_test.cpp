@@ -397,7 +397,7 @@ TEST_CASE("arming: a marker that was away for a moment hides no jump", "[guarded
     config options = test.group.options();
     options.response_timeout = 20s;
     const lock_manager locks = test.sim.make_connected_manager(options);
-    test.sim.run_for(3s);
+    test.sim.run_for(5s);
     sim_master& jumps = test.sim.master(1);
     for (const std::size_t index : {0U, 2U}) // So that the clock isn't judged yet.
     {

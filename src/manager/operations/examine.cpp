@@ -213,9 +213,9 @@ class round_trips
     void add(std::size_t master, const core::clock_reading& one, master_examination& found)
     {
         took_[master].push_back(one.received - one.sent);
-        if (const std::optional<clock::duration> off = watches_[master].add(one))
+        if (const std::optional<core::clock_deviation> off = watches_[master].add(one))
         {
-            found.risks.push_back({risk::clock, net::clock_complaint(*off)});
+            found.risks.push_back({risk::clock, net::clock_complaint(off->by)});
         }
     }
 

@@ -72,11 +72,29 @@ TEST_CASE("standing: an armed marker of an earlier incarnation shows that the ma
 
 TEST_CASE("standing: a quarantine that was interrupted keeps its reason")
 {
-    const auto why = GENERATE(
-        incarnation_end::created, incarnation_end::stale, incarnation_end::emptied, incarnation_end::clock);
+    const auto why = GENERATE(incarnation_end::created, incarnation_end::stale, incarnation_end::emptied);
     core::sight seen = sight_of(marker_of_group(marker_state::quarantine, why, earlier_id));
     seen.has_floor = GENERATE(true, false);
     CHECK(judge(seen) == judgement{standing::forgetful, why});
+}
+
+TEST_CASE("standing: a master that was restarted in quarantine for its clock may have lost counters")
+{
+    const core::sight seen =
+        sight_of(marker_of_group(marker_state::quarantine, incarnation_end::clock, earlier_id));
+    CHECK(judge(seen) == judgement{standing::forgetful, incarnation_end::stale});
+}
+
+TEST_CASE("standing: of the masters in quarantine, one that is in it for its clock has kept its counters")
+{
+    const auto why = GENERATE(
+        incarnation_end::created, incarnation_end::stale, incarnation_end::emptied, incarnation_end::clock);
+    core::sight seen = sight_of(marker_of_group(marker_state::quarantine, why, present_id));
+    CHECK(judge(seen) == judgement{standing::quarantine, why});
+    CHECK(core::has_kept_counters(judge(seen)) == (why == incarnation_end::clock));
+    seen.has_floor = false;
+    const judgement emptied{standing::forgetful, incarnation_end::emptied};
+    CHECK(judge(seen) == (why == incarnation_end::clock ? emptied : judgement{standing::quarantine, why}));
 }
 
 TEST_CASE("standing: a quarantine is waited for under the names that are on record")

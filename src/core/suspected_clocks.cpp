@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSL-1.0
+// The masters whose clocks a client has seen ahead.
+#include "core/suspected_clocks.hpp"
+
+#include <redlock/vote.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <tuple>
+#include <utility>
+
+namespace redlock::core
+{
+
+namespace
+{
+
+constexpr std::size_t often_enough = 3;
+constexpr std::size_t most_jumps = 8;           // Of one master, of which each is known.
+constexpr std::chrono::minutes oldest_stop{10}; // No connection says nothing for as long.
+
+constexpr std::uint32_t bit_of(std::size_t master) noexcept
+{
+    return std::uint32_t{1} << master;
+}
+
+std::size_t size(std::uint32_t masters) noexcept
+{
+    return static_cast<std::size_t>(std::popcount(masters));
+}
+
+} // namespace
+
+/// Returns one jump that stands for two, one after the other.
+suspected_clocks::jump suspected_clocks::jump::joined(const jump& next) const
+{
+    jump both = next;
+    both.since = since;
+    both.by += by;
+    both.unnoticed += unnoticed;
+    both.denied |= denied;
+    both.is_doubtful = both.is_doubtful || is_doubtful;
+    return both;
+}
+
+/// Returns whether a stop of our clock could be all of it.
+bool suspected_clocks::stop::explains(const jump& seen) const noexcept
+{
+    return seen.denied == 0 && is_at(seen) && seen.by <= longest && shortest <= seen.by + seen.unnoticed;
+}
+
+/// Takes a stop of our clock off what a master has shown. Returns whether it was a part of that.
+///
+/// If a reading was on its way when our clock stopped, this one shows a part of the stop, and the next one the rest.
+bool suspected_clocks::known::take(const stop& ours)
+{
+    const auto begin = jumps.begin();
+    for (auto one = begin; one != jumps.end(); ++one)
+    {
+        if (ours.explains(*one))
+        {
+            jumps.erase(one);
+            return true;
+        }
+    }
+    for (auto one = begin; one != jumps.end() && one + 1 != jumps.end(); ++one)
+    {
+        if (ours.explains(one->joined(one[1])))
+        {
+            jumps.erase(one, one + 2);
+            return true;
+        }
+    }
+    for (jump& each : jumps)
+    {
+        if (each.denied == 0 && ours.is_at(each) && each.by > ours.longest)
+        {
+            each.by -= ours.shortest;
+            each.unnoticed += ours.longest - ours.shortest;
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Adds a jump that was less than a stop of our clock at that time: others may have seen the rest of the stop.
+void suspected_clocks::known::doubt(const stop& ours) noexcept
+{
+    for (jump& each : jumps)
+    {
+        each.is_doubtful = each.is_doubtful || (ours.is_at(each) && each.by <= ours.longest);
+    }
+}
+
+void suspected_clocks::on_ahead(std::size_t master, const clock_deviation& off, clock::time_point now)
+{
+    known& one = masters_[master];
+    jump seen{off.since, now, off.by - off.drift, off.between + 2 * off.drift, off.by};
+    if (one.jumps.size() == most_jumps)
+    {
+        seen = one.jumps.back().joined(seen);
+        one.jumps.pop_back();
+    }
+    one.jumps.push_back(std::move(seen));
+    for (stop& each : one.stops)
+    {
+        each.is_shown = each.is_shown || one.take(each); // The readings of the others have shown it.
+        one.doubt(each);
+    }
+}
+
+void suspected_clocks::on_marker(std::size_t master, std::string_view nonce, clock::time_point began)
+{
+    for (jump& each : masters_[master].jumps)
+    {
+        if (each.nonce.empty() && began >= each.last)
+        {
+            each.nonce = nonce;
+        }
+    }
+}
+
+/// Returns whether another quarantine has begun since.
+bool suspected_clocks::jump::is_over(std::string_view present) const noexcept
+{
+    return !present.empty() && !nonce.empty() && nonce != present;
+}
+
+bool suspected_clocks::is_suspected(std::size_t master, std::string_view nonce) const noexcept
+{
+    const std::vector<jump>& jumps = masters_[master].jumps;
+    return std::any_of(jumps.begin(), jumps.end(), [&](const jump& each) { return !each.is_over(nonce); });
+}
+
+bool suspected_clocks::has_any() const noexcept
+{
+    return std::any_of(
+        masters_.begin(), masters_.end(), [](const known& each) { return !each.jumps.empty(); });
+}
+
+std::uint32_t suspected_clocks::judge(
+    std::span<const clock_witness> witnesses, clock::time_point now, clock::duration longest)
+{
+    std::uint32_t accused = 0;
+    for (std::size_t master = 0; master < masters_.size(); ++master)
+    {
+        std::vector<jump>& jumps = masters_[master].jumps;
+        std::erase_if(jumps, [&](const jump& each) { return now >= each.last + longest; });
+        for (jump& each : jumps)
+        {
+            hear(master, each, witnesses);
+        }
+        accused |= is_accused(master, witnesses[master].nonce) ? bit_of(master) : 0U;
+    }
+    for (stop ours = likely_stop(); is_stop(ours, witnesses, now); ours = likely_stop())
+    {
+        take(ours);
+    }
+    return accused;
+}
+
+/// Returns whether a quorum of others are sure of a jump, or have agreed again and again.
+bool suspected_clocks::is_accused(std::size_t master, std::string_view nonce) const
+{
+    const std::size_t quorum = quorum_of(masters_.size());
+    std::size_t agreed = 0;
+    for (const jump& each : masters_[master].jumps)
+    {
+        const bool is_located = !each.nonce.empty() && each.last - each.since <= until_all_are_read;
+        if (is_located && !each.is_over(nonce) && !each.is_doubtful && size(each.agreed) >= quorum)
+        {
+            agreed += size(each.denied) >= quorum ? often_enough : 1U;
+        }
+    }
+    return agreed >= often_enough;
+}
+
+/// Takes what the first reading of each other master says since a clock was seen ahead: it would show a stop of our clock as well.
+void suspected_clocks::hear(std::size_t master, jump& seen, std::span<const clock_witness> witnesses) const
+{
+    for (std::size_t other = 0; other < masters_.size(); ++other)
+    {
+        const clock_watch& from = *witnesses[other].clock;
+        const bool is_first = other != master && (seen.heard & bit_of(other)) == 0;
+        if (!is_first || !from.last() || from.last()->sent < seen.last)
+        {
+            continue;
+        }
+        seen.heard |= bit_of(other);
+        const std::optional<clock_deviation> shown = from.deviation_since(seen.since);
+        if (shown)
+        {
+            const clock::duration most = shown->by + shown->between;
+            seen.agreed |= most < seen.shown ? bit_of(other) : 0U;
+            seen.denied |= most + shown->drift < seen.by ? bit_of(other) : 0U;
+        }
+    }
+}
+
+/// Returns whether our clock stood still: so many have shown it that no quorum can disagree, and the others have been asked.
+bool suspected_clocks::is_stop(
+    const stop& found, std::span<const clock_witness> witnesses, clock::time_point now) const
+{
+    if (found.shown_by == 0 || masters_.size() - size(found.shown_by) >= quorum_of(masters_.size()))
+    {
+        return false;
+    }
+    for (std::size_t other = 0; other < masters_.size() && now < found.last + until_all_are_read; ++other)
+    {
+        const bool is_silent =
+            witnesses[other].is_connected && (found.shown_by & bit_of(other)) == 0 &&
+            (!witnesses[other].clock->last() || witnesses[other].clock->last()->sent < found.last);
+        if (is_silent)
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Of two that as many masters show, the shorter one is likelier, because a clock that has jumped shows more; then the later one.
+bool suspected_clocks::stop::is_likelier_than(const stop& other) const noexcept
+{
+    const auto rank = [](const stop& one) { return std::tuple{size(one.shown_by), -one.longest, one.last}; };
+    return rank(*this) > rank(other);
+}
+
+/// Returns the stop of our clock that explains the jumps of the most masters: each shows its length, less what could go unnoticed.
+suspected_clocks::stop suspected_clocks::likely_stop() const
+{
+    std::vector<std::vector<jump>> shown(masters_.size());
+    std::size_t showing = 0;
+    for (std::size_t master = 0; master < masters_.size(); ++master)
+    {
+        const std::vector<jump>& jumps = masters_[master].jumps;
+        for (auto each = jumps.begin(); each != jumps.end(); ++each)
+        {
+            shown[master].push_back(*each);
+            if (each + 1 != jumps.end())
+            {
+                shown[master].push_back(each->joined(each[1]));
+            }
+        }
+        std::erase_if(shown[master], [](const jump& each) { return each.denied != 0; });
+        showing += shown[master].empty() ? 0U : 1U;
+    }
+    stop likely;
+    if (masters_.size() - showing >= quorum_of(masters_.size()))
+    {
+        return likely;
+    }
+    for (const auto& one : shown)
+    {
+        for (const auto& other : shown)
+        {
+            for (const jump& latest : one)
+            {
+                for (const jump& shortest : other)
+                {
+                    const stop found = stop_at(latest.last, shortest.by + shortest.unnoticed, shown);
+                    likely = found.is_likelier_than(likely) ? found : likely;
+                }
+            }
+        }
+    }
+    return likely;
+}
+
+/// Returns a stop at a moment and of a length, as precisely as those tell it who may have shown it.
+suspected_clocks::stop suspected_clocks::stop_at(
+    clock::time_point at, clock::duration longest, std::span<const std::vector<jump>> shown) noexcept
+{
+    stop one{.longest = longest};
+    for (std::size_t master = 0; master < shown.size(); ++master)
+    {
+        for (const jump& each : shown[master])
+        {
+            const bool shows = each.since <= at && at <= each.last && each.by <= longest &&
+                               longest <= each.by + each.unnoticed;
+            if (shows && (one.shown_by & bit_of(master)) == 0)
+            {
+                one.shortest = std::max(one.shortest, each.by);
+                one.since = std::max(one.since, each.since);
+                one.last = std::min(one.last, each.last);
+                one.shown_by |= bit_of(master);
+            }
+        }
+    }
+    return one;
+}
+
+/// Takes a stop of our clock off what is suspected, and off what the next readings will show.
+void suspected_clocks::take(stop ours)
+{
+    for (known& each : masters_)
+    {
+        ours.is_shown = each.take(ours);
+        each.doubt(ours);
+        std::erase_if(each.stops, [&](const stop& old) { return old.last + oldest_stop < ours.last; });
+        each.stops.push_back(ours);
+    }
+}
+
+} // namespace redlock::core
