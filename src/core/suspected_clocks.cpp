@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <tuple>
 #include <utility>
 
 namespace redlock::core
@@ -16,7 +15,7 @@ namespace
 {
 
 constexpr std::size_t often_enough = 3;
-constexpr std::size_t most_jumps = 8;           // Of one master, of which each is known.
+constexpr std::size_t most_jumps = 8;           // Of one master.
 constexpr std::chrono::minutes oldest_stop{10}; // No connection says nothing for as long.
 
 constexpr std::uint32_t bit_of(std::size_t master) noexcept
@@ -31,82 +30,28 @@ std::size_t size(std::uint32_t masters) noexcept
 
 } // namespace
 
-/// Returns one jump that stands for two, one after the other.
-suspected_clocks::jump suspected_clocks::jump::joined(const jump& next) const
-{
-    jump both = next;
-    both.since = since;
-    both.by += by;
-    both.unnoticed += unnoticed;
-    both.denied |= denied;
-    both.is_doubtful = both.is_doubtful || is_doubtful;
-    return both;
-}
-
 /// Returns whether a stop of our clock could be all of it.
 bool suspected_clocks::stop::explains(const jump& seen) const noexcept
 {
     return seen.denied == 0 && is_at(seen) && seen.by <= longest && shortest <= seen.by + seen.unnoticed;
 }
 
-/// Takes a stop of our clock off what a master has shown. Returns whether it was a part of that.
-///
-/// If a reading was on its way when our clock stopped, this one shows a part of the stop, and the next one the rest.
-bool suspected_clocks::known::take(const stop& ours)
-{
-    const auto begin = jumps.begin();
-    for (auto one = begin; one != jumps.end(); ++one)
-    {
-        if (ours.explains(*one))
-        {
-            jumps.erase(one);
-            return true;
-        }
-    }
-    for (auto one = begin; one != jumps.end() && one + 1 != jumps.end(); ++one)
-    {
-        if (ours.explains(one->joined(one[1])))
-        {
-            jumps.erase(one, one + 2);
-            return true;
-        }
-    }
-    for (jump& each : jumps)
-    {
-        if (each.denied == 0 && ours.is_at(each) && each.by > ours.longest)
-        {
-            each.by -= ours.shortest;
-            each.unnoticed += ours.longest - ours.shortest;
-            return true;
-        }
-    }
-    return false;
-}
-
-/// Adds a jump that was less than a stop of our clock at that time: others may have seen the rest of the stop.
-void suspected_clocks::known::doubt(const stop& ours) noexcept
-{
-    for (jump& each : jumps)
-    {
-        each.is_doubtful = each.is_doubtful || (ours.is_at(each) && each.by <= ours.longest);
-    }
-}
-
 void suspected_clocks::on_ahead(std::size_t master, const clock_deviation& off, clock::time_point now)
 {
     known& one = masters_[master];
     jump seen{off.since, now, off.by - off.drift, off.between + 2 * off.drift, off.by};
+    const auto is_cause = [&](const stop& each) { return each.explains(seen); };
+    const auto cause = std::find_if(one.stops.begin(), one.stops.end(), is_cause);
+    if (cause != one.stops.end())
+    {
+        one.stops.erase(cause); // The readings of the others have shown it.
+        return;
+    }
     if (one.jumps.size() == most_jumps)
     {
-        seen = one.jumps.back().joined(seen);
-        one.jumps.pop_back();
+        one.jumps.erase(one.jumps.begin()); // The later ones are suspected for longer.
     }
     one.jumps.push_back(std::move(seen));
-    for (stop& each : one.stops)
-    {
-        each.is_shown = each.is_shown || one.take(each); // The readings of the others have shown it.
-        one.doubt(each);
-    }
 }
 
 void suspected_clocks::on_marker(std::size_t master, std::string_view nonce, clock::time_point began)
@@ -167,7 +112,7 @@ bool suspected_clocks::is_accused(std::size_t master, std::string_view nonce) co
     for (const jump& each : masters_[master].jumps)
     {
         const bool is_located = !each.nonce.empty() && each.last - each.since <= until_all_are_read;
-        if (is_located && !each.is_over(nonce) && !each.is_doubtful && size(each.agreed) >= quorum)
+        if (is_located && !each.is_over(nonce) && size(each.agreed) >= quorum)
         {
             agreed += size(each.denied) >= quorum ? often_enough : 1U;
         }
@@ -218,47 +163,23 @@ bool suspected_clocks::is_stop(
     return true;
 }
 
-/// Of two that as many masters show, the shorter one is likelier, because a clock that has jumped shows more; then the later one.
-bool suspected_clocks::stop::is_likelier_than(const stop& other) const noexcept
-{
-    const auto rank = [](const stop& one) { return std::tuple{size(one.shown_by), -one.longest, one.last}; };
-    return rank(*this) > rank(other);
-}
-
 /// Returns the stop of our clock that explains the jumps of the most masters: each shows its length, less what could go unnoticed.
 suspected_clocks::stop suspected_clocks::likely_stop() const
 {
-    std::vector<std::vector<jump>> shown(masters_.size());
-    std::size_t showing = 0;
-    for (std::size_t master = 0; master < masters_.size(); ++master)
-    {
-        const std::vector<jump>& jumps = masters_[master].jumps;
-        for (auto each = jumps.begin(); each != jumps.end(); ++each)
-        {
-            shown[master].push_back(*each);
-            if (each + 1 != jumps.end())
-            {
-                shown[master].push_back(each->joined(each[1]));
-            }
-        }
-        std::erase_if(shown[master], [](const jump& each) { return each.denied != 0; });
-        showing += shown[master].empty() ? 0U : 1U;
-    }
     stop likely;
-    if (masters_.size() - showing >= quorum_of(masters_.size()))
+    for (const known& one : masters_)
     {
-        return likely;
-    }
-    for (const auto& one : shown)
-    {
-        for (const auto& other : shown)
+        for (const known& other : masters_)
         {
-            for (const jump& latest : one)
+            for (const jump& latest : one.jumps)
             {
-                for (const jump& shortest : other)
+                for (const jump& shortest : other.jumps)
                 {
-                    const stop found = stop_at(latest.last, shortest.by + shortest.unnoticed, shown);
-                    likely = found.is_likelier_than(likely) ? found : likely;
+                    const stop found = stop_at(latest.last, shortest.by + shortest.unnoticed);
+                    const bool is_later = found.last > likely.last;
+                    const std::size_t more = size(found.shown_by);
+                    const std::size_t most = size(likely.shown_by);
+                    likely = more > most || (more == most && is_later) ? found : likely;
                 }
             }
         }
@@ -267,17 +188,16 @@ suspected_clocks::stop suspected_clocks::likely_stop() const
 }
 
 /// Returns a stop at a moment and of a length, as precisely as those tell it who may have shown it.
-suspected_clocks::stop suspected_clocks::stop_at(
-    clock::time_point at, clock::duration longest, std::span<const std::vector<jump>> shown) noexcept
+suspected_clocks::stop suspected_clocks::stop_at(clock::time_point at, clock::duration longest) const noexcept
 {
     stop one{.longest = longest};
-    for (std::size_t master = 0; master < shown.size(); ++master)
+    for (std::size_t master = 0; master < masters_.size(); ++master)
     {
-        for (const jump& each : shown[master])
+        for (const jump& each : masters_[master].jumps)
         {
-            const bool shows = each.since <= at && at <= each.last && each.by <= longest &&
-                               longest <= each.by + each.unnoticed;
-            if (shows && (one.shown_by & bit_of(master)) == 0)
+            const bool shows = each.denied == 0 && each.since <= at && at <= each.last &&
+                               each.by <= longest && longest <= each.by + each.unnoticed;
+            if (shows)
             {
                 one.shortest = std::max(one.shortest, each.by);
                 one.since = std::max(one.since, each.since);
@@ -289,15 +209,16 @@ suspected_clocks::stop suspected_clocks::stop_at(
     return one;
 }
 
-/// Takes a stop of our clock off what is suspected, and off what the next readings will show.
-void suspected_clocks::take(stop ours)
+/// Drops what a stop of our clock explains, of what is suspected and of what the next readings will show.
+void suspected_clocks::take(const stop& ours)
 {
     for (known& each : masters_)
     {
-        ours.is_shown = each.take(ours);
-        each.doubt(ours);
-        std::erase_if(each.stops, [&](const stop& old) { return old.last + oldest_stop < ours.last; });
-        each.stops.push_back(ours);
+        if (std::erase_if(each.jumps, [&](const jump& one) { return ours.explains(one); }) == 0)
+        {
+            std::erase_if(each.stops, [&](const stop& old) { return old.last + oldest_stop < ours.last; });
+            each.stops.push_back(ours);
+        }
     }
 }
 

@@ -61,7 +61,7 @@ class suspected_clocks
     {
         clock::time_point since;   // It went ahead after this reading was sent,
         clock::time_point last;    // and before this one was received.
-        clock::duration by;        // So far,
+        clock::duration by;        // At least,
         clock::duration unnoticed; // and by so much more, at most.
         clock::duration shown;     // As it was reported.
         std::string nonce{};       // Of the first marker after `last`; empty until then.
@@ -69,9 +69,7 @@ class suspected_clocks
         std::uint32_t heard = 0;  // It was read since.
         std::uint32_t agreed = 0; // Since before, it hasn't gone ahead by as much,
         std::uint32_t denied = 0; // or can't have done so, however the clocks drift.
-        bool is_doubtful = false; // It was less than a stop of our clock at that time.
 
-        jump joined(const jump& next) const;
         bool is_over(std::string_view present) const noexcept;
     };
     /// A stop of our own clock: between these moments, and as long.
@@ -82,28 +80,22 @@ class suspected_clocks
         clock::duration shortest{0};
         clock::duration longest{0};
         std::uint32_t shown_by = 0; // One bit for each master.
-        bool is_shown = false;      // By the master that it is kept for.
 
         bool is_at(const jump& seen) const noexcept { return since <= seen.last && seen.since <= last; }
         bool explains(const jump& seen) const noexcept;
-        bool is_likelier_than(const stop& other) const noexcept;
     };
     struct known
     {
         std::vector<jump> jumps;
         std::vector<stop> stops; // Of our clock, which its next readings may still show.
-
-        bool take(const stop& ours);
-        void doubt(const stop& ours) noexcept;
     };
 
     bool is_accused(std::size_t master, std::string_view nonce) const;
     void hear(std::size_t master, jump& seen, std::span<const clock_witness> witnesses) const;
     bool is_stop(const stop& found, std::span<const clock_witness> witnesses, clock::time_point now) const;
     stop likely_stop() const;
-    static stop
-    stop_at(clock::time_point at, clock::duration longest, std::span<const std::vector<jump>> shown) noexcept;
-    void take(stop ours);
+    stop stop_at(clock::time_point at, clock::duration longest) const noexcept;
+    void take(const stop& ours);
 
     std::vector<known> masters_;
 };
