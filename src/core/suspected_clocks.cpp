@@ -111,8 +111,7 @@ bool suspected_clocks::is_accused(std::size_t master, std::string_view nonce) co
     std::size_t agreed = 0;
     for (const jump& each : masters_[master].jumps)
     {
-        const bool is_located = !each.nonce.empty() && each.last - each.since <= until_all_are_read;
-        if (is_located && !each.is_over(nonce) && size(each.agreed) >= quorum)
+        if (!each.nonce.empty() && !each.is_over(nonce) && size(each.agreed) >= quorum)
         {
             agreed += size(each.denied) >= quorum ? often_enough : 1U;
         }
@@ -176,10 +175,7 @@ suspected_clocks::stop suspected_clocks::likely_stop() const
                 for (const jump& shortest : other.jumps)
                 {
                     const stop found = stop_at(latest.last, shortest.by + shortest.unnoticed);
-                    const bool is_later = found.last > likely.last;
-                    const std::size_t more = size(found.shown_by);
-                    const std::size_t most = size(likely.shown_by);
-                    likely = more > most || (more == most && is_later) ? found : likely;
+                    likely = size(found.shown_by) > size(likely.shown_by) ? found : likely;
                 }
             }
         }

@@ -50,7 +50,7 @@ class suspected_clocks
     bool is_suspected(std::size_t master, std::string_view nonce) const noexcept;
     bool has_any() const noexcept;
     /// Drops the jumps that are over, after `longest`, and those that a stop of our clock explains. Returns the masters that are
-    /// accused, one bit for each. A jump that can't be located in time is no reason for that: others may have judged it.
+    /// accused, one bit for each. A jump that may be several seconds old is no reason for that: others may have judged it.
     std::uint32_t
     judge(std::span<const clock_witness> witnesses, clock::time_point now, clock::duration longest);
 

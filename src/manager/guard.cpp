@@ -238,7 +238,7 @@ void guard::judge_clocks()
 
 /// Puts a master whose clock is ahead into quarantine. If it is in one, that begins again, because locks are extended all through
 /// it. Only one member at a time is put into quarantine for
-/// its clock, and only if so many others are armed that they can arm it.
+/// its clock, and only if a quorum of others is armed, so that it costs no lock.
 void guard::accuse(std::size_t master)
 {
     if (is_in_quarantine(master))
@@ -261,8 +261,7 @@ void guard::accuse(std::size_t master)
         armed += other != master && is_armed(other) && !is_suspected(other) ? 1U : 0U;
         another = another || is_for_clock || (other != master && now < each.accused_until);
     }
-    if (is_armed(master) && !another &&
-        armed >= core::blocking_set(static_cast<std::uint32_t>(members_.size())))
+    if (is_armed(master) && !another && armed >= quorum_of(members_.size()))
     {
         members_[master]->accused_until = now + core::suspected_clocks::until_all_are_read;
         arming_.begin(master, core::incarnation_end::clock);
