@@ -52,6 +52,26 @@ TEST_CASE("a young client doesn't take a jump for a part of a short stop", "[gua
     with.check_no_other_holder([&] { sim.run_for(100ms); });
 }
 
+TEST_CASE("a master that was away during a stop votes when it returns", "[guarded][scenario-76]")
+{
+    guarded_simulation test{3};
+    simulation& sim = test.sim;
+    lock_manager locks = sim.make_connected_manager(test.group.options());
+    sim.run_for(5s);
+    send_away(sim.master(2));
+    sim.run_for(1s);
+    stand_still(sim, 500ms);
+    sim.run_for(4s);
+    sim.master(2).door = entrance::open;
+    sim.run_for(4s);
+    const outcome_ptr got = test.acquire(locks, {.ttl = 1s, .wait = 0ms});
+    CHECK(!got->error);
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        CHECK(got->report.masters()[index].reason == error_code{});
+    }
+}
+
 TEST_CASE("a slow reading of another master hides no jump", "[guarded][scenario-4]")
 {
     const auto offset = GENERATE(0ms, 250ms, 500ms, 750ms);

@@ -45,18 +45,18 @@ clock::duration cluster_run::longest_quarantine() const
 /// Returns whether the masters that are left have the counters of every token, or were all restarted with their data.
 bool cluster_run::can_be_armed_by_clients() const
 {
-    std::size_t armed = 0;
+    std::size_t kept = 0;
     std::size_t marked = 0; // New clients find the group at a quorum.
     bool all_have_data = true;
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
-        const bool is_armed = group_->is_armed(index);
-        armed += is_armed && !is_impaired(index) ? 1U : 0U;
-        marked += is_armed || group_->is_stale(index) ? 1U : 0U;
-        all_have_data = all_have_data && !is_impaired(index) && (is_armed || group_->is_stale(index));
+        const bool has_kept = group_->has_kept_counters(index);
+        kept += has_kept && !is_impaired(index) ? 1U : 0U;
+        marked += has_kept || group_->is_stale(index) ? 1U : 0U;
+        all_have_data = all_have_data && !is_impaired(index) && (has_kept || group_->is_stale(index));
     }
     const std::size_t quorum = quorum_of(masters_.size());
-    return (armed + quorum > masters_.size() && marked >= quorum) || all_have_data;
+    return (kept + quorum > masters_.size() && marked >= quorum) || all_have_data;
 }
 
 /// As an operator does with `redlock provision`.
@@ -90,7 +90,7 @@ void cluster_run::arm_masters()
         return;
     }
     add_process().open(); // All others may have ended.
-    const bool can_be_armed = can_be_armed_by_clients() && !plan_.breaks_assumptions;
+    const bool can_be_armed = can_be_armed_by_clients();
     const auto all_are = [&](bool even_impaired)
     {
         for (std::size_t index = 0; index < masters_.size(); ++index)
@@ -105,17 +105,17 @@ void cluster_run::arm_masters()
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
     // The clients put a master whose clock has jumped during the last faults into quarantine once they have compared it.
     run_for(reconnects + readings * (1s + 10 * (plan_.latency + plan_.jitter)));
+    // And nobody arms a master that it suspects.
+    const clock::duration bound = longest_quarantine() * (oracle_.jumps().were_set() ? 2 : 1) + reconnects;
     std::optional<std::size_t> seen; // Arms.
-    run_for(
-        longest_quarantine() + reconnects,
-        [&] { return seen != std::exchange(seen, oracle_.tokens()->arms()) && all_are(false); });
+    run_for(bound, [&] { return seen != std::exchange(seen, oracle_.tokens()->arms()) && all_are(false); });
     if (oracle_.found())
     {
         return;
     }
     oracle_.check(
         !can_be_armed || all_are(false), "liveness", "{} of {} masters are armed after {} ms",
-        group_->count_armed(), masters_.size(), (longest_quarantine() + reconnects) / 1ms);
+        group_->count_armed(), masters_.size(), bound / 1ms);
     if (!all_are(true))
     {
         arm_by_hand();

@@ -124,8 +124,21 @@ bool guarded_masters::is_stale(std::size_t master) const
     {
         return false;
     }
-    return found->state == core::marker_state::armed ? found->replication_id != at(master).replication_id
-                                                     : found->why == core::incarnation_end::stale;
+    const bool was_armed =
+        found->state == core::marker_state::armed || found->why == core::incarnation_end::clock;
+    return was_armed ? found->replication_id != at(master).replication_id
+                     : found->why == core::incarnation_end::stale;
+}
+
+bool guarded_masters::has_kept_counters(std::size_t master) const
+{
+    const std::optional<std::string> text = at(master).value(guard_key);
+    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
+    const bool is_for_clock = found && found->state == core::marker_state::quarantine &&
+                              found->why == core::incarnation_end::clock &&
+                              found->replication_id == at(master).replication_id &&
+                              at(master).field(fence_key, "floor");
+    return is_armed(master) || is_for_clock;
 }
 
 std::string guarded_masters::nonce(std::size_t master) const

@@ -290,6 +290,22 @@ TEST_CASE("a stop of our clock explains one jump of each master", "[scenario-4]"
     CHECK(suspected.is_suspected(0, "first"));
 }
 
+TEST_CASE("a stop of our clock doesn't explain a jump of before, even if it is as long", "[scenario-4]")
+{
+    const clock_watch away{factor};
+    const std::vector<clock_witness> witnesses(3, clock_witness{&away, "first", false});
+    suspected_clocks suspected{3};
+    suspected.on_ahead(1, {5s, 20ms, 1ms, clock::time_point{1s}}, clock::time_point{2s});
+    for (const std::size_t master : {0U, 1U, 2U})
+    {
+        suspected.on_ahead(master, {5s, 20ms, 1ms, clock::time_point{3s}}, clock::time_point{4s});
+    }
+    CHECK(suspected.judge(witnesses, clock::time_point{4s}, longest) == 0);
+    CHECK(!suspected.is_suspected(0, "first"));
+    CHECK(suspected.is_suspected(1, "first"));
+    CHECK(!suspected.is_suspected(2, "first"));
+}
+
 TEST_CASE("only a master whose clock has jumped is accused", "[scenario-76]")
 {
     std::size_t accused_ones = 0;
