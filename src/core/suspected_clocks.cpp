@@ -49,7 +49,10 @@ void suspected_clocks::on_ahead(std::size_t master, const clock_deviation& off, 
     }
     if (one.jumps.size() == most_jumps)
     {
-        one.jumps.erase(one.jumps.begin()); // The later ones are suspected for longer.
+        // Counts with the one before, so that no stop is all of it.
+        seen.since = one.jumps.back().since;
+        seen.denied = bit_of(master);
+        one.jumps.pop_back();
     }
     one.jumps.push_back(std::move(seen));
 }
@@ -135,31 +138,23 @@ void suspected_clocks::hear(std::size_t master, jump& seen, std::span<const cloc
         if (shown)
         {
             const clock::duration most = shown->by + shown->between;
-            seen.agreed |= most < seen.shown ? bit_of(other) : 0U;
+            seen.agreed |= 2 * most < seen.shown ? bit_of(other) : 0U;
             seen.denied |= most + shown->drift < seen.by ? bit_of(other) : 0U;
         }
     }
 }
 
-/// Returns whether our clock stood still: so many have shown it that no quorum can disagree, and the others have been asked.
+/// Returns whether our clock stood still: so many have shown it that no quorum can disagree, and all have been asked again. One
+/// that has shown it may have jumped, and have the stop still to show. A single master has no witness.
 bool suspected_clocks::is_stop(
     const stop& found, std::span<const clock_witness> witnesses, clock::time_point now) const
 {
-    if (found.shown_by == 0 || masters_.size() - size(found.shown_by) >= quorum_of(masters_.size()))
-    {
-        return false;
-    }
-    for (std::size_t other = 0; other < masters_.size() && now < found.last + until_all_are_read; ++other)
-    {
-        const bool is_silent =
-            witnesses[other].is_connected && (found.shown_by & bit_of(other)) == 0 &&
-            (!witnesses[other].clock->last() || witnesses[other].clock->last()->sent < found.last);
-        if (is_silent)
-        {
-            return false;
-        }
-    }
-    return true;
+    const std::size_t showing = size(found.shown_by);
+    const auto is_asked = [&](const clock_witness& each)
+    { return !each.is_connected || (each.clock->last() && each.clock->last()->sent >= found.last); };
+    return showing > 1 && masters_.size() - showing < quorum_of(masters_.size()) &&
+           (now >= found.last + until_all_are_read ||
+            std::all_of(witnesses.begin(), witnesses.end(), is_asked));
 }
 
 /// Returns the stop of our clock that explains the jumps of the most masters: each shows its length, less what could go unnoticed.
@@ -174,6 +169,10 @@ suspected_clocks::stop suspected_clocks::likely_stop() const
             {
                 for (const jump& shortest : other.jumps)
                 {
+                    if (latest.denied != 0 || shortest.denied != 0)
+                    {
+                        continue;
+                    }
                     const stop found = stop_at(latest.last, shortest.by + shortest.unnoticed);
                     likely = size(found.shown_by) > size(likely.shown_by) ? found : likely;
                 }
@@ -210,11 +209,15 @@ void suspected_clocks::take(const stop& ours)
 {
     for (known& each : masters_)
     {
-        if (std::erase_if(each.jumps, [&](const jump& one) { return ours.explains(one); }) == 0)
+        const auto explained = std::find_if(
+            each.jumps.begin(), each.jumps.end(), [&](const jump& one) { return ours.explains(one); });
+        if (explained != each.jumps.end())
         {
-            std::erase_if(each.stops, [&](const stop& old) { return old.last + oldest_stop < ours.last; });
-            each.stops.push_back(ours);
+            each.jumps.erase(explained); // One of them is left, if it shows two.
+            continue;
         }
+        std::erase_if(each.stops, [&](const stop& old) { return old.last + oldest_stop < ours.last; });
+        each.stops.push_back(ours);
     }
 }
 

@@ -67,7 +67,7 @@ class suspected_clocks
         std::string nonce{};       // Of the first marker after `last`; empty until then.
         // One bit for each other master.
         std::uint32_t heard = 0;  // It was read since.
-        std::uint32_t agreed = 0; // Since before, it hasn't gone ahead by as much,
+        std::uint32_t agreed = 0; // Since before, it hasn't gone ahead by half as much,
         std::uint32_t denied = 0; // or can't have done so, however the clocks drift.
 
         bool is_over(std::string_view present) const noexcept;
