@@ -33,7 +33,7 @@ struct clock_witness
 ///
 /// - If a quorum of the others agree with our clock, the master is accused, for the clients that have noticed nothing.
 /// - If so many went ahead at once, and by as much, that no quorum of others can agree, our own clock has stood still. What this
-///   explains is dropped.
+///   explains is dropped. A single master has no witness for that.
 class suspected_clocks
 {
   public:
