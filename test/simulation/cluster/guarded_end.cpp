@@ -46,17 +46,20 @@ clock::duration cluster_run::longest_quarantine() const
 bool cluster_run::can_be_armed_by_clients() const
 {
     std::size_t kept = 0;
-    std::size_t marked = 0; // New clients find the group at a quorum.
+    std::size_t marked = 0;   // New clients find the group at a quorum,
+    std::size_t recorded = 0; // and its members at a master of each quorum. The record may have been evicted.
     bool all_have_data = true;
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
         const bool has_kept = group_->has_kept_counters(index);
         kept += has_kept && !is_impaired(index) ? 1U : 0U;
         marked += has_kept || group_->is_stale(index) ? 1U : 0U;
+        recorded += group_->has_record(index) ? 1U : 0U;
         all_have_data = all_have_data && !is_impaired(index) && (has_kept || group_->is_stale(index));
     }
     const std::size_t quorum = quorum_of(masters_.size());
-    return (kept + quorum > masters_.size() && marked >= quorum) || all_have_data;
+    return recorded + quorum > masters_.size() &&
+           ((kept + quorum > masters_.size() && marked >= quorum) || all_have_data);
 }
 
 /// As an operator does with `redlock provision`.

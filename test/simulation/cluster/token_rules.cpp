@@ -130,6 +130,11 @@ bool guarded_masters::is_stale(std::size_t master) const
                      : found->why == core::incarnation_end::stale;
 }
 
+bool guarded_masters::has_record(std::size_t master) const
+{
+    return at(master).value(members_key).has_value();
+}
+
 bool guarded_masters::has_kept_counters(std::size_t master) const
 {
     const std::optional<std::string> text = at(master).value(guard_key);

@@ -45,6 +45,8 @@ class guarded_masters
     std::size_t count_armed() const;
     /// Returns whether a master isn't armed, and its marker shows that it has kept its data.
     bool is_stale(std::size_t master) const;
+    /// Returns whether it has the record of the members.
+    bool has_record(std::size_t master) const;
     /// It is armed, or was so until its clock jumped.
     bool has_kept_counters(std::size_t master) const;
     /// Returns the nonce of a master's marker; empty if it has none.
