@@ -43,7 +43,7 @@ clock_deviation clock_watch::deviation(const clock_reading& then, const clock_re
     const clock::duration theirs = advance(then.theirs, now.theirs);
     const clock::duration at_least = now.sent - then.received;
     const clock::duration at_most = now.received - then.sent;
-    // The reading that says the least.
+    // The times of the readings for which the clocks deviate the least. If ours stood still, theirs drifted meanwhile.
     const clock::duration passed = std::clamp(theirs, at_least, at_most);
     return {theirs - passed, allowed(std::max(at_most, theirs)), at_most - at_least, then.sent};
 }

@@ -19,15 +19,17 @@ struct clock_reading
     std::chrono::microseconds theirs; // Since the Unix epoch.
 };
 
-/// A clock that went another way than ours, by more than is allowed.
+/// How far a master's clock and ours went apart between two readings.
 struct clock_deviation
 {
-    clock::duration
-        by; // By how much it advanced more than ours (negative: less), if it was on time otherwise.
-    clock::duration
-        drift; // By how much less it was, or more, if it wasn't. If ours stood still, so did the drift count.
-    clock::duration between; // By how much more it may have been, because of the round trips.
-    clock::time_point since; // When the earlier one of the two readings was sent that show it.
+    /// By how much theirs advanced more than ours; negative if it was less. Zero if the round trips can explain it.
+    clock::duration by;
+    /// By how much `by` may be wrong to either side, because one clock may drift against the other.
+    clock::duration drift;
+    /// By how much more it may have been, because the round trips hide when the clock was read.
+    clock::duration between;
+    /// When the earlier one of the two readings was sent.
+    clock::time_point since;
 };
 
 /// Compares each reading of a master's clock with the previous one, to detect jumps, and with one that is about a

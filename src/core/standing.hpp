@@ -48,8 +48,8 @@ enum class standing : std::uint8_t
 struct judgement
 {
     standing what;
-    incarnation_end why =
-        incarnation_end::stale; // Of its quarantine, or if it is forgetful, of the next one.
+    /// Why it is in quarantine or, if it is forgetful, has to be.
+    incarnation_end why = incarnation_end::stale;
 
     friend bool operator==(const judgement&, const judgement&) = default;
 };

@@ -296,7 +296,8 @@ void arming::quarantine::on_counted()
         return; // Another quarantine has begun meanwhile.
     }
     const std::size_t masters = of_.masters_.size();
-    const std::optional<core::clock_reading>& last = of_.service_.connection_to(index_).clock().last();
+    const std::optional<core::clock_reading>& last =
+        of_.service_.connection_to(index_).clock_readings().last();
     if (of_kept_ >= core::blocking_set(static_cast<std::uint32_t>(masters)))
     {
         arm(std::max<std::uint64_t>(largest_of_kept_, 1));

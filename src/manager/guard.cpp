@@ -222,7 +222,7 @@ void guard::judge_clocks()
     for (std::size_t master = 0; master < members_.size(); ++master)
     {
         const net::connection& to = service_.connection_to(master);
-        witnesses.push_back({&to.clock(), voting_nonce(master), to.ready()});
+        witnesses.push_back({&to.clock_readings(), voting_nonce(master), to.ready()});
     }
     const std::uint32_t accused = suspected_.judge(
         witnesses, service_.strand().now(),
@@ -237,8 +237,8 @@ void guard::judge_clocks()
 }
 
 /// Puts a master whose clock is ahead into quarantine. If it is in one, that begins again, because locks are extended all through
-/// it. Only one member at a time is put into quarantine for
-/// its clock, and only if a quorum of others is armed, so that it costs no lock.
+/// it. Only one member at a time is put into quarantine for its clock, and only if a quorum of others is armed, so that it costs no
+/// lock.
 void guard::accuse(std::size_t master)
 {
     if (is_in_quarantine(master))
@@ -398,9 +398,9 @@ std::uint64_t guard::hint(clock::time_point now) const
     for (std::size_t master = 0; master < members_.size(); ++master)
     {
         const net::connection& to = service_.connection_to(master);
-        if (to.ready() && to.clock().last())
+        if (to.ready() && to.clock_readings().last())
         {
-            const core::clock_reading& last = *to.clock().last();
+            const core::clock_reading& last = *to.clock_readings().last();
             clocks.at(count++) =
                 last.theirs + std::chrono::duration_cast<std::chrono::microseconds>(now - last.sent);
         }
@@ -469,7 +469,7 @@ std::optional<net::voting_terms> guard::terms(
     {
         refused = net::make_failed_vote(vote::unsent, master_errc::clock_ahead);
     }
-    else if (!to.clock().last())
+    else if (!to.clock_readings().last())
     {
         refused = net::make_failed_vote(vote::unsent, master_errc::no_permission, "it doesn't answer TIME");
     }
@@ -482,7 +482,8 @@ std::optional<net::voting_terms> guard::terms(
         return net::voting_terms{
             marker_of(master), hint,
             core::latest_at(
-                *to.clock().last(), now, service_.node_timeout(ttl), service_.options().drift_factor)};
+                *to.clock_readings().last(), now, service_.node_timeout(ttl),
+                service_.options().drift_factor)};
     }
     return std::nullopt;
 }

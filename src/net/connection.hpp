@@ -145,7 +145,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     /// Returns the problems that follow from these facts.
     std::vector<master_issue> risks() const;
     /// Returns the readings of the server's clock.
-    const core::clock_watch& clock() const noexcept { return clock_watch_; }
+    const core::clock_watch& clock_readings() const noexcept { return clock_watch_; }
     /// Returns the outstanding keys.
     const ledger& outstanding() const noexcept { return outstanding_; }
 
@@ -171,6 +171,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
         broken,     // Waiting for pending I/O and the reconnect delay.
         stopped     // Permanently.
     };
+
     runtime::detached_task run();
     runtime::task<failure> connect();
     runtime::task<failure> serve();

@@ -81,6 +81,27 @@ TEST_CASE("a clock that jumps in a quarantine lets no second holder in", "[guard
     REQUIRE(sim.run_until([&] { return with.armed(); }, long_enough));
 }
 
+TEST_CASE("nobody arms a master that it suspects, although no other can tell", "[guarded][scenario-4]")
+{
+    guarded_simulation test{3};
+    simulation& sim = test.sim;
+    for (const std::size_t index : {0U, 2U}) // So far away that a stop of the client could hide.
+    {
+        sim.master(index).network.there = sim.master(index).network.back = 100ms;
+    }
+    const lock_manager locks = sim.make_connected_manager(test.group.options());
+    sim.run_for(10s);
+    sim.master(1).restart("restarted", true);
+    REQUIRE(sim.run_until([&] { return test.group.is(1, core::marker_state::quarantine); }, 5s));
+    const std::string nonce = test.group.present(1)->nonce;
+    sim.run_for(5s);
+    sim.master(1).clock_of_its_own().jump(sim.now(), 300ms);
+    const clock::time_point jumped = sim.now();
+    REQUIRE(sim.run_until([&] { return !test.group.is(1, core::marker_state::quarantine); }, 15s));
+    CHECK(test.group.present(1)->nonce == nonce);
+    CHECK(sim.now() >= jumped + guarded_group::max_ttl);
+}
+
 TEST_CASE("a quarantine that begins anew keeps its reason", "[guarded][scenario-65]")
 {
     // As if the machines set their clocks after a power cut. Masters with a wrong clock would be armed by nobody.

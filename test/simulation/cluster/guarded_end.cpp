@@ -58,8 +58,8 @@ bool cluster_run::can_be_armed_by_clients() const
         all_have_data = all_have_data && !is_impaired(index) && (has_kept || group_->is_stale(index));
     }
     const std::size_t quorum = quorum_of(masters_.size());
-    return recorded + quorum > masters_.size() &&
-           ((kept + quorum > masters_.size() && marked >= quorum) || all_have_data);
+    const bool knows_members = recorded + quorum > masters_.size() || !plan_.breaks_assumptions;
+    return knows_members && ((kept + quorum > masters_.size() && marked >= quorum) || all_have_data);
 }
 
 /// As an operator does with `redlock provision`.
@@ -108,8 +108,9 @@ void cluster_run::arm_masters()
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
     // The clients put a master whose clock has jumped during the last faults into quarantine once they have compared it.
     run_for(reconnects + readings * (1s + 10 * (plan_.latency + plan_.jitter)));
-    // And nobody arms a master that it suspects.
-    const clock::duration bound = longest_quarantine() * (oracle_.jumps().were_set() ? 2 : 1) + reconnects;
+    // And nobody arms a master that it suspects, which only clocks that are set can prolong.
+    const bool may_suspect = plan_.breaks_assumptions && oracle_.jumps().were_set();
+    const clock::duration bound = longest_quarantine() * (may_suspect ? 2 : 1) + reconnects;
     std::optional<std::size_t> seen; // Arms.
     run_for(bound, [&] { return seen != std::exchange(seen, oracle_.tokens()->arms()) && all_are(false); });
     if (oracle_.found())

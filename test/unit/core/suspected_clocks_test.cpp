@@ -242,6 +242,31 @@ world drawn_world(std::mt19937_64& dice, bool jump, bool stop)
     return drawn_one;
 }
 
+/// Masters that nobody reads any more, so that none of them denies anything.
+struct unheard
+{
+    clock_watch none{factor};
+    std::vector<clock_witness> witnesses;
+    suspected_clocks suspected;
+
+    explicit unheard(std::size_t masters)
+        : witnesses(masters, clock_witness{&none, "first", false}), suspected{masters}
+    {
+    }
+
+    /// The clock of a master has gone ahead by `by` between these two moments.
+    void show(std::size_t master, clock::duration by, clock::duration since, clock::duration last)
+    {
+        suspected.on_ahead(master, {by, 20ms, 1ms, clock::time_point{since}}, clock::time_point{last});
+    }
+    /// Judges. Nobody can be accused.
+    void judge(clock::duration now)
+    {
+        REQUIRE(suspected.judge(witnesses, clock::time_point{now}, longest) == 0);
+    }
+    bool is_suspected(std::size_t master) const { return suspected.is_suspected(master, "first"); }
+};
+
 } // namespace
 
 TEST_CASE("no jump of a minority is forgotten while our clock runs", "[scenario-4]")
@@ -271,91 +296,78 @@ TEST_CASE("no jump of a minority is forgotten while our clock runs", "[scenario-
 
 TEST_CASE("a stop of our clock explains one jump of each master", "[scenario-4]")
 {
-    const clock_watch away{factor};
-    const std::vector<clock_witness> witnesses(3, clock_witness{&away, "first", false});
-    const clock_deviation shown{5s, 20ms, 1ms, clock::time_point{1s}};
-    suspected_clocks suspected{3};
-    for (const std::size_t master : {0U, 1U})
+    unheard all{3};
+    all.show(0, 5s, 1s, 2s);
+    all.show(1, 5s, 1s, 2s);
+    CHECK(all.is_suspected(0));
+    all.judge(2s);
+    CHECK(!all.is_suspected(0));
+    CHECK(!all.is_suspected(1));
+    all.show(2, 5s, 1s, 2s);
+    CHECK(!all.is_suspected(2));
+    for (const std::size_t master : {0U, 2U})
     {
-        suspected.on_ahead(master, shown, clock::time_point{2s});
+        all.show(master, 5s, 1s, 3s);
+        CHECK(all.is_suspected(master));
     }
-    CHECK(suspected.is_suspected(0, "first"));
-    CHECK(suspected.judge(witnesses, clock::time_point{2s}, longest) == 0);
-    CHECK(!suspected.is_suspected(0, "first"));
-    CHECK(!suspected.is_suspected(1, "first"));
-    suspected.on_ahead(2, shown, clock::time_point{2s});
-    CHECK(!suspected.is_suspected(2, "first"));
-    suspected.on_ahead(2, shown, clock::time_point{3s});
-    CHECK(suspected.is_suspected(2, "first"));
-    suspected.on_ahead(0, shown, clock::time_point{3s});
-    CHECK(suspected.is_suspected(0, "first"));
 }
 
 TEST_CASE("a stop of our clock doesn't explain a jump of before, even if it is as long", "[scenario-4]")
 {
-    const clock_watch away{factor};
-    const std::vector<clock_witness> witnesses(3, clock_witness{&away, "first", false});
-    suspected_clocks suspected{3};
-    suspected.on_ahead(1, {5s, 20ms, 1ms, clock::time_point{1s}}, clock::time_point{2s});
     const bool shows_it_as_well = GENERATE(false, true);
+    CAPTURE(shows_it_as_well);
+    unheard all{3};
+    all.show(1, 5s, 1s, 2s);
     for (const std::size_t master : {0U, 1U, 2U})
     {
         if (master != 1 || shows_it_as_well)
         {
-            suspected.on_ahead(master, {5s, 20ms, 1ms, clock::time_point{3s}}, clock::time_point{4s});
+            all.show(master, 5s, 3s, 4s);
         }
     }
-    CHECK(suspected.judge(witnesses, clock::time_point{4s}, longest) == 0);
-    CHECK(!suspected.is_suspected(0, "first"));
-    CHECK(suspected.is_suspected(1, "first"));
-    CHECK(!suspected.is_suspected(2, "first"));
+    all.judge(4s);
+    CHECK(!all.is_suspected(0));
+    CHECK(all.is_suspected(1));
+    CHECK(!all.is_suspected(2));
 }
 
 TEST_CASE("a stop that follows a jump at once explains one of the two deviations", "[scenario-4]")
 {
-    const clock_watch away{factor};
-    const std::vector<clock_witness> witnesses(3, clock_witness{&away, "first", false});
-    suspected_clocks suspected{3};
-    suspected.on_ahead(0, {5s, 20ms, 1ms, clock::time_point{1s}}, clock::time_point{2s});
+    unheard all{3};
+    all.show(0, 5s, 1s, 2s);
     for (const std::size_t master : {0U, 1U, 2U}) // The reading before was on its way until the stop.
     {
-        suspected.on_ahead(master, {5s, 20ms, 1ms, clock::time_point{1999ms}}, clock::time_point{3s});
+        all.show(master, 5s, 1999ms, 3s);
     }
-    CHECK(suspected.judge(witnesses, clock::time_point{3s}, longest) == 0);
-    CHECK(suspected.is_suspected(0, "first"));
-    CHECK(!suspected.is_suspected(1, "first"));
-    CHECK(!suspected.is_suspected(2, "first"));
+    all.judge(3s);
+    CHECK(all.is_suspected(0));
+    CHECK(!all.is_suspected(1));
+    CHECK(!all.is_suspected(2));
 }
 
 TEST_CASE("many stops that nobody has told from jumps yet hide no jump", "[scenario-4]")
 {
-    const clock_watch away{factor};
-    const std::vector<clock_witness> witnesses(3, clock_witness{&away, "first", false});
-    suspected_clocks suspected{3};
-    suspected.on_ahead(0, {20s, 20ms, 1ms, clock::time_point{1s}}, clock::time_point{2s});
+    unheard all{3};
+    all.show(0, 20s, 1s, 2s);
     for (int stop = 1; stop <= 20; ++stop)
     {
         for (const std::size_t master : {0U, 1U})
         {
-            suspected.on_ahead(
-                master, {stop * 1s, 20ms, 1ms, clock::time_point{1s + stop * 1s}},
-                clock::time_point{2s + stop * 1s});
+            all.show(master, stop * 1s, 1s + stop * 1s, 2s + stop * 1s);
         }
     }
-    CHECK(suspected.judge(witnesses, clock::time_point{23s}, longest) == 0);
-    CHECK(suspected.is_suspected(0, "first"));
+    all.judge(23s);
+    CHECK(all.is_suspected(0));
 }
 
 TEST_CASE("a single master has no witness for a stop of our clock", "[scenario-4]")
 {
-    const clock_watch away{factor};
-    const std::vector<clock_witness> witnesses(1, clock_witness{&away, "first", true});
-    suspected_clocks suspected{1};
-    suspected.on_ahead(0, {5s, 20ms, 1ms, clock::time_point{1s}}, clock::time_point{2s});
-    CHECK(suspected.judge(witnesses, clock::time_point{20s}, longest) == 0);
-    CHECK(suspected.is_suspected(0, "first"));
-    CHECK(suspected.judge(witnesses, clock::time_point{2s + longest}, longest) == 0);
-    CHECK(!suspected.is_suspected(0, "first"));
+    unheard all{1};
+    all.show(0, 5s, 1s, 2s);
+    all.judge(20s);
+    CHECK(all.is_suspected(0));
+    all.judge(2s + longest);
+    CHECK(!all.is_suspected(0));
 }
 
 TEST_CASE("only a master whose clock has jumped is accused", "[scenario-76]")
