@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSL-1.0
 // The leases of a manager: keeping, loss and release.
+#include "core/validity.hpp"
 #include "manager/lock_service.hpp"
 
 #include <algorithm>
@@ -102,7 +103,11 @@ clock::time_point lock_service::lose_kept_leases(error_code why) noexcept
     {
         if (each.kept)
         {
-            latest = std::max(latest, each.valid_until());
+            // Its work may still be stopping, even if the masters have disowned it: the keys that are left stay as long as
+            // they would have otherwise.
+            const clock::time_point confirmed =
+                core::valid_until(each.confirmed(), each.ttl, options_.drift_factor);
+            latest = std::max({latest, each.valid_until(), confirmed});
             lose(each, why);
         }
     }
