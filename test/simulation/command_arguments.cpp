@@ -53,10 +53,11 @@ std::string error_line(std::string text)
 }
 
 /// Of "CLIENT ID" as of "SET".
-std::optional<std::string> wrong_number(const std::string& name, std::size_t words)
+std::optional<std::string>
+wrong_number(const std::pair<const std::string, word_count>& known, std::size_t words)
 {
-    const auto [least, most] = known_commands.at(name);
-    if (words >= least && words <= most)
+    const auto& [name, count] = known;
+    if (words >= count.least && words <= count.most)
     {
         return std::nullopt;
     }
@@ -80,21 +81,22 @@ std::string unknown_command(const command& words)
 std::optional<std::string> refusal_of(const command& words)
 {
     const std::string name = name_of(words);
-    if (!known_commands.contains(name))
+    const auto found = known_commands.find(name);
+    if (found == known_commands.end())
     {
         return unknown_command(words);
     }
     const bool has_parts = name == "CLIENT" || name == "SCRIPT";
     if (!has_parts || words.size() == 1)
     {
-        return wrong_number(name, words.size());
+        return wrong_number(*found, words.size());
     }
-    const std::string whole = name + " " + in_capitals(words[1]);
-    if (!known_commands.contains(whole))
+    const auto whole = known_commands.find(name + " " + in_capitals(words[1]));
+    if (whole == known_commands.end())
     {
         return error_line(fmt::format("unknown subcommand '{}'. Try {} HELP.", shown(words[1]), name));
     }
-    return wrong_number(whole, words.size());
+    return wrong_number(*whole, words.size());
 }
 
 std::optional<std::string> refusal_of_name(std::string_view name)

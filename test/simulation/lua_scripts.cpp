@@ -288,7 +288,7 @@ class interpreter
     reply_value run(const script_call& what)
     {
         lua_State* const lua = state_.get();
-        if (!push_compiled(what.text))
+        if (!push_compiled(what))
         {
             return reply_value::error(
                 fmt::format("ERR Error compiling script (new function): {}", pop_text()));
@@ -309,21 +309,21 @@ class interpreter
         return text;
     }
 
-    bool push_compiled(const std::string& text)
+    bool push_compiled(const script_call& what)
     {
         lua_State* const lua = state_.get();
-        const auto found = compiled_.find(text);
+        const auto found = compiled_.find(what.digest);
         if (found != compiled_.end())
         {
             lua_rawgeti(lua, LUA_REGISTRYINDEX, found->second);
             return true;
         }
-        if (luaL_loadbuffer(lua, text.data(), text.size(), "@user_script") != 0)
+        if (luaL_loadbuffer(lua, what.text.data(), what.text.size(), "@user_script") != 0)
         {
             return false;
         }
         lua_pushvalue(lua, -1);
-        compiled_.emplace(text, luaL_ref(lua, LUA_REGISTRYINDEX));
+        compiled_.emplace(what.digest, luaL_ref(lua, LUA_REGISTRYINDEX));
         return true;
     }
 
@@ -359,7 +359,7 @@ class interpreter
 
     const script_call* current_ = nullptr;
     std::unique_ptr<lua_State, decltype(&lua_close)> state_;
-    std::map<std::string, int, std::less<>> compiled_;
+    std::map<std::string, int> compiled_; // By their digests.
 };
 
 } // namespace

@@ -376,9 +376,8 @@ void sim_master::wait_for_disk(virtual_link& from, std::string bytes)
 std::optional<scripted_answer>
 sim_master::scripted(const client_state& from, const std::string& what, const command& words)
 {
-    for (const std::string& kind : {what, name_of(words)})
+    for (const auto habit : {habits.find(what), habits.find(name_of(words))})
     {
-        const auto habit = habits.find(kind);
         // Permissions are checked after the login.
         if (habit != habits.end() && (from.authenticated || !habit->second.starts_with("-NOPERM ")))
         {

@@ -257,17 +257,8 @@ std::string sim_master::keyspace_text() const
 
 std::string sim_master::info_text(const command& words) const
 {
-    const std::map<std::string, std::string> sections{
-        {"SERVER", fmt::format(
-                       "# Server\r\nredis_version:{}\r\nredis_mode:{}\r\n{}", version, mode,
-                       tells_run_id ? "run_id:" + run_id + "\r\n" : "")},
-        {"MEMORY", fmt::format("# Memory\r\nmaxmemory_policy:{}\r\n", maxmemory_policy)},
-        {"REPLICATION", fmt::format(
-                            "# Replication\r\nrole:{}\r\nmaster_replid:{}\r\n",
-                            role == "replica" ? "slave" : role, replication_id)},
-        {"KEYSPACE", "# Keyspace\r\n" + keyspace_text()}};
     std::string about;
-    for (const char* const section : {"SERVER", "MEMORY", "REPLICATION", "KEYSPACE"})
+    const auto append_if_asked = [&](std::string_view section, const auto& text)
     {
         const bool asked =
             words.size() == 1 || std::any_of(
@@ -275,9 +266,28 @@ std::string sim_master::info_text(const command& words) const
                                      [&](const std::string& each) { return in_capitals(each) == section; });
         if (asked)
         {
-            about += (about.empty() ? "" : "\r\n") + sections.at(section);
+            about += (about.empty() ? "" : "\r\n") + text();
         }
-    }
+    };
+    append_if_asked(
+        "SERVER",
+        [this]
+        {
+            return fmt::format(
+                "# Server\r\nredis_version:{}\r\nredis_mode:{}\r\n{}", version, mode,
+                tells_run_id ? "run_id:" + run_id + "\r\n" : "");
+        });
+    append_if_asked(
+        "MEMORY", [this] { return fmt::format("# Memory\r\nmaxmemory_policy:{}\r\n", maxmemory_policy); });
+    append_if_asked(
+        "REPLICATION",
+        [this]
+        {
+            return fmt::format(
+                "# Replication\r\nrole:{}\r\nmaster_replid:{}\r\n", role == "replica" ? "slave" : role,
+                replication_id);
+        });
+    append_if_asked("KEYSPACE", [this] { return "# Keyspace\r\n" + keyspace_text(); });
     return about;
 }
 

@@ -144,12 +144,15 @@ void event_check::record(
     {
         refused_.try_emplace({master, run_id, connection}, 0);
     }
-    if (const auto found = refused_.find({master, run_id, connection});
-        what == "TIME" && found != refused_.end())
+    if (what != "TIME")
+    {
+        return;
+    }
+    if (const auto found = refused_.find({master, run_id, connection}); found != refused_.end())
     {
         ++found->second;
     }
-    const auto shown = what == "TIME" ? read_time(reply) : std::nullopt;
+    const auto shown = read_time(reply);
     if (!shown)
     {
         return;

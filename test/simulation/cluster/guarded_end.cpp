@@ -52,10 +52,11 @@ bool cluster_run::can_be_armed_by_clients() const
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
         const bool has_kept = group_->has_kept_counters(index);
+        const bool is_marked = has_kept || group_->is_stale(index);
         kept += has_kept && !is_impaired(index) ? 1U : 0U;
-        marked += has_kept || group_->is_stale(index) ? 1U : 0U;
+        marked += is_marked ? 1U : 0U;
         recorded += group_->has_record(index) ? 1U : 0U;
-        all_have_data = all_have_data && !is_impaired(index) && (has_kept || group_->is_stale(index));
+        all_have_data = all_have_data && !is_impaired(index) && is_marked && group_->floor(index) > 0;
     }
     const std::size_t quorum = quorum_of(masters_.size());
     const bool knows_members = recorded + quorum > masters_.size() || !plan_.breaks_assumptions;
@@ -108,8 +109,8 @@ void cluster_run::arm_masters()
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
     // The clients put a master whose clock has jumped during the last faults into quarantine once they have compared it.
     run_for(reconnects + readings * (1s + 10 * (plan_.latency + plan_.jitter)));
-    // And nobody arms a master that it suspects, which only clocks that are set can prolong.
-    const bool may_suspect = plan_.breaks_assumptions && oracle_.jumps().were_set();
+    // And nobody arms a master that it suspects, which only wrong clocks can prolong.
+    const bool may_suspect = plan_.breaks_assumptions && oracle_.jumps().were_wrong();
     const clock::duration bound = longest_quarantine() * (may_suspect ? 2 : 1) + reconnects;
     std::optional<std::size_t> seen; // Arms.
     run_for(bound, [&] { return seen != std::exchange(seen, oracle_.tokens()->arms()) && all_are(false); });
@@ -124,7 +125,7 @@ void cluster_run::arm_masters()
     {
         arm_by_hand();
     }
-    if (oracle_.jumps().were_set())
+    if (oracle_.jumps().were_wrong())
     {
         run_for(longest_quarantine()); // For so long, a client may suspect a master that can't be judged.
     }

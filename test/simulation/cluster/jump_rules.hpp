@@ -32,8 +32,8 @@ class jump_rules
     void distrust() noexcept { distrusted_ = true; }
     /// A manager reports that a clock is ahead.
     void noticed(const client& by, std::size_t master, clock::time_point at, const std::string& nonce);
-    /// Returns whether any clock was set.
-    bool were_set() const noexcept { return !all_.empty(); }
+    /// Returns whether any clock was set, or had a wrong speed.
+    bool were_wrong() const noexcept { return distrusted_ || !all_.empty(); }
     /// An acquire that began at `began` counts the vote of a master.
     std::optional<violation> counted(
         const client& by, clock::time_point began, std::size_t master, clock::time_point now,
