@@ -2,6 +2,7 @@
 // Guarded mode on real masters that lose data, change their role or hang: there are never two holders, tokens rise, and the
 // masters are armed again. Each test waits for events, and none depends on how long something takes.
 #include "integration/guarded_masters.hpp"
+#include "support/settable_clock.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -153,6 +154,63 @@ TEST_CASE(
         last = next.fencing_token().value();
         release(next);
     }
+}
+
+TEST_CASE(
+    "guarded: a master whose clock is set ahead gives nobody a second lease, and votes again after its "
+    "quarantine",
+    "[own-servers][threads][scenario-4]")
+{
+    settable_clock clock_of_second{SETTABLE_CLOCK_PRELOAD};
+    std::vector<server> servers;
+    for (const std::string& program :
+         {std::string{"redis-server"}, clock_of_second.program(), std::string{"redis-server"}})
+    {
+        servers.emplace_back(keeping_data(program, persistence::none));
+    }
+    guarded_masters masters{std::move(servers), 4s}; // Several looks.
+    guarded_clients clients{masters.options(), 2};
+    redlock::lease held = win_without_last(masters, clients);
+    std::uint64_t last = held.fencing_token().value();
+    const std::size_t before = clients.mark();
+    // The key of master 1 is gone then, and this master and master 2 would be a quorum. On a machine that is too slow to judge
+    // the clock in time, the master votes again without a quarantine, and the clock is set once more.
+    std::chrono::seconds ahead{0};
+    for (bool votes = true; !is_armed_since(clients, 1, before);)
+    {
+        if (votes)
+        {
+            clock_of_second.set(ahead += 30s);
+        }
+        acquired got = try_acquire(clients[1], "stock", {.ttl = masters.max_ttl()});
+        votes = got.report.masters()[1].vote == vote::granted;
+        if (!got.error)
+        {
+            CHECK(held.valid_until() <= clock::now());
+            CHECK(got.lease.fencing_token().value() > last);
+            last = got.lease.fencing_token().value();
+            release(got.lease);
+        }
+        masters.at(2).command({"BLPOP", "no list of anybody", "0.01"}); // Answered at the timeout.
+    }
+    CHECK(clients.wait_for_quarantine(1, before).why == incarnation_end::clock);
+    release(held);
+    const bool votes = comes_true(
+        masters.at(1),
+        [&]
+        {
+            acquired got = try_acquire(clients[0], "stock", {.ttl = masters.max_ttl()});
+            if (got.error)
+            {
+                return false;
+            }
+            CHECK(got.lease.fencing_token().value() > last);
+            last = got.lease.fencing_token().value();
+            const auto said = got.report.masters();
+            release(got.lease);
+            return said[1].vote == vote::granted;
+        });
+    CHECK(votes);
 }
 
 TEST_CASE(

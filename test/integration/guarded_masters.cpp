@@ -55,9 +55,14 @@ server_options keeping_data(const std::string& program, persistence how)
 
 guarded_masters::guarded_masters(
     std::size_t masters, std::chrono::milliseconds max_ttl, const server_options& how)
-    : max_ttl_{max_ttl}, servers_{start_servers(masters, how)}
+    : guarded_masters{start_servers(masters, how), max_ttl}
 {
-    for (std::size_t master = 0; master < masters; ++master)
+}
+
+guarded_masters::guarded_masters(std::vector<server> servers, std::chrono::milliseconds max_ttl)
+    : max_ttl_{max_ttl}, servers_{std::move(servers)}
+{
+    for (std::size_t master = 0; master < size(); ++master)
     {
         arm(master);
     }

@@ -32,6 +32,7 @@ class guarded_masters
 {
   public:
     guarded_masters(std::size_t masters, std::chrono::milliseconds max_ttl, const server_options& how = {});
+    guarded_masters(std::vector<server> servers, std::chrono::milliseconds max_ttl);
 
     server& at(std::size_t master) { return servers_.at(master); }
     std::size_t size() const { return servers_.size(); }
