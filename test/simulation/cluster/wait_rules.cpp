@@ -83,27 +83,25 @@ void wait_rules::pass_time(resource& of, clock::time_point now) const
     of.seen = now;
 }
 
-/// Returns the time until which one owner has the keys of a quorum, so that its release wakes the first client; in the past
-/// if none has them. A newcomer's keys at fewer masters keep the resource from the others as well, but their release wakes
-/// nobody.
+/// Returns the time until which one owner has the keys of a quorum with the queue master, so that its release wakes the first
+/// client; in the past if none has them. Other keys keep the resource from the others as well, but their release wakes nobody.
 clock::time_point wait_rules::held_until(const resource& of) const
 {
-    std::map<std::string_view, std::vector<clock::time_point>> ends;
+    std::vector<clock::time_point> ends;
     for (std::size_t master = 0; master < of.owners.size(); ++master)
     {
-        ends[of.owners[master]].push_back(of.key_until[master]);
-    }
-    clock::time_point latest{};
-    for (auto& [owner, its] : ends)
-    {
-        if (its.size() >= setting_.quorum)
+        if (of.owners[master] == of.owners[of.queue_master])
         {
-            const auto last = its.begin() + static_cast<std::ptrdiff_t>(setting_.quorum) - 1;
-            std::nth_element(its.begin(), last, its.end(), std::greater{});
-            latest = std::max(latest, *last);
+            ends.push_back(of.key_until[master]);
         }
     }
-    return latest;
+    if (ends.size() < setting_.quorum)
+    {
+        return clock::time_point{};
+    }
+    const auto last = ends.begin() + static_cast<std::ptrdiff_t>(setting_.quorum) - 1;
+    std::nth_element(ends.begin(), last, ends.end(), std::greater{});
+    return *last;
 }
 
 clock::duration wait_rules::handover(const resource& of) const
