@@ -132,7 +132,7 @@ bool guarded_masters::is_stale(std::size_t master) const
 
 bool guarded_masters::has_record(std::size_t master) const
 {
-    return at(master).value(members_key).has_value();
+    return at(master).value(guard_key) && at(master).value(members_key);
 }
 
 bool guarded_masters::has_kept_counters(std::size_t master) const

@@ -45,7 +45,7 @@ class guarded_masters
     std::size_t count_armed() const;
     /// Returns whether a master isn't armed, and its marker shows that it has kept its data.
     bool is_stale(std::size_t master) const;
-    /// Returns whether it has the record of the members.
+    /// Returns whether it shows clients the record of the members, which they believe from a master with a marker.
     bool has_record(std::size_t master) const;
     /// It is armed, or was so until its clock jumped.
     bool has_kept_counters(std::size_t master) const;
