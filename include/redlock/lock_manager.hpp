@@ -409,8 +409,8 @@ class REDLOCK_API lock_manager
     /// - Lifetimes: if the manager is destroyed during the operation, it ends with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
     ///
-    /// Kept leases are lost first, and the shutdown waits for their release until their validity ends. Then it waits
-    /// at most ten times `config::response_timeout` for the masters.
+    /// Kept leases are lost first, and the shutdown waits for their release until their validity ends, or would have
+    /// ended if the key hadn't been missing. Then it waits at most ten times `config::response_timeout` for the masters.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_shutdown(Token&& token = Token{})
     {
