@@ -13,7 +13,11 @@ namespace redlock::manager
 keeper::keeper(
     lock_service& service, lease_state& kept, const core::lease_schedule& schedule,
     clock::time_point hold_ends)
-    : service_{service}, kept_{kept}, schedule_{schedule}, hold_ends_{hold_ends}
+    : service_{service},
+      kept_{kept},
+      schedule_{schedule},
+      hold_ends_{hold_ends},
+      confirmed_until_{kept.valid_until()}
 {
     set_next();
 }
@@ -30,6 +34,7 @@ void keeper::set_deadline()
 
 void keeper::on_extended(clock::time_point sent, std::chrono::milliseconds ttl)
 {
+    confirmed_until_ = kept_.valid_until();
     // A late confirmation of an older extension doesn't change the schedule, nor does one for a shorter ttl.
     if (sent < kept_.confirmed() || ttl < schedule_.ttl)
     {

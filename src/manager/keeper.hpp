@@ -28,6 +28,9 @@ class keeper final : private runtime::deadline
 
     /// Returns the time at which the loss is declared unless another extension is confirmed.
     clock::time_point ends() const noexcept;
+    /// Returns the end of the validity, also if the lease was disowned since: its work may still be stopping, and the keys that
+    /// are left keep the resource from others.
+    clock::time_point confirmed_until() const noexcept { return confirmed_until_; }
 
     /// Called when a quorum has confirmed an extension.
     void on_extended(clock::time_point sent, std::chrono::milliseconds ttl);
@@ -43,6 +46,7 @@ class keeper final : private runtime::deadline
     lease_state& kept_;
     core::lease_schedule schedule_;
     clock::time_point hold_ends_;
+    clock::time_point confirmed_until_;
     clock::time_point next_{};
     std::uint32_t unanswered_ = 0; // Consecutive extensions without confirmation.
 };

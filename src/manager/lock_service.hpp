@@ -314,7 +314,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void lose(lease_state& held, error_code why) noexcept;
     /// Declares the lease lost and its validity ended, because the masters reported that the key is missing or not ours.
     void disown(lease_state& held) noexcept;
-    /// Declares all kept leases lost. Returns the latest end of their validity.
+    /// Declares all kept leases lost. Returns the latest `keeper::confirmed_until`.
     clock::time_point lose_kept_leases(error_code why) noexcept;
     bool has_kept_leases() const noexcept { return kept_leases_ > 0; }
     /// Returns any lease that isn't released, or null.

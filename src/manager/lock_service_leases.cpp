@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
 // The leases of a manager: keeping, loss and release.
-#include "core/validity.hpp"
 #include "manager/lock_service.hpp"
 
 #include <algorithm>
@@ -103,11 +102,7 @@ clock::time_point lock_service::lose_kept_leases(error_code why) noexcept
     {
         if (each.kept)
         {
-            // Its work may still be stopping, even if the masters have disowned it: the keys that are left stay as long as
-            // they would have otherwise.
-            const clock::time_point confirmed =
-                core::valid_until(each.confirmed(), each.ttl, options_.drift_factor);
-            latest = std::max({latest, each.valid_until(), confirmed});
+            latest = std::max(latest, each.kept->confirmed_until());
             lose(each, why);
         }
     }

@@ -110,6 +110,32 @@ TEST_CASE("a shutdown waits for the body of a lease that was lost before")
     CHECK(sim.keys() == 0);
 }
 
+TEST_CASE("a shutdown keeps the keys of a disowned lease for its longest extension")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    job what{.stops_in = 20s};
+    const outcome_ptr under = sim.with_lock(locks, "stock", {.ttl = 10s, .max_hold = no_limit}, what);
+    sim.run_for(100ms);
+    const outcome_ptr longer = sim.extend(*what.held, 60s);
+    REQUIRE(sim.finish(longer));
+    REQUIRE(!longer->error);
+    sim.run_for(5s); // It was extended for 10 s since.
+    REQUIRE(sim.count("extend") == 6);
+    sim.master(0).remove("lock:stock");
+    sim.master(1).remove("lock:stock");
+    REQUIRE(sim.run_until([&] { return what.cancelled_at != clock::time_point{}; }, 5s));
+    const outcome_ptr down = sim.shut_down(locks);
+    sim.run_for(19s);
+    CHECK_FALSE(what.ended);
+    CHECK(sim.keys() == 1);
+    REQUIRE(sim.finish(down));
+    CHECK_FALSE(down->error);
+    CHECK(what.ended);
+    CHECK(under->error == errc::lease_lost);
+    CHECK(sim.keys() == 0);
+}
+
 TEST_CASE("a body that notices the end of its lease before its cancellation ends with the reason")
 {
     simulation sim{3};
