@@ -56,14 +56,14 @@ std::string schedule_complaint(const lease_schedule& given)
 }
 
 clock::time_point
-extension_at(const lease_schedule& given, clock::time_point now, std::uint64_t random) noexcept
+extension_at(const lease_schedule& given, clock::time_point sent, std::uint64_t random) noexcept
 {
     const clock::duration every = given.extend_every;
     const clock::duration least = every - every / 10;
     const auto width = static_cast<std::uint64_t>((every / 5).count()) + 1;
-    const clock::time_point drawn = now + least + clock::duration{static_cast<clock::rep>(random % width)};
+    const clock::time_point drawn = sent + least + clock::duration{static_cast<clock::rep>(random % width)};
     const clock::duration beat = std::min<clock::duration>(max_beat, every / beats);
-    return std::max(now, drawn - drawn.time_since_epoch() % beat);
+    return std::max(sent, drawn - drawn.time_since_epoch() % beat);
 }
 
 clock::time_point loss_at(const lease_schedule& given, clock::time_point valid_until) noexcept

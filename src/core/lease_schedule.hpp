@@ -34,11 +34,12 @@ lease_schedule make_schedule(
 /// 1.1 × extend_every + 2 × node_timeout + stop_margin + drift < ttl.
 std::string schedule_complaint(const lease_schedule& given);
 
-/// Returns the time of the next extension: `extend_every` from now, with a jitter of ±10 % so that leases that were
-/// acquired together drift apart, and rounded down to a beat so that extensions at about the same time share one write
-/// per master. A beat is 25 ms, or 1/200 of extend_every if that is less.
+/// Returns the time of the next extension: `extend_every` after the attempt that was confirmed last was sent, as the validity
+/// counts from there as well, with a jitter of ±10 % so that leases that were acquired together drift apart, and rounded down
+/// to a beat so that extensions at about the same time share one write per master. A beat is 25 ms, or 1/200 of extend_every
+/// if that is less.
 clock::time_point
-extension_at(const lease_schedule& given, clock::time_point now, std::uint64_t random) noexcept;
+extension_at(const lease_schedule& given, clock::time_point sent, std::uint64_t random) noexcept;
 
 /// Returns the time at which the loss of a lease is declared, which leaves the body `stop_margin` to stop.
 clock::time_point loss_at(const lease_schedule& given, clock::time_point valid_until) noexcept;

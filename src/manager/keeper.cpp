@@ -47,7 +47,8 @@ void keeper::on_extended(clock::time_point sent, std::chrono::milliseconds ttl)
 
 void keeper::set_next()
 {
-    next_ = core::extension_at(schedule_, service_.strand().now(), service_.random_number());
+    const clock::time_point next = core::extension_at(schedule_, kept_.confirmed(), service_.random_number());
+    next_ = std::max(next, service_.strand().now()); // It may be past if the confirmation was late.
     set_deadline();
 }
 
