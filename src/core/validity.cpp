@@ -62,6 +62,12 @@ clock::time_point valid_until(clock::time_point sent, milliseconds ttl, double d
     return later(sent, ttl) - drift(ttl, drift_factor);
 }
 
+milliseconds ttl_for(clock::duration left, double drift_factor) noexcept
+{
+    const std::chrono::duration<double, milliseconds::period> needed{left + server_precision};
+    return milliseconds{static_cast<milliseconds::rep>(std::ceil(needed.count() / (1 - drift_factor)))};
+}
+
 clock::duration remaining(clock::time_point end, clock::time_point now) noexcept
 {
     return end > now ? end - now : clock::duration::zero();

@@ -23,6 +23,10 @@ clock::duration drift(std::chrono::milliseconds ttl, double factor) noexcept;
 clock::time_point
 valid_until(clock::time_point sent, std::chrono::milliseconds ttl, double drift_factor) noexcept;
 
+/// Returns the smallest ttl with which a key that is set now outlasts a validity that ends in `left`:
+/// (left + 2 ms) / (1 − drift_factor), the inverse of the formula above.
+std::chrono::milliseconds ttl_for(clock::duration left, double drift_factor) noexcept;
+
 /// Returns `end − now`, or 0 if `end` has passed.
 clock::duration remaining(clock::time_point end, clock::time_point now) noexcept;
 

@@ -285,7 +285,7 @@ void lock_service::confirm_extension(round& of) noexcept
 }
 
 /// Sends the key again to a master that doesn't have it. Only while a quorum has just confirmed the lease, so that an
-/// expired lease is never set again. The vote of the master isn't changed.
+/// expired lease is never set again, and for as long as it is valid at least. The vote of the master isn't changed.
 void lock_service::rejoin(round& of, std::size_t master)
 {
     lease_state& held = of.lease();
@@ -294,8 +294,11 @@ void lock_service::rejoin(round& of, std::size_t master)
     {
         return;
     }
+    // The validity may be that of an earlier extension, which was longer.
+    const std::chrono::milliseconds left =
+        core::ttl_for(core::remaining(held.valid_until(), now), options_.drift_factor);
     command_.clear();
-    net::append_set(command_, held, of.ttl());
+    net::append_set(command_, held, std::max(of.ttl(), left));
     connections_[master]->rejoin(held, command_, now);
 }
 

@@ -105,6 +105,25 @@ TEST_CASE("a kept lease survives masters that restart empty one after the other"
     CHECK(!rival->error);
 }
 
+TEST_CASE("a rejoined key lasts as long as the validity of an earlier, longer extension", "[scenario-27]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = kept_lease(sim, locks);
+    const auto longest = GENERATE(1s, 60s);
+    const outcome_ptr extended = sim.extend(got->lease, longest);
+    REQUIRE(sim.finish(extended));
+    REQUIRE(!extended->error);
+    for (const std::size_t index : {0U, 1U})
+    {
+        sim_master& master = sim.master(index);
+        master.restart("run " + std::to_string(index), false);
+        REQUIRE(sim.run_until([&] { return master.value("lock:stock") == got->lease.owner_id(); }, 20s));
+        CHECK(master.expiry("lock:stock").value() >= got->lease.valid_until());
+        CHECK(master.expiry("lock:stock").value() <= got->lease.valid_until() + longest / 50 + 1s);
+    }
+}
+
 TEST_CASE("a rejoined key is released, even if that isn't possible at once", "[scenario-27]")
 {
     simulation sim{5};
