@@ -263,6 +263,13 @@ TEST_CASE("a shutdown cancels the bodies, and releases their leases when they ha
     CHECK(running.watch->why == errc::closed);
     REQUIRE(watch->done);
     CHECK(watch->error == errc::closed);
+    if (stops_in > 0ms)
+    {
+        const outcome_ptr late = sim.wait_lost(plain->lease);
+        sim.run_for(0ms);
+        CHECK(late->done);
+        CHECK(late->error == errc::closed);
+    }
     const std::size_t extensions = sim.count("extend");
 
     REQUIRE(sim.finish(down));

@@ -129,6 +129,35 @@ TEST_CASE("a release continues without its caller", "[scenario-21]")
     CHECK(sim.master(0).count("release") == 1);
 }
 
+TEST_CASE("a shutdown knows how a release ended whose caller waits no longer", "[shutdown]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = granted(sim, locks, "stock");
+    const bool hang = GENERATE(false, true);
+    const bool is_first = GENERATE(false, true);
+    CAPTURE(hang, is_first);
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = 5ms;
+    }
+    if (hang)
+    {
+        sim.master(1).hang();
+        sim.master(2).hang();
+    }
+    const outcome_ptr released = sim.release(got->lease);
+    sim.run_for(1ms);
+    outcome_ptr down = is_first ? sim.shut_down(locks) : nullptr;
+    released->cancel.emit(asio::cancellation_type::terminal);
+    sim.run_for(1ms);
+    CHECK(released->done);
+    CHECK(released->error == asio::error::operation_aborted);
+    down = is_first ? down : sim.shut_down(locks);
+    REQUIRE(sim.finish(down, 1min));
+    CHECK(down->error == (hang ? error_code{errc::unconfirmed} : error_code{}));
+}
+
 TEST_CASE("a lease that is dropped is released")
 {
     simulation sim{3};

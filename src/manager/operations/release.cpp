@@ -43,7 +43,17 @@ runtime::detached_task release(lock_service& service, release_call call)
         co_return;
     }
     const awaited_round votes = service.send_releases(held, self.wake_event);
-    while (!votes->confirmed() && !votes->settled() && !self.stopped())
+    while (!votes->has_result() && !self.stopped())
+    {
+        co_await self.wake_event;
+    }
+    const bool is_left = !votes->has_result();
+    if (is_left)
+    {
+        finish(service, call, self.stopped(), &*votes);
+    }
+    // A shutdown has to know the result of the release, not that of the wait for it.
+    while (!votes->has_result())
     {
         co_await self.wake_event;
     }
@@ -52,7 +62,10 @@ runtime::detached_task release(lock_service& service, release_call call)
     {
         service.count_unconfirmed_release();
     }
-    finish(service, call, self.stopped() ? self.stopped() : outcome, &*votes);
+    if (!is_left)
+    {
+        finish(service, call, self.stopped() ? self.stopped() : outcome, &*votes);
+    }
 }
 
 } // namespace redlock::manager

@@ -25,6 +25,10 @@ runtime::detached_task wait_lost(lock_service& service, wait_lost_call call)
 {
     active_operation self{service, call.id};
     lease_state& held = *call.held;
+    if (service.closing() && !held.kept)
+    {
+        self.stop(errc::closed); // The shutdown has stopped the waits that it found.
+    }
     place_in_line place{self.wake_event};
     held.watching.push_back(place);
     while (held.phase() == lease_phase::held && !self.stopped() && !lapsed(service, held))
