@@ -282,7 +282,8 @@ void round::on_guarded_vote(std::size_t master, const net::answer& result)
     {
         service_.guarded()->note_counter(result.counter);
         tokens_->add_grant(master, result.counter);
-        if (listener_ != nullptr && ballot_.outcome() == core::verdict::won && !tokens_->token())
+        if (listener_ != nullptr && ballot_.outcome() == core::verdict::won &&
+            outcome() == core::verdict::undecided)
         {
             tokens_->raise();
         }

@@ -89,6 +89,27 @@ TEST_CASE("guarded: grants that come after the release are not raised", "[guarde
     CHECK(test.sim.count("raise") == 0);
 }
 
+TEST_CASE("guarded: a grant that comes after the round was lost is not raised", "[guarded]")
+{
+    guarded_simulation test{4};
+    const std::uint64_t ahead = test.shown(0) + 1'000'000'000;
+    for (std::size_t index = 0; index < 4; ++index)
+    {
+        test.group.put_counter(index, "stock", ahead + (index == 0 ? 100 : 0));
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    for (const std::size_t index : {1U, 2U})
+    {
+        test.sim.master(index).refuse("raise", "-ERR no\r\n");
+    }
+    test.sim.master(3).network.back = 700us;
+    const outcome_ptr got = test.sim.acquire(locks, "stock", {.ttl = 5s, .wait = 10s});
+    REQUIRE(test.sim.finish(got));
+    CHECK(got->report.rounds > 1);
+    CHECK(test.sim.count("raise") == 2);
+    CHECK(test.sim.master(3).count("raise") == 0);
+}
+
 TEST_CASE("guarded: the floor counts for slots that were used before, too", "[guarded][scenario-68]")
 {
     guarded_simulation test{3};
