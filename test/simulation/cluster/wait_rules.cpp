@@ -141,6 +141,8 @@ void wait_rules::note(resource& of, const executed_command& seen) const
             of.clients.erase(name);
         }
     }
+    // Its client takes another master for the queue master, and wakes nobody at this one.
+    of.moved = of.moved || (releases && of.queue_master != seen.master && !of.clients.empty());
     if (releases && seen.words.size() > queue_words::release_member)
     {
         const clock::duration before = of.allowed;
