@@ -85,9 +85,9 @@ struct acquire_options
     /// most 100 years.
     std::chrono::milliseconds ttl{};
     /// The time limit of the operation, 0 or more. No round begins later, and the operation completes at most one
-    /// node timeout later, which is the time that the masters have to answer the last round. The limit includes
-    /// connecting and queueing: with 0 ms, a new manager fails with `errc::no_quorum`. To wait for the connections
-    /// and then try once, use `async_try_acquire`.
+    /// node timeout later, which is the time that the masters have to answer the last round; in guarded mode at most
+    /// two, since a token may have to be raised. The limit includes connecting and queueing: with 0 ms, a new manager
+    /// fails with `errc::no_quorum`. To wait for the connections and then try once, use `async_try_acquire`.
     time_limit wait = std::chrono::seconds{10};
     /// The minimum validity, 0 or more and less than ttl − drift. A lease with this or less remaining is released, and
     /// the round counts as lost.

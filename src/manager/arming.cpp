@@ -75,10 +75,26 @@ void arming::reconsider(std::size_t master)
             one.count();
         }
         break;
+    case core::standing::armed:
+        one.forget();
+        one.was_refused = false;
+        break;
+    case core::standing::not_a_member:
+        if (!waits_for(master, guard_.marker_of(master)))
+        {
+            one.forget();
+        }
+        break;
     default:
         one.forget();
         break;
     }
+}
+
+bool arming::waits_for(std::size_t master, std::string_view marker) const noexcept
+{
+    const quarantine& one = *masters_[master];
+    return !one.text.empty() && one.text == marker;
 }
 
 void arming::on_down(std::size_t master) noexcept
@@ -252,13 +268,6 @@ void arming::quarantine::send(std::size_t master, const std::string& command)
 /// Asks all masters of the group for their largest counters.
 void arming::quarantine::count()
 {
-    const std::string& policy = of_.service_.connection_to(index_).server().maxmemory_policy;
-    if (!policy.empty() && policy != "noeviction")
-    {
-        of_.report_refusal(
-            index_, "maxmemory-policy is " + policy + ", so that its markers and counters can vanish");
-        return;
-    }
     step_ = step::counting;
     counted_for_ = text;
     of_kept_ = of_others_ = 0;
@@ -381,10 +390,18 @@ bool arming::quarantine::on_reply(std::size_t master, const resp::reply& reply) 
 
 void arming::quarantine::on_refused(const net::arming_reply& said)
 {
-    const std::string_view why =
-        said.refusal == net::databases_unknown
-            ? "there may be markers in databases that it doesn't let this user select"
-            : said.detail;
+    std::string_view why = said.detail;
+    switch (said.refusal)
+    {
+    case net::databases_unknown:
+        why = "there may be markers in databases that it doesn't let this user select";
+        break;
+    case net::may_evict:
+        why = "maxmemory-policy isn't noeviction, so that its markers and counters can vanish";
+        break;
+    default:
+        break;
+    }
     of_.report_refusal(index_, std::string{why});
 }
 

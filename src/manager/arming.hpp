@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::manager
@@ -46,6 +47,8 @@ class arming
     void begin(std::size_t master, core::incarnation_end why);
     /// The wait goes on: if the next connection shows the same text, it is the same incarnation.
     void on_down(std::size_t master) noexcept;
+    /// Returns whether a master was a member in the quarantine with this marker, and this manager waits for its end.
+    bool waits_for(std::size_t master, std::string_view marker) const noexcept;
     /// Returns when a quarantine of a master was seen first; empty if none is waited for.
     std::optional<clock::time_point> since(std::size_t master) const noexcept;
     /// Returns when a quarantine of a master is expected to end; empty if none is waited for.

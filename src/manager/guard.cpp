@@ -379,8 +379,10 @@ void guard::judge_all()
             one.found.reset();
             continue;
         }
-        const bool is_on_record =
-            record_ && core::seat_of(*record_, service_.names()->at(master)).has_value();
+        // While too few masters show the record, a quarantine goes on, but nothing is armed.
+        const bool is_on_record = record_
+                                      ? core::seat_of(*record_, service_.names()->at(master)).has_value()
+                                      : arming_.waits_for(master, one.seen.marker.value_or(std::string{}));
         one.found = core::standing_of(one.seen, identity_->group, is_on_record);
         const bool has_seat =
             one.found->what == core::standing::armed || one.found->what == core::standing::quarantine;

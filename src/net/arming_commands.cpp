@@ -25,22 +25,18 @@ void append_script(
     resp::append_command(out, words);
 }
 
-error_code refusal_reason(std::int64_t answer) noexcept
+/// `own` is the answer that only this script has.
+error_code refusal_reason(std::int64_t answer, int own) noexcept
 {
-    switch (answer)
+    if (answer == guard_differs || answer == incarnation_differs)
     {
-    case guard_differs:
-    case incarnation_differs:
         return master_errc::incarnation_changed;
-    case databases_unknown:
-        return master_errc::command_failed;
-    default:
-        return master_errc::protocol_error;
     }
+    return answer == own ? master_errc::command_failed : master_errc::protocol_error;
 }
 
 /// Translates a reply that isn't the expected one: an error, or a negative answer.
-arming_reply read_refusal(const resp::reply& reply) noexcept
+arming_reply read_refusal(const resp::reply& reply, int own) noexcept
 {
     arming_reply result;
     if (reply.is_error())
@@ -51,7 +47,7 @@ arming_reply read_refusal(const resp::reply& reply) noexcept
         return result;
     }
     const bool is_answer = reply.root().kind == resp::kind::integer;
-    result.reason = refusal_reason(is_answer ? reply.integer() : 0);
+    result.reason = refusal_reason(is_answer ? reply.integer() : 0, own);
     if (is_answer && result.reason != master_errc::protocol_error)
     {
         result.refusal = static_cast<int>(reply.integer());
@@ -89,7 +85,7 @@ arming_reply read_quarantine(const resp::reply& reply) noexcept
 {
     if (reply.root().kind != resp::kind::bulk_string)
     {
-        return read_refusal(reply);
+        return read_refusal(reply, databases_unknown);
     }
     arming_reply result;
     result.marker = reply.text();
@@ -100,13 +96,7 @@ arming_reply read_counter(const resp::reply& reply) noexcept
 {
     if (reply.root().kind != resp::kind::integer || reply.integer() < 0 || reply.integer() > max_counter)
     {
-        arming_reply result = read_refusal(reply);
-        if (result.refusal == databases_unknown) // Not an answer of these scripts.
-        {
-            result.refusal = 0;
-            result.reason = master_errc::protocol_error;
-        }
-        return result;
+        return read_refusal(reply, may_evict);
     }
     arming_reply result;
     result.counter = static_cast<std::uint64_t>(reply.integer());

@@ -14,6 +14,9 @@ namespace redlock::net
 /// has deleted markers of other databases.
 inline constexpr int databases_unknown = -3;
 
+/// The answer of `arm_script` if the master may evict keys, and with them its marker and counters.
+inline constexpr int may_evict = -4;
+
 /// Deletes the markers of the other databases than `own`. Returns false if a database can't be selected although it exists.
 inline constexpr char clear_common[] =
     R"lua(local function clear_others()
@@ -65,7 +68,8 @@ return largest)lua");
 inline constexpr script largest_counter_script{
     {largest_counter_text.data(), largest_counter_text.size()}, "d3d6c822d84441387ce8100eee79945de36a6b04"};
 
-/// Ends a quarantine if the marker is the one that was waited for. Raises the floor before, unless no larger counter could follow.
+/// Ends a quarantine if the marker is the one that was waited for, unless the master may evict keys: its policy may have been
+/// changed since a client has connected. Raises the floor before, unless no larger counter could follow.
 ///
 /// Arguments: the marker, the same one armed, the least floor, the record. Returns the floor that it has now, or a negative
 /// answer.
@@ -79,12 +83,14 @@ inline constexpr auto arm_text = join(
 end
 local refused = refusal(ARGV[1])
 if refused then return refused end
+local policy = string.match(redis.call("info", "memory"), "maxmemory_policy:([%w-]+)")
+if policy and policy ~= "noeviction" then return -4 end
 local floor = raise_floor(ARGV[3])
 if not floor then return -1 end
 redis.call("set", KEYS[1], ARGV[4])
 redis.call("set", KEYS[2], ARGV[2])
 return floor)lua");
 inline constexpr script arm_script{
-    {arm_text.data(), arm_text.size()}, "f06798e792ae628ab69cc8f0d6a3f46af04ab723"};
+    {arm_text.data(), arm_text.size()}, "a8343d294e91dae62cefdfc09fa18feb11be4389"};
 
 } // namespace redlock::net

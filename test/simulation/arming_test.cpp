@@ -242,6 +242,42 @@ TEST_CASE(
     CHECK(!test.acquire(locks)->error);
 }
 
+TEST_CASE(
+    "arming: another master that is away meanwhile doesn't prolong a quarantine", "[guarded][scenario-78]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.observed());
+    test.sim.master(0).restart("another run", false);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    test.sim.run_for(2s);
+    // Only two masters have the record of the members, and each of them is needed.
+    test.sim.master(1).door = entrance::refuses;
+    test.sim.master(1).break_connections();
+    test.sim.run_for(guarded_group::max_ttl - 5s);
+    const outcome_ptr got = test.acquire(locks);
+    CHECK(got->report.masters()[0].reason == master_errc::quarantined);
+    test.sim.master(1).door = entrance::open;
+    CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 8s));
+    CHECK(test.count<master_quarantined>() == 1);
+}
+
+TEST_CASE("arming: the present policy of eviction counts, not that of the connect", "[guarded]")
+{
+    arming_simulation test;
+    const bool evicts = GENERATE(false, true);
+    CAPTURE(evicts);
+    test.sim.master(0).maxmemory_policy = evicts ? "noeviction" : "allkeys-lru";
+    lock_manager locks = test.sim.make_connected_manager(test.observed());
+    test.sim.master(0).flush_all();
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    test.sim.master(0).maxmemory_policy = "allkeys-lru";
+    test.sim.run_for(2 * long_enough);
+    CHECK(test.is(0, core::marker_state::quarantine));
+    test.sim.master(0).maxmemory_policy = "noeviction";
+    CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 3s));
+    CHECK(!test.acquire(locks)->error);
+}
+
 TEST_CASE("arming: a server that refuses the commands, or may evict keys, is reported once", "[guarded]")
 {
     arming_simulation test;

@@ -4,7 +4,7 @@
 
 #include "core/arming_plan.hpp"
 #include "core/fencing.hpp"
-#include "net/guard_scripts.hpp"
+#include "net/arming_scripts.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -152,6 +152,11 @@ runtime::task<provisioning::step_end> provisioning::arm(const std::vector<std::s
         else if (is_overtaken(answer))
         {
             end = end == step_end::done ? step_end::overtaken : end;
+        }
+        else if (answer.refusal == net::may_evict)
+        {
+            note(master, provision_finding::evicts, "maxmemory-policy isn't noeviction");
+            end = step_end::failed;
         }
         else
         {

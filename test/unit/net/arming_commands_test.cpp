@@ -128,7 +128,7 @@ TEST_CASE("refusals of quarantine and arming have a reason", "[guarded]")
     SECTION("another reply")
     {
         const auto [kind, number] = GENERATE(table<resp::kind, std::int64_t>(
-            {{resp::kind::integer, -4},
+            {{resp::kind::integer, -5},
              {resp::kind::integer, std::int64_t{1} << 53},
              {resp::kind::null, 0},
              {resp::kind::simple_string, 0}}));
@@ -146,6 +146,16 @@ TEST_CASE("only a quarantine fails because of other databases", "[guarded]")
     CHECK(net::read_quarantine(reply).refusal == net::databases_unknown);
     CHECK(net::read_counter(reply).reason == master_errc::protocol_error);
     CHECK(net::read_counter(reply).refusal == 0);
+}
+
+TEST_CASE("only arming fails because keys may be evicted", "[guarded]")
+{
+    std::array<resp::node, 1> node{};
+    const resp::reply reply = reply_of(node, resp::kind::integer, net::may_evict, {});
+    CHECK(net::read_counter(reply).reason == master_errc::command_failed);
+    CHECK(net::read_counter(reply).refusal == net::may_evict);
+    CHECK(net::read_quarantine(reply).reason == master_errc::protocol_error);
+    CHECK(net::read_quarantine(reply).refusal == 0);
 }
 
 } // namespace redlock::test
