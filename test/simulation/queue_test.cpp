@@ -627,6 +627,31 @@ TEST_CASE("a client whose last round asks a queue master that is trusted again i
     CHECK(queue_keys(sim) == 0);
 }
 
+TEST_CASE("an acquire with a short ttl doesn't end the queues of other resources", "[queue]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 1, in_strict_order(sim)};
+    lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = 3ms;
+    }
+    const outcome_ptr hasty = sim.acquire(locks, "other", {.ttl = 20ms, .wait = 60ms});
+    REQUIRE(sim.finish(hasty));
+    CHECK(hasty->error == errc::no_quorum);
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = 100us;
+    }
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.run_until([&] { return sim.keys() == 0; }, 1s));
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    REQUIRE(sim.finish(with.waits[0]));
+    CHECK(!with.waits[0]->error);
+}
+
 TEST_CASE("a client whose first round asks nobody leaves the queue of the former queue master", "[queue]")
 {
     simulation sim{3};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // The states of an acquire that waits between its rounds.
 #include "core/backoff.hpp"
+#include "core/validity.hpp"
 #include "manager/operations/acquisition.hpp"
 
 #include <cstdint>
@@ -239,14 +240,16 @@ runtime::task<bool> acquisition::back_off()
 }
 
 /// Chooses another queue master for a while if this one can't be relied on: for all resources if it is silent, for this
-/// one if it refuses the question, for example because of a foreign key in the place of the queue.
+/// one if it refuses the question, for example because of a foreign key in the place of the queue, or if a short ttl leaves it
+/// less time than others give it.
 void acquisition::pass_over_unless_answered(std::size_t queue_master, vote said)
 {
-    if (said == vote::timed_out)
+    const bool is_patient = node_timeout() >= service_.node_timeout(core::max_ttl);
+    if (said == vote::timed_out && is_patient)
     {
         service_.queues().suspect(queue_master, service_.strand().now());
     }
-    else if (said == vote::failed || said == vote::unsent)
+    else if (said == vote::timed_out || said == vote::failed || said == vote::unsent)
     {
         service_.overrule(call_.resource, queue_master);
     }
