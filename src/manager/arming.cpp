@@ -79,12 +79,6 @@ void arming::reconsider(std::size_t master)
         one.forget();
         one.was_refused = false;
         break;
-    case core::standing::not_a_member:
-        if (!waits_for(master, guard_.marker_of(master)))
-        {
-            one.forget();
-        }
-        break;
     default:
         one.forget();
         break;

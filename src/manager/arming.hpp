@@ -47,7 +47,7 @@ class arming
     void begin(std::size_t master, core::incarnation_end why);
     /// The wait goes on: if the next connection shows the same text, it is the same incarnation.
     void on_down(std::size_t master) noexcept;
-    /// Returns whether a master was a member in the quarantine with this marker, and this manager waits for its end.
+    /// Returns whether this manager waits for the end of the quarantine with this marker, so that the master was a member in it.
     bool waits_for(std::size_t master, std::string_view marker) const noexcept;
     /// Returns when a quarantine of a master was seen first; empty if none is waited for.
     std::optional<clock::time_point> since(std::size_t master) const noexcept;
