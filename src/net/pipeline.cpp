@@ -244,7 +244,9 @@ void pipeline::record_ask(claim& of, const answer& result)
     {
         record_set(of, result);
     }
-    const bool permanent = result.error == core::server_error::no_permission ||
+    answers_questions_ = answers_questions_ || result.vote == vote::granted || result.vote == vote::denied;
+    // What a user isn't permitted after that is this key, not the queue.
+    const bool permanent = (result.error == core::server_error::no_permission && !answers_questions_) ||
                            result.error == core::server_error::unknown_command;
     if (permanent && !std::exchange(refuses_questions_, true))
     {
@@ -481,7 +483,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     probing_ = hides_clock_ = false;
     backoff_.reset();
     refusals_noted_ = 0;
-    refuses_questions_ = false;
+    answers_questions_ = refuses_questions_ = false;
     // writing_ stays valid for the write that may be in flight.
     waiting_.clear();
     return may_run;

@@ -422,6 +422,44 @@ TEST_CASE("a master that refused questions is asked again after a reconnect")
     CHECK(queue_master.queue_key_count() > 0);
 }
 
+TEST_CASE("a resource that the user may not lock doesn't end the queues of others", "[queue]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 1, in_strict_order(sim)};
+    lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
+    for (int number = 0; number < 10; ++number) // Each master is asked.
+    {
+        const outcome_ptr permitted = sim.try_acquire(locks, "mine " + std::to_string(number), {.ttl = 60s});
+        REQUIRE(sim.finish(permitted));
+        REQUIRE(!permitted->error);
+    }
+    for (const auto& each : sim.masters())
+    {
+        for (const char* const what : {"ask", "SET"})
+        {
+            each->habits[what] = "-NOPERM No permissions to access a key\r\n";
+        }
+    }
+    for (int number = 0; number < 10; ++number)
+    {
+        const outcome_ptr forbidden =
+            sim.try_acquire(locks, "not mine " + std::to_string(number), {.ttl = 60s});
+        REQUIRE(sim.finish(forbidden));
+        CHECK(forbidden->error == errc::no_quorum);
+    }
+    for (const auto& each : sim.masters())
+    {
+        each->habits.clear();
+    }
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.run_until([&] { return !queue_master_of(sim, "stock").value("lock:stock"); }, 1s));
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
+    CHECK(got->error == errc::held_by_other);
+    REQUIRE(sim.finish(with.waits[0]));
+    CHECK(!with.waits[0]->error);
+}
+
 TEST_CASE("a waiting client reports its position in the queue", "[report][observer]")
 {
     simulation sim{5};
