@@ -256,7 +256,7 @@ TEST_CASE("arming: ends the quarantine that was waited for, and restores the cou
     CHECK(one.contents() == before);
 }
 
-TEST_CASE("arming: another quarantine, another incarnation or numbers at their end prevent it")
+TEST_CASE("arming: another quarantine, another incarnation, evictions or numbers at their end prevent it")
 {
     guarded_master one;
     const quarantine_texts texts{one, "00000000000000aa"};
@@ -277,6 +277,11 @@ TEST_CASE("arming: another quarantine, another incarnation or numbers at their e
     SECTION("2^53")
     {
         floor = "9007199254740992";
+    }
+    SECTION("a policy that evicts")
+    {
+        one.at().command({"CONFIG", "SET", "maxmemory-policy", GENERATE("volatile-lru", "allkeys-random")});
+        expected = redlock::net::may_evict;
     }
     const std::vector<std::string> before = one.contents();
     CHECK(arm(one.at(), texts.waited_for, texts.armed, floor) == expected);
