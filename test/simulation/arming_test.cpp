@@ -243,7 +243,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "arming: another master that is away meanwhile doesn't prolong a quarantine", "[guarded][scenario-78]")
+    "arming: another master that is away meanwhile doesn't prolong a quarantine", "[guarded][scenario-109]")
 {
     arming_simulation test;
     lock_manager locks = test.sim.make_connected_manager(test.observed());

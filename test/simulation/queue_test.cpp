@@ -422,7 +422,7 @@ TEST_CASE("a master that refused questions is asked again after a reconnect")
     CHECK(queue_master.queue_key_count() > 0);
 }
 
-TEST_CASE("a resource that the user may not lock doesn't end the queues of others", "[queue]")
+TEST_CASE("a resource that the user may not lock doesn't end the queues of others", "[queue][scenario-110]")
 {
     simulation sim{3};
     waiting_clients with{sim, 1, in_strict_order(sim)};
@@ -665,7 +665,7 @@ TEST_CASE("a client whose last round asks a queue master that is trusted again i
     CHECK(queue_keys(sim) == 0);
 }
 
-TEST_CASE("an acquire with a short ttl doesn't end the queues of other resources", "[queue]")
+TEST_CASE("an acquire with a short ttl doesn't end the queues of other resources", "[queue][scenario-110]")
 {
     simulation sim{3};
     waiting_clients with{sim, 1, in_strict_order(sim)};

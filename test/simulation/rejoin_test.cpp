@@ -105,7 +105,9 @@ TEST_CASE("a kept lease survives masters that restart empty one after the other"
     CHECK(!rival->error);
 }
 
-TEST_CASE("a rejoined key lasts as long as the validity of an earlier, longer extension", "[scenario-27]")
+TEST_CASE(
+    "a rejoined key lasts as long as the validity of an earlier, longer extension",
+    "[scenario-27][scenario-108]")
 {
     simulation sim{3};
     lock_manager locks = sim.make_connected_manager();
