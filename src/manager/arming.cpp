@@ -70,7 +70,8 @@ void arming::reconsider(std::size_t master)
     case core::standing::quarantine:
         one.wait_for(guard_.marker_of(master));
         one.by_clock = one.by_clock || may_use_clock(one);
-        if (!one.is_busy() && guard_.looked_at(master) >= one.ends && !guard_.is_suspected(master))
+        if (!one.is_busy() && guard_.record() && guard_.looked_at(master) >= one.ends &&
+            !guard_.is_suspected(master))
         {
             one.count();
         }

@@ -47,8 +47,10 @@ void keeper::on_extended(clock::time_point sent, std::chrono::milliseconds ttl)
 
 void keeper::set_next()
 {
+    const clock::time_point now = service_.strand().now();
     const clock::time_point next = core::extension_at(schedule_, kept_.confirmed(), service_.random_number());
-    next_ = std::max(next, service_.strand().now()); // It may be past if the confirmation was late.
+    // If it has passed, because the confirmation was late, the attempts of meanwhile have a node timeout each.
+    next_ = next > now ? next : std::max(now, soonest_);
     set_deadline();
 }
 
@@ -69,9 +71,9 @@ void keeper::on_deadline()
         const core::backoff_policy again{options.retry_delay_min, options.retry_delay_max};
         const clock::duration pause =
             core::backoff_delay(again, unanswered_, clock::duration::zero(), service_.random_number());
-        const clock::time_point soonest = now + schedule_.node_timeout;
+        soonest_ = now + schedule_.node_timeout;
         // The last attempt leaves the masters a node timeout to answer before the loss.
-        next_ = std::min(soonest + pause, std::max(soonest, ends() - schedule_.node_timeout));
+        next_ = std::min(soonest_ + pause, std::max(soonest_, ends() - schedule_.node_timeout));
         service_.send_extensions(kept_, schedule_.ttl, nullptr);
     }
     set_deadline();

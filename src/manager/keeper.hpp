@@ -48,6 +48,7 @@ class keeper final : private runtime::deadline
     clock::time_point hold_ends_;
     clock::time_point confirmed_until_;
     clock::time_point next_{};
+    clock::time_point soonest_{};  // When the last attempt has had its node timeout.
     std::uint32_t unanswered_ = 0; // Consecutive extensions without confirmation.
 };
 

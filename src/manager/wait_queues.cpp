@@ -75,8 +75,7 @@ void wait_queues::overrule(std::size_t master, std::uint64_t key, clock::time_po
         { return each.until <= now || (each.master == master && each.key == key); });
     if (overruled_.size() == max_overruled)
     {
-        suspect(master, now);
-        return;
+        overruled_.erase(overruled_.begin()); // The oldest is forgotten, and may cost another question.
     }
     last_doubt_ends_ = now + distrust;
     overruled_.push_back({master, key, last_doubt_ends_});

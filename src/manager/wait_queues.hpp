@@ -69,7 +69,7 @@ class wait_queues
     /// For how long a master that gave no answer, or a queue master that was overruled, is passed over.
     static constexpr std::chrono::seconds distrust{1};
 
-    /// The maximum number of resources for which masters are passed over. With more, they are passed over for all.
+    /// The maximum number of resources for which masters are passed over. With more, only the latest ones are.
     static constexpr std::size_t max_overruled = 64;
 
     explicit wait_queues(std::size_t max_waiting) : max_waiting_{max_waiting} {}

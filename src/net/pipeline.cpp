@@ -244,9 +244,9 @@ void pipeline::record_ask(claim& of, const answer& result)
     {
         record_set(of, result);
     }
-    answers_questions_ = answers_questions_ || result.vote == vote::granted || result.vote == vote::denied;
-    // What a user isn't permitted after that is this key, not the queue.
-    const bool permanent = (result.error == core::server_error::no_permission && !answers_questions_) ||
+    // Once it has entered us, the user has all permissions for the queue, and lacks one for this key only.
+    enters_us_ = enters_us_ || result.position != nullptr;
+    const bool permanent = (result.error == core::server_error::no_permission && !enters_us_) ||
                            result.error == core::server_error::unknown_command;
     if (permanent && !std::exchange(refuses_questions_, true))
     {
@@ -483,7 +483,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     probing_ = hides_clock_ = false;
     backoff_.reset();
     refusals_noted_ = 0;
-    answers_questions_ = refuses_questions_ = false;
+    enters_us_ = refuses_questions_ = false;
     // writing_ stays valid for the write that may be in flight.
     waiting_.clear();
     return may_run;

@@ -210,10 +210,27 @@ TEST_CASE("an extension that is confirmed late delays the next one no further", 
     }
     const clock::time_point until = got->lease.valid_until();
     REQUIRE(sim.run_until([&] { return got->lease.valid_until() > until; }, 10s));
-    // Its answers took longer than the interval, so the next one is due at once.
+    // Its answers took longer than the interval, so the next one is due when the last attempt has had its node timeout.
     const std::size_t before = sim.count("extend");
-    sim.run_for(1ms);
-    CHECK(sim.count("extend") > before);
+    sim.run_for(node_timeout);
+    CHECK(sim.count("extend") == before + 3);
+}
+
+TEST_CASE(
+    "answers that take longer than the interval cause no more extensions than their node timeouts allow")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.response_timeout = 1min;
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr got =
+        kept(sim, locks, {.ttl = 10s, .max_hold = no_limit, .extend_every = 100ms, .stop_margin = 1s});
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = 120ms;
+    }
+    CHECK(stays_valid(sim, got->lease, 1min));
+    CHECK(extensions(sim).size() <= static_cast<std::size_t>(1min / node_timeout));
 }
 
 TEST_CASE("a quorum that returns before the loss confirms the lease in time")

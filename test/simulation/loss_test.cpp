@@ -292,4 +292,24 @@ TEST_CASE("a shutdown cancels the bodies, and releases their leases when they ha
     CHECK(sim.count("extend") == extensions);
 }
 
+TEST_CASE("the loss of a released lease can't be awaited, also during a shutdown")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    job body{.stops_in = 5s};
+    const watched_job running{sim, locks, body, {.ttl = 10s, .max_hold = no_limit}};
+    const outcome_ptr got = sim.acquire(locks, "plain", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
+    const outcome_ptr down = sim.shut_down(locks);
+    sim.run_for(1s);
+    const outcome_ptr released = sim.release(got->lease);
+    const outcome_ptr none = sim.wait_lost(got->lease);
+    sim.run_for(0ms);
+    REQUIRE(none->done);
+    CHECK(none->error == errc::not_held);
+    REQUIRE(sim.finish(down));
+    CHECK(!down->error);
+    REQUIRE(sim.finish(running.work));
+}
+
 } // namespace redlock::test

@@ -427,11 +427,15 @@ TEST_CASE("a resource that the user may not lock doesn't end the queues of other
     simulation sim{3};
     waiting_clients with{sim, 1, in_strict_order(sim)};
     lock_manager locks = sim.make_connected_manager(in_strict_order(sim));
-    for (int number = 0; number < 10; ++number) // Each master is asked.
+    for (int number = 0; number < 10; ++number) // Each master enters us in a queue.
     {
-        const outcome_ptr permitted = sim.try_acquire(locks, "mine " + std::to_string(number), {.ttl = 60s});
+        const std::string resource = "permitted " + std::to_string(number);
+        const outcome_ptr another = sim.try_acquire(with.holder, resource, {.ttl = 60s});
+        REQUIRE(sim.finish(another));
+        REQUIRE(!another->error);
+        const outcome_ptr permitted = sim.acquire(locks, resource, {.ttl = 60s, .wait = 20ms});
         REQUIRE(sim.finish(permitted));
-        REQUIRE(!permitted->error);
+        REQUIRE(permitted->report.queue);
     }
     for (const auto& each : sim.masters())
     {
@@ -443,7 +447,7 @@ TEST_CASE("a resource that the user may not lock doesn't end the queues of other
     for (int number = 0; number < 10; ++number)
     {
         const outcome_ptr forbidden =
-            sim.try_acquire(locks, "not mine " + std::to_string(number), {.ttl = 60s});
+            sim.try_acquire(locks, "forbidden " + std::to_string(number), {.ttl = 60s});
         REQUIRE(sim.finish(forbidden));
         CHECK(forbidden->error == errc::no_quorum);
     }

@@ -25,7 +25,7 @@ runtime::detached_task wait_lost(lock_service& service, wait_lost_call call)
 {
     active_operation self{service, call.id};
     lease_state& held = *call.held;
-    if (service.closing() && !held.kept)
+    if (service.closing() && !held.kept && held.phase() == lease_phase::held)
     {
         self.stop(errc::closed); // The shutdown has stopped the waits that it found.
     }

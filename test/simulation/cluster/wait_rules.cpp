@@ -141,8 +141,9 @@ void wait_rules::note(resource& of, const executed_command& seen) const
             of.clients.erase(name);
         }
     }
-    // Its client takes another master for the queue master, and wakes nobody at this one.
-    of.moved = of.moved || (releases && of.queue_master != seen.master && !of.clients.empty());
+    // The client of a plain release takes another master for the queue master, and wakes none of those that wait here.
+    const bool is_plain = seen.what == "release" && !releases;
+    of.moved = of.moved || (is_plain && of.queue_master == seen.master && !of.clients.empty());
     if (releases && seen.words.size() > queue_words::release_member)
     {
         const clock::duration before = of.allowed;

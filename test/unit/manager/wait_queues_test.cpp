@@ -68,30 +68,30 @@ TEST_CASE("queue: an overruled master is passed over for its resource alone, for
     CHECK_FALSE(queues.doubts(first_doubt + wait_queues::distrust));
 }
 
-TEST_CASE("queue: a master that is overruled for too many resources is passed over for all of them")
+TEST_CASE("queue: of too many doubts, the latest count, and none concerns another resource")
 {
     three_queues queues;
     queues.overrule_for(wait_queues::max_overruled, 0, first_doubt);
-    CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
     SECTION("the same resources again are no more of them")
     {
         queues.overrule_for(wait_queues::max_overruled, 0, first_doubt);
-        CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
+        CHECK(queues.is_passed_over(doubted, 0, first_doubt));
     }
     SECTION("one more")
     {
         queues.overrule(doubted, wait_queues::max_overruled, first_doubt);
-        CHECK(queues.is_passed_over(doubted, another_key, first_doubt));
-        CHECK_FALSE(queues.is_passed_over(0, another_key, first_doubt));
-        CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt + wait_queues::distrust));
+        CHECK(queues.is_passed_over(doubted, wait_queues::max_overruled, first_doubt));
+        CHECK(queues.is_passed_over(doubted, 1, first_doubt));
+        CHECK_FALSE(queues.is_passed_over(doubted, 0, first_doubt));
     }
-    SECTION("doubts that have ended don't count")
+    SECTION("doubts that have ended take no room")
     {
         const clock::time_point later = first_doubt + wait_queues::distrust;
         queues.overrule_for(wait_queues::max_overruled, wait_queues::max_overruled, later);
-        CHECK_FALSE(queues.is_passed_over(doubted, another_key, later));
         CHECK(queues.is_passed_over(doubted, wait_queues::max_overruled, later));
     }
+    CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
+    CHECK_FALSE(queues.is_passed_over(0, 1, first_doubt));
 }
 
 } // namespace redlock::test
