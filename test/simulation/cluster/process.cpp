@@ -100,6 +100,7 @@ void process::on_event(int manager, const event& what)
         "{} is notified of an event on the wrong executor", name_);
     const auto contradiction = events_.notified(manager, what);
     cluster_.watch().check(!contradiction, "events", "{}: {}", name_, contradiction.value_or(""));
+    check_keeping(what);
     if (const auto* decided = std::get_if<round_decided>(&what))
     {
         oracle& watch = cluster_.watch();
@@ -134,6 +135,15 @@ void process::on_event(int manager, const event& what)
     {
         observer_client_->on_event(what);
     }
+}
+
+/// Where events may be dropped, an extension may be missing.
+void process::check_keeping(const event& what)
+{
+    const auto broken = keeping_.notified(what, now(), last_pause_);
+    cluster_.watch().check(
+        !broken || cluster_.drawn().max_waiting_events < observer{}.max_waiting, "kept", "{}: {}", name_,
+        broken ? broken->words : "");
 }
 
 bool process::step(chance& picks)
@@ -181,14 +191,14 @@ bool process::run_one(asio::io_context& in)
 void process::keep_busy(clock::duration length)
 {
     busy_until_ = cluster_.world().now() + length;
-    ++pauses_;
+    note_pause();
     cluster_.world().at(
         busy_until_, event_kind::timer,
         [weak = weak_from_this()]
         {
             if (const auto self = weak.lock())
             {
-                ++self->pauses_;
+                self->note_pause();
             }
         });
 }

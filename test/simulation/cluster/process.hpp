@@ -4,6 +4,7 @@
 
 #include "chance.hpp"
 #include "event_check.hpp"
+#include "keep_rules.hpp"
 #include "observer_client.hpp"
 #include "simulation/pending_handlers.hpp"
 #include "simulation/virtual_environment.hpp"
@@ -92,7 +93,7 @@ class process : public std::enable_shared_from_this<process>
     void pause() noexcept
     {
         paused_ = true;
-        ++pauses_;
+        note_pause();
     }
     /// Pauses after a number of steps, between two handlers.
     void pause_after(std::size_t steps) noexcept { steps_to_pause_ = steps; }
@@ -109,8 +110,12 @@ class process : public std::enable_shared_from_this<process>
     void keep_busy(clock::duration length);
     void resume() noexcept
     {
+        last_pause_ = paused_ ? now() : last_pause_;
         paused_ = false;
-        pauses_ += busy_until_ > clock::time_point{} ? 1U : 0U;
+        if (busy_until_ > clock::time_point{})
+        {
+            note_pause();
+        }
         busy_until_ = {};
         steps_to_pause_.reset();
     }
@@ -163,6 +168,7 @@ class process : public std::enable_shared_from_this<process>
 
     // ---- For the oracle.
     event_check& events() noexcept { return events_; }
+    keep_rules& keeping() noexcept { return keeping_; }
     /// Its manager was never shut down or dropped, so it must release every outstanding key.
     bool orderly() const noexcept { return orderly_; }
     /// Destroys the manager. Returns what is left after that in words; empty if nothing is.
@@ -177,6 +183,12 @@ class process : public std::enable_shared_from_this<process>
     void when_up(clock::duration length, std::function<void()> what);
     void make_manager();
     void on_event(int manager, const event& what);
+    void check_keeping(const event& what);
+    void note_pause() noexcept
+    {
+        ++pauses_;
+        last_pause_ = now();
+    }
     void count_down();
     void say(action what, action_phase phase, error_code error, std::optional<std::size_t> resource);
 
@@ -192,9 +204,11 @@ class process : public std::enable_shared_from_this<process>
     std::vector<std::unique_ptr<worker>> workers_;
     std::optional<observer_client> observer_client_;
     event_check events_;
+    keep_rules keeping_;
     int managers_ = 0;
     bool paused_ = false;
     std::size_t pauses_ = 0;
+    clock::time_point last_pause_ = clock::time_point::min(); // By its clock.
     std::optional<std::size_t> steps_to_pause_;
     clock::time_point busy_until_{};
     std::function<void()> at_grant_;

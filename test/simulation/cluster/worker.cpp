@@ -13,6 +13,7 @@
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <algorithm>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -84,6 +85,50 @@ std::chrono::milliseconds worker::draw_min_validity(std::chrono::milliseconds tt
     const std::chrono::milliseconds most = ttl - home_.cluster().drift_of(ttl);
     return draws_.one_in(4) ? std::chrono::milliseconds{draws_.below(static_cast<std::size_t>(most.count()))}
                             : 0ms;
+}
+
+/// Usually the defaults. Otherwise times that leave just enough for an extension to be repeated.
+void worker::draw_schedule(keep_options& with)
+{
+    constexpr std::size_t often = 3;
+    if (!draws_.one_in(often))
+    {
+        return;
+    }
+    const cluster_run& cluster = home_.cluster();
+    const auto up_to = [this](std::chrono::milliseconds most)
+    { return std::chrono::milliseconds{draws_.below(static_cast<std::size_t>(most.count()) + 1)}; };
+    const std::chrono::milliseconds room =
+        with.ttl - 2 * cluster.node_timeout_of(with.ttl) - cluster.drift_of(with.ttl) - 1ms;
+    const std::chrono::milliseconds usual = cluster.margin_of(with.ttl);
+    with.stop_margin = draws_.one_in(2) ? usual : up_to(std::min(3 * usual, room - 2ms));
+    // The largest one whose jitter is allowed as well.
+    const std::chrono::milliseconds longest = (room - *with.stop_margin) * 10 / 11;
+    with.extend_every = draws_.one_in(4) ? 1ms + up_to(longest - 1ms) : longest;
+}
+
+std::chrono::milliseconds worker::margin_of(const keep_options& with) const
+{
+    return with.stop_margin.value_or(home_.cluster().margin_of(with.ttl));
+}
+
+void worker::check_schedule(error_code error)
+{
+    home_.cluster().watch().check(
+        error != errc::invalid_schedule, "refusal", "{} can't use a schedule that is long enough",
+        home_.name());
+}
+
+void worker::note_kept(const redlock::lease& held, const keep_options& with)
+{
+    const cluster_run& cluster = home_.cluster();
+    const std::chrono::duration<double, clock::period> drift =
+        std::chrono::duration<double, clock::period>{with.ttl} * cluster.drawn().drift_factor;
+    home_.keeping().begin(
+        held.owner_id(), held.valid_until(),
+        {with.ttl - std::chrono::ceil<clock::duration>(drift) - 2ms, margin_of(with),
+         cluster.node_timeout_of(with.ttl)},
+        home_.now());
 }
 
 void worker::check_executor(bool elsewhere)
@@ -228,17 +273,24 @@ void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
     under_way_ = home_.begin(action::acquire_kept, resource);
     const std::optional<std::chrono::milliseconds> most =
         draws_.one_in(4) ? std::optional{1ms + std::chrono::milliseconds{draws_.below(100)}} : std::nullopt;
-    auto done = [this, self = under_way_, ttl, most,
-                 moment = home_.cluster().watch().moment()](error_code error, redlock::lease won)
-    {
-        home_.end(self, error);
-        check_token(moment, nullptr, won);
-        on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl, true, false, most}));
-    };
     keep_options with{
         .ttl = ttl,
         .max_hold = most ? time_limit{*most} : time_limit{no_limit},
         .wait = std::chrono::milliseconds{draws_.below(100)}};
+    draw_schedule(with);
+    auto done = [this, self = under_way_, with, most,
+                 moment = home_.cluster().watch().moment()](error_code error, redlock::lease won)
+    {
+        check_schedule(error);
+        home_.end(self, error);
+        check_token(moment, nullptr, won);
+        if (won)
+        {
+            note_kept(won, with);
+        }
+        on_won(std::make_shared<lease_interval>(
+            lease_interval{std::move(won), 0, with.ttl, true, false, most, margin_of(with)}));
+    };
     start(
         under_way_, std::move(done),
         [&](auto token) {
@@ -272,7 +324,7 @@ void worker::on_won(const lease_interval_ptr& won)
         return;
     }
     has_ = won;
-    const auto margin = won->kept ? std::optional{home_.cluster().margin_of(won->ttl)} : std::nullopt;
+    const auto margin = won->kept ? std::optional{won->margin} : std::nullopt;
     const auto hold_ends = won->max_hold ? std::optional{home_.now() + *won->max_hold} : std::nullopt;
     won->known_as = home_.cluster().watch().won(home_, won->lease, margin, won->kept, hold_ends);
     if (won->kept)
@@ -357,7 +409,7 @@ void worker::on_lost(const lease_interval_ptr& lost)
     home_.cluster().watch().told_of_loss(lost->known_as);
     // The body uses some of the time that it has to stop.
     home_.after(
-        draws_.one_in(2) ? draws_.between(0us, home_.cluster().margin_of(lost->ttl)) : 0us,
+        draws_.one_in(2) ? draws_.between(0us, lost->margin) : 0us,
         [this, lost]
         {
             if (has_ == lost && !lost->ending)
@@ -408,19 +460,21 @@ void worker::done()
 void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin(action::with_lock, resource);
-    const std::chrono::milliseconds margin = home_.cluster().margin_of(ttl);
+    keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
+    draw_schedule(with);
     auto done = [this, self = under_way_](std::exception_ptr thrown)
     {
+        check_schedule(code_of(thrown));
         home_.end(self, code_of(thrown));
         later();
     };
     const bool elsewhere = home_.cluster().drawn().other_executors && draws_.one_in(2);
-    auto body = [this, margin, elsewhere, moment = home_.cluster().watch().moment()](redlock::lease& held)
+    auto body = [this, with, elsewhere, moment = home_.cluster().watch().moment()](redlock::lease& held)
     {
         check_token(moment, nullptr, held);
-        return work(held, margin, elsewhere);
+        note_kept(held, with);
+        return work(held, with, elsewhere);
     };
-    keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
     auto called = cancellable(under_way_, std::move(done));
     if (elsewhere)
     {
@@ -440,8 +494,10 @@ void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
         home_.cluster().resource_name(resource), with, body, asio::bind_executor(later, std::move(called)));
 }
 
-asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::milliseconds margin, bool elsewhere)
+asio::awaitable<void> worker::work(redlock::lease& held, keep_options with, bool elsewhere)
 {
+    const std::chrono::milliseconds margin = margin_of(with);
+    const std::chrono::milliseconds longest = 3 * home_.cluster().margin_of(with.ttl);
     oracle& watch = home_.cluster().watch();
     check_executor(elsewhere);
     watch.check(held.valid(), "late start", "{} begins a body under a lease that has lapsed", home_.name());
@@ -463,7 +519,8 @@ asio::awaitable<void> worker::work(redlock::lease& held, std::chrono::millisecon
         // Otherwise no further wait would be possible.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         // The body uses some of the time that it has to stop, or occasionally more than that.
-        const clock::duration stops_in = draws_.between(0us, draws_.one_in(4) ? 3 * margin : margin);
+        const clock::duration stops_in =
+            draws_.between(0us, draws_.one_in(4) ? std::min(3 * margin, longest) : margin);
         co_await home_.async_wait(stops_in, token);
     }
     watch.gave_back(known_as);

@@ -30,6 +30,7 @@ struct lease_interval
     bool kept = false;
     bool ending = false;
     std::optional<std::chrono::milliseconds> max_hold{};
+    std::chrono::milliseconds margin{}; // If it is kept.
 };
 using lease_interval_ptr = std::shared_ptr<lease_interval>;
 
@@ -47,6 +48,10 @@ class worker
     std::shared_ptr<report> used_report();
     void check_executor(bool elsewhere);
     std::chrono::milliseconds draw_min_validity(std::chrono::milliseconds ttl);
+    void draw_schedule(keep_options& with);
+    std::chrono::milliseconds margin_of(const keep_options& with) const;
+    void check_schedule(error_code error);
+    void note_kept(const redlock::lease& held, const keep_options& with);
     void act();
     void acquire(std::size_t resource, std::chrono::milliseconds ttl);
     void try_once(std::size_t resource, std::chrono::milliseconds ttl);
@@ -66,7 +71,7 @@ class worker
     template <class Function, class Begin>
     void start(const std::shared_ptr<call>& by, Function done, Begin begin);
     /// `elsewhere`: on another executor, which doesn't learn of a loss while it is busy.
-    boost::asio::awaitable<void> work(redlock::lease& held, std::chrono::milliseconds margin, bool elsewhere);
+    boost::asio::awaitable<void> work(redlock::lease& held, keep_options with, bool elsewhere);
 
     process& home_;
     chance draws_;
