@@ -130,6 +130,7 @@ class cluster_run
     void check_shutdown(const std::vector<std::shared_ptr<process>>& these);
     bool answers_in_time(std::chrono::milliseconds ttl) const;
     std::vector<std::shared_ptr<process>> those_up() const;
+    std::vector<std::shared_ptr<process>> take_processes(std::size_t count);
     void close(std::vector<std::shared_ptr<process>> these);
     void probe(clock::time_point mended_at);
     clock::duration longest_body() const;

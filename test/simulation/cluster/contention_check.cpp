@@ -76,12 +76,7 @@ void cluster_run::check_contention()
         return;
     }
     set_network(near());
-    std::vector<std::shared_ptr<process>> these;
-    for (std::size_t each = 0; each < clients; ++each)
-    {
-        these.push_back(add_process().shared_from_this());
-        these.back()->open();
-    }
+    const std::vector<std::shared_ptr<process>> these = take_processes(clients);
     check_one_round(these);
     run_for(20ms);
     oracle_.queues().calm_down(near().jitter);

@@ -93,7 +93,13 @@ void cluster_run::arm_masters()
     {
         return;
     }
-    add_process().open(); // All others may have ended.
+    const bool any_left = std::any_of(
+        processes_.begin(), processes_.end(),
+        [](const auto& each) { return each->usable() && each->guarded(); });
+    if (!any_left)
+    {
+        add_process().open();
+    }
     const bool can_be_armed = can_be_armed_by_clients();
     const auto all_are = [&](bool even_impaired)
     {

@@ -44,6 +44,33 @@ std::vector<std::shared_ptr<process>> cluster_run::those_up() const
     return up;
 }
 
+/// Returns processes for a check. In one of two seeds, those that have lived through the faults come first, unless their options
+/// allow too little for the check.
+std::vector<std::shared_ptr<process>> cluster_run::take_processes(std::size_t count)
+{
+    std::vector<std::shared_ptr<process>> these;
+    const bool are_limited = plan_.max_operations || plan_.max_waiting_acquires || plan_.max_outstanding_keys;
+    if (births_.one_in(2) && !are_limited)
+    {
+        these = those_up();
+        std::erase_if(
+            these,
+            [&](const auto& each) {
+                return !each->usable() || each->guarded() != (group_ != nullptr) ||
+                       oracle_.is_refused_queue(*each);
+            });
+        these.resize(std::min(these.size(), count));
+        // For a second, a client waits elsewhere than at a master that didn't answer in time.
+        run_for(these.empty() ? 0ms : 1100ms);
+    }
+    while (these.size() < count)
+    {
+        these.push_back(add_process().shared_from_this());
+        these.back()->open();
+    }
+    return these;
+}
+
 /// An acquire without a time limit.
 struct cluster_run::attempt
 {
@@ -246,11 +273,10 @@ void cluster_run::check_backoff()
         // Nothing but the delay is left between rounds.
         each->refuse("ask", "-ERR this master has no queue\r\n");
     }
-    process& holder = add_process();
-    process& rival = add_process();
-    holder.open();
+    const auto both = take_processes(2);
+    process& holder = *both[0];
+    process& rival = *both[1];
     const auto held = make_attempt(holder, resource::wanted, 1);
-    rival.open();
     const auto connects = make_attempt(rival, resource::wanted, 1);
     const config mine = options();
     std::size_t long_ones = 0;
@@ -324,11 +350,10 @@ void cluster_run::check_handover()
     const clock::duration hold =
         std::min<clock::duration>(holds.at(births_.below(holds.size())), long_ttl() / 4);
     set_network(near());
-    process& holder = add_process();
-    process& waiter = add_process();
-    holder.open();
-    waiter.open();
-    check_one_round({holder.shared_from_this(), waiter.shared_from_this()});
+    const auto both = take_processes(2);
+    process& holder = *both[0];
+    process& waiter = *both[1];
+    check_one_round(both);
     const auto taken = make_attempt(holder, resource::handed_over, {});
     const auto waits = begin_attempt(waiter, resource::handed_over, {});
     run_for(hold);
@@ -387,11 +412,10 @@ void cluster_run::check_queue()
         return;
     }
     set_network({.there = 50us, .back = 50us});
-    process& one = add_process();
-    process& another = add_process();
-    one.open();
-    another.open();
-    check_one_round({one.shared_from_this(), another.shared_from_this()});
+    const auto both = take_processes(2);
+    process& one = *both[0];
+    process& another = *both[1];
+    check_one_round(both);
     check_greed(one, another);
     check_wrong_queue_master(one, another);
     restore_masters();

@@ -341,6 +341,12 @@ void oracle::look_at_plain(
             cluster_.masters()[master]->link(from.id).behind_replies([by] { by->granted(); });
         }
     }
+    const bool is_forbidden = reply.starts_with("-NOPERM ") || reply.starts_with("-ERR unknown command") ||
+                              reply.starts_with("-ERR The user executing the script can't ");
+    if (what == "ask" && is_forbidden)
+    {
+        without_queue_.push_back(cluster_.masters()[master]->link(from.id).weak_from_this());
+    }
     if (from.got_nonsense)
     {
         expect_left(master, from, {"nonsense", "that it can't understand"});
@@ -441,6 +447,17 @@ void oracle::check_left()
         {
             const auto link = each.first.lock();
             return !link || !link->open();
+        });
+}
+
+bool oracle::is_refused_queue(const process& by) const
+{
+    return std::any_of(
+        without_queue_.begin(), without_queue_.end(),
+        [&](const auto& each)
+        {
+            const auto link = each.lock();
+            return link && link->open() && link->at_master().origin == by.number();
         });
 }
 

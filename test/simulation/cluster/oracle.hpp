@@ -179,6 +179,9 @@ class oracle
     void after_step(process& by);
     /// No event is left at the current time.
     void before_time_passes();
+    /// Returns whether a master has refused the process the queue on a connection that it still has: the process waits
+    /// elsewhere until it connects again.
+    bool is_refused_queue(const process& by) const;
     /// Every outstanding release has had its time.
     void check_released();
 
@@ -246,6 +249,8 @@ class oracle
     std::map<std::string, std::size_t, std::less<>> grants_; // By owner id.
     std::vector<std::pair<std::weak_ptr<virtual_link>, useless>>
         useless_; // Connections that have to be closed.
+    std::vector<std::weak_ptr<virtual_link>>
+        without_queue_; // Connections on which it was refused permanently.
     std::size_t doubles_ = 0;
     std::size_t commands_ = 0;
     std::size_t events_ = 0;

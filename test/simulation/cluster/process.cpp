@@ -65,6 +65,7 @@ bool process::guarded() const noexcept
 
 void process::make_manager()
 {
+    ended_ = false;
     config options = cluster_.options();
     const plan& drawn = cluster_.drawn();
     if (guarded())
@@ -239,6 +240,7 @@ void process::shut_down(bool then_anew)
         end(ending, error);
         shutdown_took_ = cluster_.world().now() - began;
         closing_ = false;
+        ended_ = true;
         was_shut_down_ = !then_anew && !error;
         if (!error)
         {

@@ -124,6 +124,8 @@ class process : public std::enable_shared_from_this<process>
     /// Shuts its manager down, and makes a new one if `then_anew`.
     void shut_down(bool then_anew);
     bool closing() const noexcept { return closing_; }
+    /// It has a manager that wasn't shut down.
+    bool usable() const noexcept { return up() && !closing_ && !ended_; }
     /// The manager was shut down without an error, and not replaced.
     bool was_shut_down() const noexcept { return was_shut_down_; }
     /// How long the last shutdown took, in true time.
@@ -215,6 +217,7 @@ class process : public std::enable_shared_from_this<process>
     bool stopping_ = false;
     bool closing_ = false;
     bool was_shut_down_ = false;
+    bool ended_ = false; // Its manager was shut down, and not replaced.
     clock::duration shutdown_took_{};
     bool orderly_ = true;
 
