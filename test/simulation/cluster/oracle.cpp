@@ -484,6 +484,25 @@ void oracle::before_time_passes()
     }
 }
 
+void oracle::check_expiry(std::size_t known_as, error_code error, error_code why, bool gave_back, bool closed)
+{
+    const lease_interval_record& one = lease_intervals_[known_as];
+    // The epoch stands for a lease whose key is missing or not ours, or that was released.
+    const bool is_over =
+        one.by->now() >= one.until || gave_back || one.has->valid_until() == clock::time_point{};
+    check(
+        error || (why == errc::lease_lost && is_over), "early loss",
+        "{} is notified of the loss of {} with {}, which is valid for {} us: {}", one.by->name(),
+        one.resource, one.owner_id, in_us(one.until - one.by->now()), why.message());
+    check(
+        error != errc::not_held || gave_back, "early loss",
+        "{} is notified that it doesn't hold {} with {}, which it hasn't released", one.by->name(),
+        one.resource, one.owner_id);
+    check(
+        error != errc::closed || closed, "early loss",
+        "{} is notified that the manager of {} is closed, which it isn't", one.by->name(), one.owner_id);
+}
+
 void oracle::check_verdict(const process& by, const report& told, error_code error)
 {
     const std::size_t answered = told.count(vote::granted) + told.count(vote::denied);

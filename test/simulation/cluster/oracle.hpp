@@ -40,7 +40,8 @@ inline clock::rep in_us(clock::duration length)
 ///   exclusion       two leases of one resource are valid at once
 ///   body            another client acquires a resource whose body is still running
 ///   validity        a lease is valid, and no quorum of the masters keeps its key
-///   loss in time    a kept lease is about to expire, and its holder was not notified
+///   loss in time    a kept lease is about to expire, or one whose loss is awaited has expired, and its holder was not notified
+///   early loss      the wait for the loss of a lease that isn't kept ends while it is valid and nothing else has ended it
 ///   liveness        the faults have ended, and a resource can't be acquired
 ///   released        the key of a released lease still exists
 ///   outstanding     a SET ran, and no release followed it
@@ -122,6 +123,15 @@ class oracle
     jump_rules& jumps() noexcept { return jumps_; }
     token_rules* tokens() noexcept { return tokens_ ? &*tokens_ : nullptr; }
     void gave_back(std::size_t known_as);
+    /// From now on, the holder of a lease that isn't kept waits for its loss, which is the end of its validity.
+    void awaits_expiry(std::size_t known_as)
+    {
+        lease_interval_record& one = lease_intervals_[known_as];
+        one.told_before = std::chrono::milliseconds{0};
+        one.told = false;
+    }
+    /// Checks how the wait has ended. `gave_back`: its holder has released it. `closed`: its manager was shut down or destroyed.
+    void check_expiry(std::size_t known_as, error_code error, error_code why, bool gave_back, bool closed);
     void told_of_loss(std::size_t known_as) { lease_intervals_[known_as].told = true; }
     /// The library reported the loss: the lease mustn't look valid again.
     void lost_for_good(std::size_t known_as) { lease_intervals_[known_as].final_loss = true; }

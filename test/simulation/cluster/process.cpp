@@ -234,6 +234,7 @@ void process::shut_down(bool then_anew)
         return;
     }
     closing_ = true;
+    ++endings_;
     const call_ptr ending = begin(action::shutdown);
     auto done = [this, ending, then_anew, began = cluster_.world().now()](error_code error)
     {
@@ -254,11 +255,16 @@ void process::shut_down(bool then_anew)
     orderly_ = orderly_ && !then_anew;
     cluster_.watch().closing(*this);
     locks_->async_shutdown(asio::bind_cancellation_slot(ending->cancel.slot(), std::move(done)));
+    for (const auto& each : workers_)
+    {
+        each->on_shutdown();
+    }
 }
 
 void process::drop_manager()
 {
     say(action::manager_dropped);
+    ++endings_;
     orderly_ = false;
     cluster_.watch().closing(*this);
     make_manager();

@@ -124,6 +124,8 @@ class process : public std::enable_shared_from_this<process>
     /// Shuts its manager down, and makes a new one if `then_anew`.
     void shut_down(bool then_anew);
     bool closing() const noexcept { return closing_; }
+    /// How many managers were shut down or destroyed so far, or are being so.
+    std::size_t endings() const noexcept { return endings_; }
     /// It has a manager that wasn't shut down.
     bool usable() const noexcept { return up() && !closing_ && !ended_; }
     /// The manager was shut down without an error, and not replaced.
@@ -216,6 +218,7 @@ class process : public std::enable_shared_from_this<process>
     std::function<void()> at_grant_;
     bool stopping_ = false;
     bool closing_ = false;
+    std::size_t endings_ = 0;
     bool was_shut_down_ = false;
     bool ended_ = false; // Its manager was shut down, and not replaced.
     clock::duration shutdown_took_{};

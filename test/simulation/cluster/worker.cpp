@@ -171,6 +171,23 @@ void worker::stop()
     }
 }
 
+/// Shutdowns are short, so few waits would begin during one.
+void worker::on_shutdown()
+{
+    if (has_ && !has_->kept && !has_->ending && draws_.one_in(2))
+    {
+        home_.after(
+            draws_.between(0us, 1ms),
+            [this, held = has_]
+            {
+                if (has_ == held && !held->ending)
+                {
+                    await_expiry(held);
+                }
+            });
+    }
+}
+
 void worker::act()
 {
     if (stopping_)
@@ -206,10 +223,11 @@ void worker::act()
 void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin(action::try_acquire, resource);
+    const std::size_t endings = home_.endings();
     const auto told = used_report();
     const std::size_t pauses = home_.pauses();
     const std::chrono::milliseconds least = draw_min_validity(ttl);
-    auto done = [this, self = under_way_, ttl, resource, told, pauses, least,
+    auto done = [this, self = under_way_, ttl, resource, told, endings, pauses, least,
                  moment = home_.cluster().watch().moment(),
                  truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
@@ -218,7 +236,8 @@ void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
         check_token(moment, told.get(), won);
         home_.cluster().watch().check_round(home_, *told, error, home_.pauses() > pauses);
         home_.cluster().watch().check_validity(home_, *told, error, ttl, least);
-        on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl}));
+        on_won(std::make_shared<lease_interval>(
+            lease_interval{.lease = std::move(won), .ttl = ttl, .endings = endings}));
     };
     start(
         under_way_, std::move(done),
@@ -233,12 +252,13 @@ void worker::try_once(std::size_t resource, std::chrono::milliseconds ttl)
 void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
 {
     under_way_ = home_.begin(action::acquire, resource);
+    const std::size_t endings = home_.endings();
     const auto told = used_report();
     const clock::time_point began = home_.now();
     const std::size_t pauses = home_.pauses();
     const std::chrono::milliseconds wait{draws_.below(100)};
     const std::chrono::milliseconds least = draw_min_validity(ttl);
-    auto done = [this, self = under_way_, ttl, resource, told, began, pauses, wait, least,
+    auto done = [this, self = under_way_, ttl, resource, told, endings, began, pauses, wait, least,
                  moment = home_.cluster().watch().moment(),
                  truly_began = home_.cluster().world().now()](error_code error, redlock::lease won)
     {
@@ -256,7 +276,8 @@ void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
             took / 1us);
         home_.cluster().watch().check_wait(
             home_, wait, home_.cluster().node_timeout_of(ttl), took, home_.pauses() > pauses);
-        on_won(std::make_shared<lease_interval>(lease_interval{std::move(won), 0, ttl}));
+        on_won(std::make_shared<lease_interval>(
+            lease_interval{.lease = std::move(won), .ttl = ttl, .endings = endings}));
     };
     start(
         under_way_, std::move(done),
@@ -341,6 +362,10 @@ void worker::on_won(const lease_interval_ptr& won)
         };
         won->lease.async_wait_lost(cancellable(waiting, std::move(lost)));
     }
+    else if (draws_.one_in(2))
+    {
+        await_expiry_soon(won);
+    }
     if (stopping_)
     {
         give_back();
@@ -348,6 +373,47 @@ void worker::on_won(const lease_interval_ptr& won)
     }
     looks_ = 1 + draws_.below(3);
     hold_on();
+}
+
+/// Waits for the loss of a lease that isn't kept, from now on or from the middle of the hold on.
+void worker::await_expiry_soon(const lease_interval_ptr& held)
+{
+    if (draws_.one_in(2))
+    {
+        await_expiry(held);
+        return;
+    }
+    home_.after(
+        draws_.between(0us, home_.cluster().drawn().does.work),
+        [this, held]
+        {
+            if (has_ == held && !held->ending)
+            {
+                await_expiry(held);
+            }
+        });
+}
+
+void worker::await_expiry(const lease_interval_ptr& held)
+{
+    const call_ptr waiting = home_.begin(action::wait_lost);
+    oracle& watch = home_.cluster().watch();
+    watch.awaits_expiry(held->known_as);
+    // By a shutdown, after which both not_held and closed are right.
+    const bool was_released =
+        home_.endings() > held->endings && held->lease.valid_until() == clock::time_point{};
+    auto lost = [this, waiting, held, was_released, &watch](error_code error, error_code why)
+    {
+        home_.end(waiting, error ? error : why);
+        watch.told_of_loss(held->known_as);
+        watch.check_expiry(
+            held->known_as, error, why, held->ending || was_released, home_.endings() > held->endings);
+        if (!error)
+        {
+            watch.lost_for_good(held->known_as);
+        }
+    };
+    held->lease.async_wait_lost(cancellable(waiting, std::move(lost)));
 }
 
 /// Some time passes under the lease.

@@ -31,6 +31,7 @@ struct lease_interval
     bool ending = false;
     std::optional<std::chrono::milliseconds> max_hold{};
     std::chrono::milliseconds margin{}; // If it is kept.
+    std::size_t endings = 0;            // Those of managers when its acquire began, if it isn't kept.
 };
 using lease_interval_ptr = std::shared_ptr<lease_interval>;
 
@@ -42,6 +43,8 @@ class worker
     void start();
     /// Begins nothing new, and releases what it holds.
     void stop();
+    /// A shutdown of the manager has begun.
+    void on_shutdown();
 
   private:
     void later();
@@ -62,6 +65,8 @@ class worker
         clock::time_point began, std::size_t resource, const report& told, const redlock::lease& won);
     void check_token(const oracle::beginning& began, const report* told, const redlock::lease& won);
     void on_won(const lease_interval_ptr& won);
+    void await_expiry_soon(const lease_interval_ptr& held);
+    void await_expiry(const lease_interval_ptr& held);
     void hold_on();
     void extend();
     void give_back();
