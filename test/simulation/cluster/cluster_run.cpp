@@ -44,6 +44,7 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
       picks_{chance::mixed(drawn.seed + 2)},
       births_{chance::mixed(drawn.seed + 3)},
       clock_was_set_(drawn.masters),
+      could_evict_(drawn.masters),
       away_(drawn.masters),
       leftovers_(drawn.masters)
 {
@@ -239,6 +240,16 @@ void cluster_run::set_clock(std::size_t master, clock::duration by)
     oracle_.queues().forget(master, world_->now());
 }
 
+void cluster_run::let_evict(std::size_t master, bool may_evict)
+{
+    masters_[master]->maxmemory_policy = may_evict ? "allkeys-lru" : "noeviction";
+    could_evict_[master] = could_evict_[master] || may_evict;
+    if (oracle_.tokens() != nullptr)
+    {
+        oracle_.tokens()->set_eviction(master, may_evict, world_->now());
+    }
+}
+
 bool cluster_run::send_away(std::size_t master)
 {
     if (away_[master])
@@ -293,6 +304,7 @@ void cluster_run::note_disturbance(fault_number number, std::size_t about)
     case fault_number::new_client:
     case fault_number::cancellation:
     case fault_number::client_drift:
+    case fault_number::eviction_policy:
         break;
     default:
         oracle_.queues().disturb();

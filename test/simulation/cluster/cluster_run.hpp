@@ -70,6 +70,9 @@ class cluster_run
     /// Moves a master's clock by `by`.
     void set_clock(std::size_t master, clock::duration by);
     bool clock_was_set(std::size_t master) const { return clock_was_set_[master]; }
+    /// Sets a master's policy so that it may evict keys, or not. Its memory isn't full, so it evicts none.
+    void let_evict(std::size_t master, bool may_evict);
+    bool could_evict(std::size_t master) const { return could_evict_[master]; }
     /// Refuses connections until `bring_back`. Returns false if the master is away already.
     bool send_away(std::size_t master);
     void bring_back(std::size_t master);
@@ -100,6 +103,10 @@ class cluster_run
     bool can_be_armed_by_clients() const;
     void arm_by_hand();
     bool is_impaired(std::size_t master) const;
+    bool may_evict(std::size_t master) const;
+    bool are_armed(bool even_impaired) const;
+    void run_until_armed(clock::duration bound, bool is_promised);
+    void forbid_eviction(clock::duration bound);
     /// The longest ttl of the checks.
     std::chrono::milliseconds long_ttl() const;
     // In liveness_check.cpp, without faults but those that the check makes itself.
@@ -148,6 +155,7 @@ class cluster_run
     chance picks_;
     chance births_;
     std::vector<bool> clock_was_set_;
+    std::vector<bool> could_evict_; // At any time so far.
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
     std::size_t steps_ = 0; // In this minute.

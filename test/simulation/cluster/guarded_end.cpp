@@ -86,6 +86,51 @@ void cluster_run::arm_by_hand()
     }
 }
 
+bool cluster_run::may_evict(std::size_t master) const
+{
+    return masters_[master]->maxmemory_policy != "noeviction";
+}
+
+/// Returns whether all masters are armed. `even_impaired`: also those that clients can't arm.
+bool cluster_run::are_armed(bool even_impaired) const
+{
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        if (!group_->is_armed(index) && (even_impaired || !(is_impaired(index) || may_evict(index))))
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+void cluster_run::run_until_armed(clock::duration bound, bool is_promised)
+{
+    std::optional<std::size_t> seen; // Arms.
+    run_for(bound, [&] { return seen != std::exchange(seen, oracle_.tokens()->arms()) && are_armed(false); });
+    oracle_.check(
+        !is_promised || are_armed(false), "liveness", "{} of {} masters are armed after {} ms",
+        group_->count_armed(), masters_.size(), bound / 1ms);
+}
+
+/// As an operator does after a warning. The clients that are connected have to find out.
+void cluster_run::forbid_eviction(clock::duration bound)
+{
+    bool waits = false;
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        waits = waits || (may_evict(index) && !group_->is_armed(index));
+        if (may_evict(index))
+        {
+            let_evict(index, false);
+        }
+    }
+    if (waits && !oracle_.found())
+    {
+        run_until_armed(bound, can_be_armed_by_clients());
+    }
+}
+
 /// Waits until the masters are armed. If the clients have to be able to do it, that is bounded.
 void cluster_run::arm_masters()
 {
@@ -101,33 +146,19 @@ void cluster_run::arm_masters()
         add_process().open();
     }
     const bool can_be_armed = can_be_armed_by_clients();
-    const auto all_are = [&](bool even_impaired)
-    {
-        for (std::size_t index = 0; index < masters_.size(); ++index)
-        {
-            if (!group_->is_armed(index) && (even_impaired || !is_impaired(index)))
-            {
-                return false;
-            }
-        }
-        return true;
-    };
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
     // The clients put a master whose clock has jumped during the last faults into quarantine once they have compared it.
     run_for(reconnects + readings * (1s + 10 * (plan_.latency + plan_.jitter)));
     // And nobody arms a master that it suspects, which only wrong clocks can prolong.
     const bool may_suspect = plan_.breaks_assumptions && oracle_.jumps().were_wrong();
     const clock::duration bound = longest_quarantine() * (may_suspect ? 2 : 1) + reconnects;
-    std::optional<std::size_t> seen; // Arms.
-    run_for(bound, [&] { return seen != std::exchange(seen, oracle_.tokens()->arms()) && all_are(false); });
+    run_until_armed(bound, can_be_armed);
+    forbid_eviction(bound);
     if (oracle_.found())
     {
         return;
     }
-    oracle_.check(
-        !can_be_armed || all_are(false), "liveness", "{} of {} masters are armed after {} ms",
-        group_->count_armed(), masters_.size(), bound / 1ms);
-    if (!all_are(true))
+    if (!are_armed(true))
     {
         arm_by_hand();
     }

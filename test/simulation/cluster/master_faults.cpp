@@ -4,6 +4,7 @@
 
 #include "cluster_run.hpp"
 
+#include <algorithm>
 #include <array>
 #include <initializer_list>
 #include <string>
@@ -191,6 +192,23 @@ void slow_down_disk(const master_fault& it)
     it.cluster.at_mending(undo);
 }
 
+/// As by CONFIG SET, so that no connection is closed. It stays to the end of the faults or longer: until an operator
+/// looks at it.
+void change_policy(const master_fault& it)
+{
+    it.cluster.let_evict(it.index, true);
+    if (it.draws.one_in(3))
+    {
+        return;
+    }
+    const auto undo = [&cluster = it.cluster, index = it.index] { cluster.let_evict(index, false); };
+    // Longer than a quarantine, if there are any.
+    const clock::duration longest =
+        it.cluster.drawn().guarded ? it.cluster.drawn().guarded->max_ttl + 2s : clock::duration{200ms};
+    it.cluster.later(it.draws.between(0ms, std::min(longest, it.cluster.drawn().length)), undo);
+    it.cluster.at_mending(undo);
+}
+
 /// Keys that were released are there again.
 void allow_old_keys(const master_fault& it)
 {
@@ -312,6 +330,9 @@ std::vector<fault> master_faults()
         {fault_number::clock_back, "clock back", "a master's clock jumps back", breaks,
          [](const master_fault& it) { it.cluster.set_clock(it.index, -any_jump(it.draws)); }},
         {fault_number::wild_drift, "wild drift", "a master's clock goes as it likes", breaks, drift_wildly},
+        {fault_number::eviction_policy, "eviction policy",
+         "a master may evict keys, for a while or to the end, but its memory isn't full", keeps,
+         change_policy},
     };
 }
 

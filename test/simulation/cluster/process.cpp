@@ -123,6 +123,13 @@ void process::on_event(int manager, const event& what)
         }
     }
     if (const auto* warned = std::get_if<master_warning>(&what);
+        warned != nullptr && warned->what == risk::eviction)
+    {
+        cluster_.watch().check(
+            cluster_.could_evict(warned->index) || cluster_.watch().reports().misdirected(number_), "events",
+            "{} is notified that master {} may evict keys", name_, warned->index);
+    }
+    if (const auto* warned = std::get_if<master_warning>(&what);
         warned != nullptr && warned->what == risk::limited_queue &&
         warned->detail == net::subscription::complaint)
     {

@@ -258,6 +258,18 @@ bool token_rules::clocks_order_floors(clock::time_point at) const
         [&](clock::time_point before) { return before > last_loss || at - before > latest - earliest; });
 }
 
+void token_rules::set_eviction(std::size_t master, bool may_evict, clock::time_point at)
+{
+    if (may_evict)
+    {
+        evicts_since_.try_emplace(master, at);
+    }
+    else
+    {
+        evicts_since_.erase(master);
+    }
+}
+
 std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at)
 {
     ++arms_;
@@ -275,6 +287,15 @@ std::optional<violation> token_rules::check_arming(std::size_t master, clock::ti
             "quarantine", fmt::format(
                               "master {} is armed {} us after it may have lost keys", master,
                               std::chrono::duration_cast<std::chrono::microseconds>(*passed).count())};
+    }
+    if (const auto found = evicts_since_.find(master);
+        found != evicts_since_.end() && at - found->second > look_)
+    {
+        return violation{
+            "eviction",
+            fmt::format(
+                "master {} is armed, and may have evicted keys for {} ms", master,
+                std::chrono::duration_cast<std::chrono::milliseconds>(at - found->second).count())};
     }
     if (group_->has_other_marker(master))
     {

@@ -112,7 +112,8 @@ enum class fault_number : std::uint8_t
     swapdb = 67,
     swapdb_twice = 68,
     first_replica = 69,
-    raise_refused = 70
+    raise_refused = 70,
+    eviction_policy = 71
 };
 
 /// Returns the name of an action for printed traces and for messages.
