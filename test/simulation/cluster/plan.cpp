@@ -212,7 +212,7 @@ plan draw_plan(std::uint64_t seed)
     plan drawn;
     drawn.seed = seed;
     drawn.breaks_assumptions = draws.one_in(5);
-    drawn.masters = one_of(draws, std::array<std::size_t, 10>{1, 2, 3, 3, 3, 3, 5, 5, 5, 7});
+    drawn.masters = one_of(draws, std::array<std::size_t, 12>{1, 2, 3, 3, 3, 3, 4, 5, 5, 5, 6, 7});
     drawn.clients = 2 + draws.below(2);
     drawn.workers = 1 + draws.below(3);
     drawn.resources = 1 + draws.below(2);
