@@ -439,8 +439,9 @@ void cluster_run::check_greed(process& greedy, process& patient)
     // The release of the first hold tells the greedy client that another one waits.
     constexpr std::size_t most = 2;
     // A message takes two passages, and so does a round. Without messages, the first in the queue polls.
-    // In strict order, a newcomer that the queue master refuses may have cost a round, and its pause.
-    const clock::duration usual = plan_.strict ? 2ms : 1ms;
+    // In strict order, a newcomer that the queue master refuses may have cost a round, and its pause. So may two rounds of which
+    // each has half of the masters.
+    const clock::duration usual = plan_.strict || masters_.size() % 2 == 0 ? 2ms : 1ms;
     constexpr clock::duration without_message = 260ms;
     sim_master& queue_master = queue_master_of(key_of(resource_name(resource::crowded)));
     auto taken = make_attempt(greedy, resource::crowded, {});

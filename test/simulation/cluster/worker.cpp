@@ -400,10 +400,14 @@ void worker::await_expiry(const lease_interval_ptr& held)
     oracle& watch = home_.cluster().watch();
     watch.awaits_expiry(held->known_as);
     // By a shutdown, after which both not_held and closed are right.
-    const bool was_released =
-        home_.endings() > held->endings && held->lease.valid_until() == clock::time_point{};
-    auto lost = [this, waiting, held, was_released, &watch](error_code error, error_code why)
+    const auto is_released = [this, held]
+    { return home_.endings() > held->endings && held->lease.valid_until() == clock::time_point{}; };
+    auto lost = [this, waiting, held, is_released, &watch, released_before = is_released(),
+                 began = home_.now(), pauses = home_.pauses()](error_code error, error_code why)
     {
+        // The wait begins in a later step than its call, which may be that of the release.
+        const bool at_once = home_.now() == began || home_.pauses() > pauses;
+        const bool was_released = released_before || (at_once && is_released());
         home_.end(waiting, error ? error : why);
         watch.told_of_loss(held->known_as);
         watch.check_expiry(
