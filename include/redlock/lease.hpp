@@ -245,9 +245,9 @@ class REDLOCK_API lease
     /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
     ///   initiating function.
     /// - Cancellation: all types.
-    /// - Errors: `not_held` (empty or released, which isn't a loss), `closed` (the manager is shut down, and the lease
-    ///   isn't kept; or it was shut down or destroyed before the call), `operation_aborted` (cancelled, or the manager
-    ///   was destroyed during the operation).
+    /// - Errors: `not_held` (empty or released, by its holder or already by a shutdown, which isn't a loss), `closed`
+    ///   (the manager is shut down, and the lease isn't kept; or it was destroyed before the call), `operation_aborted`
+    ///   (cancelled, or the manager was destroyed during the operation).
     /// - Lifetimes: the lease may be moved during the operation. If it is destroyed, the operation ends with
     ///   `not_held`.
     /// - Thread safety: may be called on any thread, any number of times.
