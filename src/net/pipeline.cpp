@@ -244,10 +244,10 @@ void pipeline::record_ask(claim& of, const answer& result)
     {
         record_set(of, result);
     }
-    // Once it has entered us, the user has all permissions for the queue, and lacks one for this key only.
-    enters_us_ = enters_us_ || result.position != nullptr;
-    const bool permanent = (result.error == core::server_error::no_permission && !enters_us_) ||
-                           result.error == core::server_error::unknown_command;
+    // A key that the user may not use says nothing about the queues of others.
+    const bool permanent =
+        (result.error == core::server_error::no_permission && !core::is_about_key(result.text)) ||
+        result.error == core::server_error::unknown_command;
     if (permanent && !std::exchange(refuses_questions_, true))
     {
         queue_refusal_ = result.text.substr(0, short_text::capacity);
@@ -483,7 +483,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     probing_ = hides_clock_ = false;
     backoff_.reset();
     refusals_noted_ = 0;
-    enters_us_ = refuses_questions_ = false;
+    refuses_questions_ = false;
     // writing_ stays valid for the write that may be in flight.
     waiting_.clear();
     return may_run;

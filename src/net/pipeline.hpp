@@ -213,7 +213,6 @@ class pipeline
     std::uint32_t refusals_noted_ = 0; // One bit for each kind of error.
     std::string refusal_;
     bool has_refusal_ = false;
-    bool enters_us_ = false;
     bool refuses_questions_ = false;
     std::string queue_refusal_;
     core::queue_position position_{}; // In the answer to a question.

@@ -124,4 +124,22 @@ TEST_CASE("a word that only starts like a known one is an unknown error")
     CHECK(after_error(server_error::other) == release_after::again_at_first);
 }
 
+TEST_CASE("a refusal for a key is told from that of a command, a channel or a script")
+{
+    const std::string_view about_key = GENERATE(
+        "NOPERM this user has no permissions to access one of the keys used as arguments",
+        "NOPERM No permissions to access a key",
+        "NOPERM User locker has no permissions to access the 'lock:command' key");
+    CHECK(core::is_about_key(about_key));
+    const std::string_view about_another = GENERATE(
+        "NOPERM this user has no permissions to run the 'eval' command",
+        "NOPERM User key has no permissions to run the 'eval' command",
+        "NOPERM this user has no permissions to access one of the channels used as arguments",
+        "NOPERM No permissions to access a channel",
+        "ERR The user executing the script can't access at least one of the keys mentioned in the command "
+        "arguments",
+        "ERR ACL failure in script: No permissions to access a key", "WRONGTYPE a key");
+    CHECK_FALSE(core::is_about_key(about_another));
+}
+
 } // namespace redlock::test
