@@ -239,17 +239,17 @@ runtime::task<bool> acquisition::back_off()
     co_return true;
 }
 
-/// Chooses another queue master for a while if this one can't be relied on: for all resources if it is silent, for this
-/// one if it refuses the question, for example because of a foreign key in the place of the queue, or if a short ttl leaves it
-/// less time than others give it.
+/// Chooses another queue master for a while if this one can't be relied on: for all resources if it is silent or has no room for
+/// another command; for this one if it refuses the question, for example because of a foreign key in the place of the queue, or
+/// if a short ttl leaves it less time than others give it.
 void acquisition::pass_over_unless_answered(std::size_t queue_master, vote said)
 {
     const bool is_patient = node_timeout() >= service_.node_timeout(core::max_ttl);
-    if (said == vote::timed_out && is_patient)
+    if ((said == vote::timed_out && is_patient) || said == vote::unsent)
     {
         service_.queues().suspect(queue_master, service_.strand().now());
     }
-    else if (said == vote::timed_out || said == vote::failed || said == vote::unsent)
+    else if (said == vote::timed_out || said == vote::failed)
     {
         service_.overrule(call_.resource, queue_master);
     }
