@@ -62,9 +62,8 @@ server_error classify(std::string_view reply) noexcept
 
 bool is_about_key(std::string_view reply) noexcept
 {
-    return reply.starts_with("NOPERM ") &&
-           (reply.ends_with(" access one of the keys used as arguments") ||
-            reply.ends_with(" permissions to access a key") || reply.ends_with("' key"));
+    return reply.starts_with("NOPERM ") && (reply.ends_with(" access one of the keys used as arguments") ||
+                                            reply.ends_with(" permissions to access a key"));
 }
 
 bool rules_out_a_key(server_error error) noexcept

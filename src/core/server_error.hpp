@@ -32,7 +32,7 @@ enum class server_error : std::uint8_t
 server_error classify(std::string_view reply) noexcept;
 
 /// Returns whether a command was refused because the user may not use a key that it names: not the command itself, a channel, or
-/// what a script does. The words are those of Redis 6 to 7.0, of Valkey, and of Redis 7.2 to 8.
+/// what a script does. The words are those of Redis 6 to 7.0, and of Redis since 7.2 and Valkey.
 bool is_about_key(std::string_view reply) noexcept;
 
 /// Returns whether a SET that was answered with this error cannot have written its key.

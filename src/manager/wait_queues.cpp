@@ -71,8 +71,7 @@ void wait_queues::suspect(std::size_t master, clock::time_point now) noexcept
 void wait_queues::overrule(std::size_t master, std::uint64_t key, clock::time_point now)
 {
     std::erase_if(
-        overruled_, [&](const overruled_master& each)
-        { return each.until <= now || (each.master == master && each.key == key); });
+        overruled_, [&](const overruled_master& each) { return each.master == master && each.key == key; });
     if (overruled_.size() == max_overruled)
     {
         overruled_.erase(overruled_.begin()); // The oldest is forgotten, and may cost another question.

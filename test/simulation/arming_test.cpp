@@ -253,9 +253,11 @@ TEST_CASE(
     // Only two masters have the record of the members, and each of them is needed.
     test.sim.master(1).door = entrance::refuses;
     test.sim.master(1).break_connections();
-    test.sim.run_for(guarded_group::max_ttl - 5s);
+    const bool beyond_its_end = GENERATE(false, true);
+    test.sim.run_for(guarded_group::max_ttl + (beyond_its_end ? 10s : -5s));
     const outcome_ptr got = test.acquire(locks);
     CHECK(got->report.masters()[0].reason == master_errc::quarantined);
+    CHECK(test.sim.count("largest counter") == 0); // Nothing could be armed with it.
     test.sim.master(1).door = entrance::open;
     CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 8s));
     CHECK(test.count<master_quarantined>() == 1);
@@ -268,13 +270,25 @@ TEST_CASE("arming: the present policy of eviction counts, not that of the connec
     CAPTURE(evicts);
     test.sim.master(0).maxmemory_policy = evicts ? "noeviction" : "allkeys-lru";
     lock_manager locks = test.sim.make_connected_manager(test.observed());
-    test.sim.master(0).flush_all();
-    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
-    test.sim.master(0).maxmemory_policy = "allkeys-lru";
-    test.sim.run_for(2 * long_enough);
-    CHECK(test.is(0, core::marker_state::quarantine));
-    test.sim.master(0).maxmemory_policy = "noeviction";
-    CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 3s));
+    for (std::size_t time = 1; time <= 2; ++time)
+    {
+        test.sim.master(0).flush_all();
+        REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+        test.sim.master(0).maxmemory_policy = "allkeys-lru";
+        test.sim.run_for(2 * long_enough);
+        CHECK(test.is(0, core::marker_state::quarantine));
+        test.sim.master(0).maxmemory_policy = "noeviction";
+        CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 3s));
+        test.sim.run_for(2s); // Until it has been looked at.
+        const auto is_refusal = [](const event& each)
+        {
+            const auto* const warning = std::get_if<master_warning>(&each);
+            return warning != nullptr && warning->what == risk::arming_refused &&
+                   warning->detail ==
+                       "maxmemory-policy isn't noeviction, so that its markers and counters can vanish";
+        };
+        CHECK(std::count_if(test.events.begin(), test.events.end(), is_refusal) == static_cast<int>(time));
+    }
     CHECK(!test.acquire(locks)->error);
 }
 

@@ -144,6 +144,20 @@ TEST_CASE("provisioning: a failure at any step is reported, and another run cont
     }
 }
 
+TEST_CASE("provisioning: a master whose policy is changed before it is armed is reported", "[guarded]")
+{
+    simulation sim{3};
+    const auto run = begin_provision(sim);
+    fail_step(sim, 1, "arm", 0, {.bytes = ":-4\r\n"});
+    end_provision(sim, run);
+    INFO(run->report);
+    CHECK(run->error == errc::provisioning_failed);
+    CHECK(run->report.masters[1].found == provision_finding::evicts);
+    CHECK(run->report.masters[1].detail == "maxmemory-policy isn't noeviction");
+    CHECK_FALSE(end_provision(sim, begin_provision(sim))->error);
+    check_group(sim);
+}
+
 TEST_CASE("provisioning: a master that would refuse a change is named before any is changed", "[guarded]")
 {
     struct refusal

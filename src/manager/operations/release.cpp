@@ -47,24 +47,15 @@ runtime::detached_task release(lock_service& service, release_call call)
     {
         co_await self.wake_event;
     }
-    const bool is_left = !votes->has_result();
-    if (is_left)
-    {
-        finish(service, call, self.stopped(), &*votes);
-    }
+    finish(service, call, self.stopped() ? self.stopped() : votes->result(), &*votes);
     // A shutdown has to know the result of the release, not that of the wait for it.
     while (!votes->has_result())
     {
         co_await self.wake_event;
     }
-    const error_code outcome = votes->result();
-    if (outcome)
+    if (votes->result())
     {
         service.count_unconfirmed_release();
-    }
-    if (!is_left)
-    {
-        finish(service, call, self.stopped() ? self.stopped() : outcome, &*votes);
     }
 }
 

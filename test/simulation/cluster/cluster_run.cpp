@@ -244,10 +244,6 @@ void cluster_run::let_evict(std::size_t master, bool may_evict)
 {
     masters_[master]->maxmemory_policy = may_evict ? "allkeys-lru" : "noeviction";
     could_evict_[master] = could_evict_[master] || may_evict;
-    if (oracle_.tokens() != nullptr)
-    {
-        oracle_.tokens()->set_eviction(master, may_evict, world_->now());
-    }
 }
 
 bool cluster_run::send_away(std::size_t master)

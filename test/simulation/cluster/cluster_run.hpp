@@ -103,7 +103,6 @@ class cluster_run
     bool can_be_armed_by_clients() const;
     void arm_by_hand();
     bool is_impaired(std::size_t master) const;
-    bool may_evict(std::size_t master) const;
     bool are_armed(bool even_impaired) const;
     void run_until_armed(clock::duration bound, bool is_promised);
     void forbid_eviction(clock::duration bound);

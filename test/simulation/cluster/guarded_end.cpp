@@ -86,17 +86,12 @@ void cluster_run::arm_by_hand()
     }
 }
 
-bool cluster_run::may_evict(std::size_t master) const
-{
-    return masters_[master]->maxmemory_policy != "noeviction";
-}
-
 /// Returns whether all masters are armed. `even_impaired`: also those that clients can't arm.
 bool cluster_run::are_armed(bool even_impaired) const
 {
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
-        if (!group_->is_armed(index) && (even_impaired || !(is_impaired(index) || may_evict(index))))
+        if (!group_->is_armed(index) && (even_impaired || !(is_impaired(index) || group_->may_evict(index))))
         {
             return false;
         }
@@ -119,8 +114,8 @@ void cluster_run::forbid_eviction(clock::duration bound)
     bool waits = false;
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
-        waits = waits || (may_evict(index) && !group_->is_armed(index));
-        if (may_evict(index))
+        waits = waits || (group_->may_evict(index) && !group_->is_armed(index));
+        if (group_->may_evict(index))
         {
             let_evict(index, false);
         }

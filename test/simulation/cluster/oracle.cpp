@@ -47,14 +47,6 @@ int rounds_of(const process& by)
     return by.guarded() ? 2 : 1;
 }
 
-/// A client looks every second. It may be paused then, and each command may be on its way for as long as a reply is
-/// awaited, or longer if it is held in the network.
-clock::duration longest_look(const cluster_run& cluster)
-{
-    using namespace std::chrono_literals;
-    return 1100ms + 3 * cluster.drawn().response_timeout + 2 * cluster.drawn().longest_ttl() + 500ms;
-}
-
 queue_rules::setting setting_of(const cluster_run& cluster)
 {
     const plan& drawn = cluster.drawn();
@@ -79,7 +71,7 @@ oracle::oracle(cluster_run& cluster)
 {
     if (cluster.group())
     {
-        tokens_.emplace(cluster.group(), quorum_of(cluster.drawn().masters), longest_look(cluster));
+        tokens_.emplace(cluster.group(), quorum_of(cluster.drawn().masters));
     }
 }
 

@@ -258,18 +258,6 @@ bool token_rules::clocks_order_floors(clock::time_point at) const
         [&](clock::time_point before) { return before > last_loss || at - before > latest - earliest; });
 }
 
-void token_rules::set_eviction(std::size_t master, bool may_evict, clock::time_point at)
-{
-    if (may_evict)
-    {
-        evicts_since_.try_emplace(master, at);
-    }
-    else
-    {
-        evicts_since_.erase(master);
-    }
-}
-
 std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at)
 {
     ++arms_;
@@ -288,14 +276,9 @@ std::optional<violation> token_rules::check_arming(std::size_t master, clock::ti
                               "master {} is armed {} us after it may have lost keys", master,
                               std::chrono::duration_cast<std::chrono::microseconds>(*passed).count())};
     }
-    if (const auto found = evicts_since_.find(master);
-        found != evicts_since_.end() && at - found->second > look_)
+    if (group_->may_evict(master))
     {
-        return violation{
-            "eviction",
-            fmt::format(
-                "master {} is armed, and may have evicted keys for {} ms", master,
-                std::chrono::duration_cast<std::chrono::milliseconds>(at - found->second).count())};
+        return violation{"eviction", fmt::format("master {} is armed, and may evict keys", master)};
     }
     if (group_->has_other_marker(master))
     {

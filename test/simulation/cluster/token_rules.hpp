@@ -57,6 +57,7 @@ class guarded_masters
     std::uint64_t largest_counter() const;
     /// Returns whether a master has a marker in another database than that of the group.
     bool has_other_marker(std::size_t master) const;
+    bool may_evict(std::size_t master) const { return at(master).maxmemory_policy != "noeviction"; }
 
     sim_master& at(std::size_t master) const { return *masters_[master]; }
     std::size_t size() const noexcept { return masters_.size(); }
@@ -75,7 +76,7 @@ class guarded_masters
 ///   quarantine     a master grants that isn't armed; or it grants, or is armed, earlier than max_ttl after it may have lost
 ///                  keys
 ///   floor          a master is armed below a token that was issued before its wait has ended
-///   eviction       a master is armed that may have evicted keys for longer than clients need to look at it
+///   eviction       a master is armed although it may evict keys
 ///   one marker     a master is armed, and another one of its databases has a marker
 ///   token          a lease of guarded mode has no token, one of plain mode has one, or its report has another
 ///   token exact    a token is issued that a quorum of the masters didn't have exactly, while the key was that of the lease:
@@ -89,9 +90,8 @@ class token_rules
     /// The order of events, where time stands still.
     using moment = std::uint64_t;
 
-    /// `look`: how long a client may believe what it has seen of a master.
-    token_rules(std::shared_ptr<guarded_masters> group, std::size_t quorum, clock::duration look)
-        : group_{std::move(group)}, quorum_{quorum}, look_{look}
+    token_rules(std::shared_ptr<guarded_masters> group, std::size_t quorum)
+        : group_{std::move(group)}, quorum_{quorum}
     {
     }
 
@@ -107,8 +107,6 @@ class token_rules
         const std::string& key, const std::string& owner_id, std::optional<std::uint64_t> token, moment began,
         bool is_valid, clock::time_point at);
 
-    /// From now on, the policy of a master lets it evict keys, or not.
-    void set_eviction(std::size_t master, bool may_evict, clock::time_point at);
     /// Clocks of masters are wrong by so much that tokens can't be promised once too few masters are armed.
     void distrust_clocks() noexcept { trusts_clocks_ = false; }
     /// An operator has armed masters by their clocks.
@@ -141,8 +139,6 @@ class token_rules
 
     std::shared_ptr<guarded_masters> group_;
     std::size_t quorum_;
-    clock::duration look_;
-    std::map<std::size_t, clock::time_point> evicts_since_; // By master.
     moment last_ = 0;
     bool trusts_clocks_ = true;
     bool promised_ = true; // That tokens are unique and rise.

@@ -141,9 +141,10 @@ void wait_rules::note(resource& of, const executed_command& seen) const
             of.clients.erase(name);
         }
     }
-    // The client of a plain release takes another master for the queue master, and wakes none of those that wait here.
-    const bool is_plain = seen.what == "release" && !releases;
-    of.moved = of.moved || (is_plain && of.queue_master == seen.master && !of.clients.empty());
+    // A client that frees the key here with a plain release takes another master for the queue master, and wakes none of those
+    // that wait.
+    const bool frees_plainly = seen.what == "release" && !releases && seen.reply == ":1\r\n";
+    of.moved = of.moved || (frees_plainly && of.queue_master == seen.master && !of.clients.empty());
     if (releases && seen.words.size() > queue_words::release_member)
     {
         const clock::duration before = of.allowed;

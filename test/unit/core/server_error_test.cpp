@@ -128,8 +128,7 @@ TEST_CASE("a refusal for a key is told from that of a command, a channel or a sc
 {
     const std::string_view about_key = GENERATE(
         "NOPERM this user has no permissions to access one of the keys used as arguments",
-        "NOPERM No permissions to access a key",
-        "NOPERM User locker has no permissions to access the 'lock:command' key");
+        "NOPERM No permissions to access a key");
     CHECK(core::is_about_key(about_key));
     const std::string_view about_another = GENERATE(
         "NOPERM this user has no permissions to run the 'eval' command",

@@ -26,6 +26,7 @@ using core::node_timeout;
 using core::remaining;
 using core::timing;
 using core::ttl_complaint;
+using core::ttl_for;
 using core::valid_until;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
@@ -240,6 +241,22 @@ TEST_CASE("every allowed ttl leaves room for a min_validity of 0")
             CAPTURE(ttl.count(), percent);
             CHECK(min_validity_complaint(times).empty());
         }
+    }
+}
+
+TEST_CASE("a key with the ttl for the rest of a validity outlasts it, and by no more than needed")
+{
+    const double factor = GENERATE(0.0, 0.01, 0.1, 0.5);
+    const milliseconds ttl = GENERATE(10ms, 1s, 60s, milliseconds{24h}, max_ttl);
+    CAPTURE(factor, ttl.count());
+    const clock::duration whole = ttl - drift(ttl, factor);
+    for (const clock::duration elapsed : {clock::duration{100us}, whole / 3, whole - 1ns, whole})
+    {
+        const clock::duration left = whole - elapsed;
+        const milliseconds found = ttl_for(left, factor);
+        CHECK(found - drift(found, factor) >= left);
+        CHECK((found - 1ms) - drift(found - 1ms, factor) < left);
+        CHECK(found <= ttl);
     }
 }
 

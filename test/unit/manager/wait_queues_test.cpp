@@ -72,9 +72,12 @@ TEST_CASE("queue: of too many doubts, the latest count, and none concerns anothe
 {
     three_queues queues;
     queues.overrule_for(wait_queues::max_overruled, 0, first_doubt);
-    SECTION("the same resources again are no more of them")
+    SECTION("the same resource again is no more of them")
     {
-        queues.overrule_for(wait_queues::max_overruled, 0, first_doubt);
+        for (std::size_t time = 0; time < wait_queues::max_overruled; ++time)
+        {
+            queues.overrule(doubted, wait_queues::max_overruled - 1, first_doubt);
+        }
         CHECK(queues.is_passed_over(doubted, 0, first_doubt));
     }
     SECTION("one more")
@@ -83,12 +86,6 @@ TEST_CASE("queue: of too many doubts, the latest count, and none concerns anothe
         CHECK(queues.is_passed_over(doubted, wait_queues::max_overruled, first_doubt));
         CHECK(queues.is_passed_over(doubted, 1, first_doubt));
         CHECK_FALSE(queues.is_passed_over(doubted, 0, first_doubt));
-    }
-    SECTION("doubts that have ended take no room")
-    {
-        const clock::time_point later = first_doubt + wait_queues::distrust;
-        queues.overrule_for(wait_queues::max_overruled, wait_queues::max_overruled, later);
-        CHECK(queues.is_passed_over(doubted, wait_queues::max_overruled, later));
     }
     CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
     CHECK_FALSE(queues.is_passed_over(0, 1, first_doubt));
