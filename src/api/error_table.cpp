@@ -154,7 +154,8 @@ constexpr std::array master_errors{
         generic::permission_denied),
     REDLOCK_ERROR(
         master_errc, no_permission, misuse,
-        "its ACL forbids a command that locking needs: allow it for the user", generic::permission_denied),
+        "its ACL forbids a command or a key that locking needs: allow it for the user",
+        generic::permission_denied),
     REDLOCK_ERROR(
         master_errc, loading, unavailable, "it is loading its data: wait until it has finished",
         generic::resource_unavailable_try_again),

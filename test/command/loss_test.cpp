@@ -198,7 +198,8 @@ TEST_CASE("loss: an ACL that forbids extensions is reported")
     CHECK(held.wait() == process_end{.exit_code = 76});
     CHECK(held.errors().find("SIGTERM to the command") != std::string::npos);
     CHECK(
-        held.errors().find(servers[0].url() + ": its ACL forbids a command that locking needs (\"NOPERM") !=
+        held.errors().find(
+            servers[0].url() + ": its ACL forbids a command or a key that locking needs (\"NOPERM") !=
         std::string::npos);
 }
 
