@@ -98,7 +98,7 @@ TEST_CASE(
     for (server& each : servers)
     {
         each.command({"SET", "lock:megabyte", megabyte, "PX", "600000"});
-        each.command({"SETRANGE", "lock:huge", "104857600", "end"});
+        each.command({"SETRANGE", "lock:huge", "16777216", "end"});
     }
     for (const std::string resource : {"megabyte", "huge"})
     {

@@ -101,7 +101,7 @@ class sim_master
     latency network{};
     entrance door = entrance::open;
     bool takes_bytes = true; // False: writes stay pending, as with a full socket buffer.
-    /// Ends `cut_there` and `cut_back`, and takes bytes again.
+    /// Ends `cut_there`, `cut_back` and `cut_off`, and takes bytes again.
     void heal();
     /// All connections that the client hasn't closed, or with data still under way.
     std::vector<std::shared_ptr<virtual_link>> links();

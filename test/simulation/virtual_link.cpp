@@ -24,6 +24,12 @@ void virtual_link::transmit(direction& way, arrival what)
     world_.at(way.last, event_kind::network, [self = shared_from_this(), &way] { self->arrive(way); });
 }
 
+bool virtual_link::is_held(const direction& way) const
+{
+    const latency& network = master_.network;
+    return way.held || network.*way.is_cut || network.cut_off == at_master_.origin;
+}
+
 void virtual_link::arrive(direction& way)
 {
     if (way.in_flight.empty())
@@ -32,7 +38,7 @@ void virtual_link::arrive(direction& way)
     }
     const arrival what = std::move(way.in_flight.front());
     way.in_flight.pop_front();
-    if (way.held || master_.network.*way.is_cut)
+    if (is_held(way))
     {
         way.waiting.push_back(what);
         return;
@@ -158,7 +164,7 @@ void virtual_link::go_on()
 {
     for (direction* each : {&there_, &back_})
     {
-        if (!each->held && !(master_.network.*each->is_cut))
+        if (!is_held(*each))
         {
             deliver(*each);
         }

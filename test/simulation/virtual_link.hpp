@@ -34,6 +34,8 @@ struct latency
     /// Nothing arrives in this direction until `heal`.
     bool cut_there = false;
     bool cut_back = false;
+    /// Nothing arrives in either direction for this process until `heal`; 0 for none.
+    int cut_off = 0;
 };
 
 /// The client's end of a connection.
@@ -131,6 +133,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
         std::vector<arrival> waiting{}; // Held in the network.
     };
 
+    bool is_held(const direction& way) const;
     void transmit(direction& way, arrival what);
     void to_client(arrival what);
     void arrive(direction& way);

@@ -117,6 +117,12 @@ std::shared_ptr<guarded_masters> cluster_run::make_group() const
         std::move(all), std::move(names), plan_.guarded->max_ttl, static_cast<std::size_t>(plan_.database));
 }
 
+const std::string& cluster_run::resource_name(std::size_t number)
+{
+    const bool is_beside = number == 1 && plan_.guarded && plan_.guarded->shared_counter;
+    return resources_.name(is_beside ? resource::beside_first : number);
+}
+
 cluster_run::~cluster_run()
 {
     for (const auto& each : processes_)
@@ -244,6 +250,31 @@ void cluster_run::let_evict(std::size_t master, bool may_evict)
 {
     masters_[master]->maxmemory_policy = may_evict ? "allkeys-lru" : "noeviction";
     could_evict_[master] = could_evict_[master] || may_evict;
+}
+
+void cluster_run::change_group(std::chrono::milliseconds max_ttl, bool takeover)
+{
+    group_->may_have(max_ttl);
+    changes_.emplace_back(*this, max_ttl, takeover);
+}
+
+void cluster_run::start_clients_anew(clock::duration within)
+{
+    for (const auto& each : processes_)
+    {
+        if (each->usable() && each->guarded())
+        {
+            later(
+                births_.between(0ms, within),
+                [one = each]
+                {
+                    if (one->usable())
+                    {
+                        one->drop_manager();
+                    }
+                });
+        }
+    }
 }
 
 bool cluster_run::send_away(std::size_t master)

@@ -3,6 +3,7 @@
 // faults, and an oracle. One thread, virtual time.
 #pragma once
 
+#include "change_run.hpp"
 #include "oracle.hpp"
 #include "plan.hpp"
 #include "process.hpp"
@@ -50,7 +51,7 @@ class cluster_run
     const std::shared_ptr<guarded_masters>& group() const noexcept { return group_; }
 
     config options() const;
-    const std::string& resource_name(std::size_t number) { return resources_.name(number); }
+    const std::string& resource_name(std::size_t number);
     /// What clocks may drift apart by during a ttl.
     std::chrono::milliseconds drift_of(std::chrono::milliseconds ttl) const;
     /// How long before its end a kept lease is declared lost.
@@ -73,6 +74,10 @@ class cluster_run
     /// Sets a master's policy so that it may evict keys, or not. Its memory isn't full, so it evicts none.
     void let_evict(std::size_t master, bool may_evict);
     bool could_evict(std::size_t master) const { return could_evict_[master]; }
+    /// Begins to replace the group by one with this `max_ttl`.
+    void change_group(std::chrono::milliseconds max_ttl, bool takeover);
+    /// After a change of the group, each client is restarted within this time.
+    void start_clients_anew(clock::duration within);
     /// Refuses connections until `bring_back`. Returns false if the master is away already.
     bool send_away(std::size_t master);
     void bring_back(std::size_t master);
@@ -99,6 +104,8 @@ class cluster_run
     void settle();
     // In guarded_end.cpp.
     void arm_masters();
+    void finish_change();
+    void restart_clients();
     clock::duration longest_quarantine() const;
     bool can_be_armed_by_clients() const;
     void arm_by_hand();
@@ -157,6 +164,7 @@ class cluster_run
     std::vector<bool> could_evict_; // At any time so far.
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
+    std::vector<change_run> changes_;
     std::size_t steps_ = 0; // In this minute.
     clock::time_point minute_ends_{};
     bool mended_ = false;

@@ -37,7 +37,7 @@ clock::duration cluster_run::longest_quarantine() const
     const double drift = std::max(plan_.drift_factor, 0.01);
     const std::chrono::milliseconds wait{
         static_cast<std::int64_t>(
-            std::ceil(static_cast<double>(plan_.guarded->max_ttl.count()) * (1 + drift))) +
+            std::ceil(static_cast<double>(group_->longest_ttl().count()) * (1 + drift))) +
         2};
     return wait + wait * plan_.max_drift() / 1'000'000 + 3s;
 }
@@ -60,16 +60,19 @@ bool cluster_run::can_be_armed_by_clients() const
     }
     const std::size_t quorum = quorum_of(masters_.size());
     const bool knows_members = recorded + quorum > masters_.size() || !plan_.breaks_assumptions;
-    return knows_members && ((kept + quorum > masters_.size() && marked >= quorum) || all_have_data);
+    // What is left of a change that wasn't finished is for an operator.
+    return group_->is_one() && knows_members &&
+           ((kept + quorum > masters_.size() && marked >= quorum) || all_have_data);
 }
 
 /// As an operator does with `redlock provision`.
 void cluster_run::arm_by_hand()
 {
+    group_->choose_group();
     std::vector<std::size_t> unarmed;
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
-        if (!group_->is_armed(index))
+        if (!group_->is_member(index))
         {
             unarmed.push_back(index);
             group_->put_into_quarantine(index);
@@ -79,7 +82,7 @@ void cluster_run::arm_by_hand()
     oracle_.tokens()->armed_by_hand();
     for (const std::size_t index : unarmed)
     {
-        if (!group_->is_armed(index))
+        if (!group_->is_member(index))
         {
             group_->arm(index);
         }
@@ -89,6 +92,10 @@ void cluster_run::arm_by_hand()
 /// Returns whether all masters are armed. `even_impaired`: also those that clients can't arm.
 bool cluster_run::are_armed(bool even_impaired) const
 {
+    if (!group_->is_one())
+    {
+        return false;
+    }
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
         if (!group_->is_armed(index) && (even_impaired || !(is_impaired(index) || group_->may_evict(index))))
@@ -126,6 +133,48 @@ void cluster_run::forbid_eviction(clock::duration bound)
     }
 }
 
+/// An operator repeats a change that was interrupted, and all clients are restarted.
+void cluster_run::finish_change()
+{
+    if (changes_.empty())
+    {
+        return;
+    }
+    const clock::duration bound =
+        4 * longest_quarantine() + plan_.connect_timeout + plan_.reconnect_delay_max;
+    const auto have_ended = [&]
+    { return std::all_of(changes_.begin(), changes_.end(), [](const auto& each) { return each.ended(); }); };
+    bool ended = run_for(bound, have_ended);
+    if (ended && !changes_.back().succeeded())
+    {
+        bool can_succeed = true;
+        for (std::size_t index = 0; index < masters_.size(); ++index)
+        {
+            can_succeed =
+                can_succeed && group_->has_data(index) && !is_impaired(index) && !group_->may_evict(index);
+        }
+        change_group(group_->longest_ttl(), true);
+        ended = run_for(bound, have_ended);
+        oracle_.check(
+            !can_succeed || changes_.back().succeeded(), "liveness",
+            "a change of the group can't be finished");
+    }
+    oracle_.check(ended, "liveness", "a change of the group doesn't end in {} ms", bound / 1ms);
+    restart_clients();
+}
+
+/// A manager keeps the group that it has found first.
+void cluster_run::restart_clients()
+{
+    for (const auto& each : processes_)
+    {
+        if (each->usable() && each->guarded())
+        {
+            each->drop_manager();
+        }
+    }
+}
+
 /// Waits until the masters are armed. If the clients have to be able to do it, that is bounded.
 void cluster_run::arm_masters()
 {
@@ -140,6 +189,7 @@ void cluster_run::arm_masters()
     {
         add_process().open();
     }
+    finish_change();
     const bool can_be_armed = can_be_armed_by_clients();
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
     // The clients put a master whose clock has jumped during the last faults into quarantine once they have compared it.
@@ -156,6 +206,10 @@ void cluster_run::arm_masters()
     if (!are_armed(true))
     {
         arm_by_hand();
+        if (!changes_.empty())
+        {
+            restart_clients();
+        }
     }
     if (oracle_.jumps().were_wrong())
     {

@@ -133,10 +133,22 @@ void swap_databases(const master_fault& it)
 void swap_twice(const master_fault& it)
 {
     swap_databases(it);
-    const clock::duration longest = it.cluster.group()->max_ttl() + 2s;
+    const clock::duration longest = it.cluster.group()->longest_ttl() + 2s;
     it.cluster.later(
         it.draws.between(0ms, std::min<clock::duration>(longest, it.cluster.drawn().length)),
         [&cluster = it.cluster, index = it.index] { exchange_databases(cluster, index); });
+}
+
+/// An operator replaces the group by one of the same masters, while they fail.
+void change_group(const cluster_fault& it)
+{
+    constexpr std::size_t max_processes = 8;
+    const std::chrono::milliseconds present = it.cluster.group()->longest_ttl();
+    if (present <= 2s && it.cluster.processes().size() < max_processes)
+    {
+        it.tell(it.cluster.processes().size());
+        it.cluster.change_group(2 * present, it.draws.one_in(4));
+    }
 }
 
 } // namespace
@@ -166,6 +178,8 @@ std::vector<fault> guarded_faults()
              it.undo_later(&sim_master::answer_as_usual);
          },
          in_guarded::only},
+        {fault_number::group_changed, "group changed", "an operator replaces the group by another one", keeps,
+         change_group, in_guarded::only},
     };
 }
 

@@ -99,7 +99,7 @@ void oracle::issued(const process& by, const lease& has, const report* told, con
         {
             check_rule(jumps_.counted(
                 {by.number(), by.managers()}, began.at, master, cluster_.world().now(),
-                cluster_.group()->nonce(master), cluster_.group()->max_ttl()));
+                cluster_.group()->nonce(master), cluster_.group()->max_ttl(master)));
         }
     }
     const bool is_valid = has.valid() && !cluster_.drawn().breaks_assumptions;
@@ -301,7 +301,8 @@ void oracle::on_command(
         reports_.record(master, from.origin, cluster_.world().now(), what, words, reply, from.got_nonsense));
     if (tokens_)
     {
-        check_rule(tokens_->look(master, what, words, reply, cluster_.world().now()));
+        const auto& by = cluster_.processes().at(static_cast<std::size_t>(from.origin) - 1);
+        check_rule(tokens_->look(master, what, words, reply, cluster_.world().now(), by->operates()));
     }
     if (const auto plain = in_plain_mode(what, words, reply))
     {

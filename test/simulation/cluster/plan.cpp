@@ -161,6 +161,7 @@ void draw_guarded(plan& drawn, chance& draws)
         drawn.does.pause *= longer / 3;
     }
     its.plain_client = draws.one_in(6);
+    its.shared_counter = draws.one_in(3);
     drawn.guarded = its;
 }
 

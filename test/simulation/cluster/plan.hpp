@@ -48,7 +48,8 @@ struct habit
 struct guarded_plan
 {
     std::chrono::milliseconds max_ttl{};
-    bool plain_client = false; // The first client doesn't.
+    bool plain_client = false;   // The first client doesn't.
+    bool shared_counter = false; // The resources of the workers have the same counter.
 };
 
 struct plan

@@ -60,7 +60,7 @@ void process::start()
 bool process::guarded() const noexcept
 {
     const std::optional<guarded_plan>& group = cluster_.drawn().guarded;
-    return group && !(group->plain_client && number_ == 1);
+    return group && !operates_ && !(group->plain_client && number_ == 1);
 }
 
 void process::make_manager()

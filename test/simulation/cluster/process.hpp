@@ -77,6 +77,13 @@ class process : public std::enable_shared_from_this<process>
     void start();
     /// Makes the manager, without workers.
     void open() { make_manager(); }
+    /// Runs the tool of an operator. Its manager is idle, and uses plain mode.
+    void operate()
+    {
+        operates_ = true;
+        make_manager();
+    }
+    bool operates() const noexcept { return operates_; }
     bool up() const noexcept { return io_.has_value(); }
     /// Its managers use guarded mode.
     bool guarded() const noexcept;
@@ -210,6 +217,7 @@ class process : public std::enable_shared_from_this<process>
     event_check events_;
     keep_rules keeping_;
     int managers_ = 0;
+    bool operates_ = false;
     bool paused_ = false;
     std::size_t pauses_ = 0;
     clock::time_point last_pause_ = clock::time_point::min(); // By its clock.

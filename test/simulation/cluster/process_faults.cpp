@@ -80,6 +80,36 @@ void sleep(const process_fault& it)
     it.cluster.later(length, [one = it.process] { one->resume(); });
 }
 
+/// The same with the whole machine, whose clock stands still as well.
+void stop_machine(const process_fault& it)
+{
+    it.process->pause();
+    it.cluster.later(
+        some_time(it),
+        [one = it.process, pauses = it.process->pauses(), stood_at = it.process->now()]
+        {
+            if (one->paused() && one->pauses() == pauses) // It hasn't read its clock meanwhile.
+            {
+                one->environment().jump(stood_at - one->now());
+            }
+            one->resume();
+        });
+}
+
+/// Some masters can't be reached by one client, and by all others.
+void cut_off(const process_fault& it)
+{
+    const clock::duration length = some_time(it);
+    for (const auto& each : it.cluster.masters())
+    {
+        if (each->network.cut_off == 0 && it.draws.one_in(2))
+        {
+            each->network.cut_off = it.process->number();
+            it.cluster.later(length, [&master = *each] { master.heal(); });
+        }
+    }
+}
+
 void add_client(const cluster_fault& it)
 {
     constexpr std::size_t max_processes = 8;
@@ -144,6 +174,9 @@ std::vector<fault> process_faults()
          "handlers that run on another executor have to wait for it", keeps, keep_busy},
         {fault_number::client_sleep, "client sleep",
          "a client's machine sleeps, and some masters drop its connections", keeps, sleep},
+        {fault_number::machine_stopped, "machine stopped", "a client's machine stands still, with its clock",
+         breaks, stop_machine},
+        {fault_number::cut_off, "cut off", "some masters can't be reached by one client", keeps, cut_off},
         {fault_number::client_killed, "client killed",
          "a client ends without a word, its connections are closed", keeps,
          [](const process_fault& it)

@@ -27,7 +27,8 @@ constexpr std::string_view label = "invoices";
 // The length of a command decides what fits into a buffer that is almost full.
 static_assert(label.size() == 8, "another length gives every seed another trace");
 
-constexpr std::size_t slots = 64; // Divides the size of the library's cache.
+constexpr std::size_t slots = 64;      // Divides the size of the library's cache.
+constexpr std::size_t counters = 1024; // Of a guarded master.
 constexpr std::size_t max_salts = 1U << 24U;
 
 } // namespace
@@ -61,16 +62,9 @@ std::size_t resource_names::number_in(std::string_view key)
     return number;
 }
 
-/// Returns whether the masters have their weights as queue master in this order, the last one first, and the slot is
-/// that of the number.
-bool resource_names::fits(
-    std::size_t number, const std::string& name, const std::vector<std::size_t>& order) const
+/// Returns whether the masters have their weights as queue master in this order, the last one first.
+bool resource_names::fits(std::uint64_t key, const std::vector<std::size_t>& order) const
 {
-    const std::uint64_t key = core::stable_hash(key_of(name));
-    if (key % slots != number % slots)
-    {
-        return false;
-    }
     std::uint64_t highest = 0;
     return std::all_of(
         order.begin(), order.end(),
@@ -81,8 +75,12 @@ bool resource_names::fits(
         });
 }
 
-std::string resource_names::search(std::size_t number) const
+std::string resource_names::search(std::size_t number)
 {
+    const bool is_beside = number == resource::beside_first;
+    const std::uint64_t divisor = is_beside ? counters : slots;
+    const std::uint64_t slot = is_beside ? core::stable_hash(key_of(name(0))) % counters : number % slots;
+
     std::vector<std::size_t> order(masters_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const auto rank = [number](std::size_t master) { return chance::mixed((number << 8U) + master + 1); };
@@ -91,17 +89,18 @@ std::string resource_names::search(std::size_t number) const
         [&](std::size_t left, std::size_t right) { return rank(left) < rank(right); });
 
     constexpr std::string_view digits = "0123456789abcdef";
-    std::string name = fmt::format("{}-{:02}-000000", label, number);
+    std::string found = fmt::format("{}-{:02}-000000", label, number);
     for (std::size_t salt = 0; salt < max_salts; ++salt)
     {
         std::size_t left = salt;
-        for (std::size_t at = name.size(); left != 0; left /= digits.size())
+        for (std::size_t at = found.size(); left != 0; left /= digits.size())
         {
-            name[--at] = digits[left % digits.size()];
+            found[--at] = digits[left % digits.size()];
         }
-        if (fits(number, name, order))
+        if (const std::uint64_t key = core::stable_hash(key_of(found));
+            key % divisor == slot && fits(key, order))
         {
-            return name;
+            return found;
         }
     }
     throw std::logic_error{"no name for a resource"};

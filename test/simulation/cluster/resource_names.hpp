@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,6 +16,7 @@ namespace redlock::test
 namespace resource
 {
 
+inline constexpr std::size_t beside_first = 8; // It has the same counter as the first.
 inline constexpr std::size_t shared = 9;
 inline constexpr std::size_t kept = 10;
 inline constexpr std::size_t wanted = 11;
@@ -41,8 +43,8 @@ class resource_names
     static std::size_t number_in(std::string_view key);
 
   private:
-    bool fits(std::size_t number, const std::string& name, const std::vector<std::size_t>& order) const;
-    std::string search(std::size_t number) const;
+    bool fits(std::uint64_t key, const std::vector<std::size_t>& order) const;
+    std::string search(std::size_t number);
 
     std::vector<std::string> masters_;
 };

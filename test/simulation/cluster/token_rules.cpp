@@ -21,7 +21,7 @@ namespace
 const std::string guard_key = "lock::redlock-guard";
 const std::string fence_key = "lock::redlock-fence";
 const std::string members_key = "lock::redlock-members";
-constexpr std::string_view group_name = "0123456789abcdef";
+constexpr const char* first_group = "0123456789abcdef";
 constexpr std::size_t counters_of_a_master = 1024;
 
 std::uint64_t number_of(const std::optional<std::string>& text)
@@ -41,8 +41,10 @@ guarded_masters::guarded_masters(
     std::vector<sim_master*> masters, std::vector<std::string> names, std::chrono::milliseconds max_ttl,
     std::size_t database)
     : masters_{std::move(masters)},
-      record_{core::to_text(core::member_record{std::string{group_name}, std::move(names)})},
+      names_{std::move(names)},
+      group_{first_group},
       max_ttl_{max_ttl},
+      longest_ttl_{max_ttl},
       database_{database}
 {
 }
@@ -53,7 +55,7 @@ void guarded_masters::provision()
     {
         put_marker(master, "armed");
         at(master).set_field(fence_key, "floor", "1000");
-        at(master).set(members_key, record_);
+        at(master).set(members_key, record());
         at(master).keep_present_state();
     }
 }
@@ -78,7 +80,7 @@ void guarded_masters::arm(std::size_t master)
         floor = std::max(floor, microseconds(each->now() + 2h));
     }
     at(master).set_field(fence_key, "floor", std::to_string(floor));
-    at(master).set(members_key, record_);
+    at(master).set(members_key, record());
     put_marker(master, "armed");
 }
 
@@ -87,7 +89,7 @@ void guarded_masters::put_marker(std::size_t master, std::string_view state)
     at(master).set(
         guard_key,
         core::to_text(
-            {.group = std::string{group_name},
+            {.group = group_,
              .seat = static_cast<std::uint32_t>(master + 1),
              .masters = static_cast<std::uint32_t>(size()),
              .max_ttl = max_ttl_,
@@ -98,11 +100,64 @@ void guarded_masters::put_marker(std::size_t master, std::string_view state)
              .replication_id = at(master).replication_id}));
 }
 
-bool guarded_masters::is_armed(std::size_t master) const
+std::string guarded_masters::record() const
+{
+    return core::to_text(core::member_record{group_, names_});
+}
+
+std::optional<core::marker> guarded_masters::its_marker(std::size_t master) const
 {
     const std::optional<std::string> text = at(master).value(guard_key);
-    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
-    return found && found->state == core::marker_state::armed && found->group == group_name &&
+    return text ? core::parse_marker(*text) : std::nullopt;
+}
+
+std::chrono::milliseconds guarded_masters::max_ttl(std::size_t master) const
+{
+    const std::optional<core::marker> found = its_marker(master);
+    return found ? found->max_ttl : max_ttl_;
+}
+
+void guarded_masters::choose_group()
+{
+    std::map<std::pair<std::string, std::chrono::milliseconds>, std::size_t> armed;
+    std::size_t most = 0;
+    for (std::size_t master = 0; master < size(); ++master)
+    {
+        if (is_armed(master))
+        {
+            const core::marker its = *its_marker(master);
+            if (const std::size_t count = ++armed[{its.group, its.max_ttl}]; count > most)
+            {
+                most = count;
+                group_ = its.group;
+                max_ttl_ = its.max_ttl;
+            }
+        }
+    }
+}
+
+bool guarded_masters::is_member(std::size_t master) const
+{
+    return is_armed(master) && its_marker(master)->group == group_;
+}
+
+bool guarded_masters::is_one() const
+{
+    std::set<std::string> groups;
+    for (std::size_t master = 0; master < size(); ++master)
+    {
+        if (const std::optional<core::marker> found = its_marker(master))
+        {
+            groups.insert(found->group);
+        }
+    }
+    return groups.size() < 2;
+}
+
+bool guarded_masters::is_armed(std::size_t master) const
+{
+    const std::optional<core::marker> found = its_marker(master);
+    return found && found->state == core::marker_state::armed &&
            found->replication_id == at(master).replication_id && floor(master) > 0;
 }
 
@@ -116,10 +171,15 @@ std::size_t guarded_masters::count_armed() const
     return count;
 }
 
+bool guarded_masters::has_data(std::size_t master) const
+{
+    const std::optional<core::marker> found = its_marker(master);
+    return found && found->replication_id == at(master).replication_id && floor(master) > 0;
+}
+
 bool guarded_masters::is_stale(std::size_t master) const
 {
-    const std::optional<std::string> text = at(master).value(guard_key);
-    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
+    const std::optional<core::marker> found = its_marker(master);
     if (!found || is_armed(master))
     {
         return false;
@@ -137,8 +197,7 @@ bool guarded_masters::has_record(std::size_t master) const
 
 bool guarded_masters::has_kept_counters(std::size_t master) const
 {
-    const std::optional<std::string> text = at(master).value(guard_key);
-    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
+    const std::optional<core::marker> found = its_marker(master);
     const bool is_for_clock = found && found->state == core::marker_state::quarantine &&
                               found->why == core::incarnation_end::clock &&
                               found->replication_id == at(master).replication_id &&
@@ -148,8 +207,7 @@ bool guarded_masters::has_kept_counters(std::size_t master) const
 
 std::string guarded_masters::nonce(std::size_t master) const
 {
-    const std::optional<std::string> text = at(master).value(guard_key);
-    const std::optional<core::marker> found = text ? core::parse_marker(*text) : std::nullopt;
+    const std::optional<core::marker> found = its_marker(master);
     return found ? found->nonce : std::string{};
 }
 
@@ -192,7 +250,7 @@ std::optional<clock::duration> token_rules::since_loss(std::size_t master, clock
 
 std::optional<violation> token_rules::look(
     std::size_t master, const std::string& what, const command& words, const std::string& reply,
-    clock::time_point at)
+    clock::time_point at, bool by_operator)
 {
     if (const auto plain = in_plain_mode(what, words, reply); plain && plain->counter)
     {
@@ -206,11 +264,14 @@ std::optional<violation> token_rules::look(
     if (const auto raise = read_raise(what, words))
     {
         ++raises_;
-        const bool is_exact = reply == ":1\r\n" && group_->counter(master, raise->slot) == raise->token &&
-                              group_->at(master).value(raise->key) == raise->owner_id;
+        // A resource with the same counter may have raised it further. What was granted before is what matters.
+        std::set<std::uint64_t>& granted = exact_[raise->owner_id][master];
+        const bool is_exact = reply == ":1\r\n" && group_->counter(master, raise->slot) >= raise->token &&
+                              group_->at(master).value(raise->key) == raise->owner_id && !granted.empty() &&
+                              *granted.rbegin() <= raise->token;
         if (is_exact)
         {
-            exact_[raise->owner_id][master].insert(raise->token);
+            granted.insert(raise->token);
         }
         return reply == ":1\r\n" ? check_vote(master, at) : std::nullopt;
     }
@@ -221,7 +282,7 @@ std::optional<violation> token_rules::look(
         known = known.marker == present ? known : quarantine{present, at};
     }
     const bool has_armed = what == "arm" && reply.starts_with(':') && !reply.starts_with(":-");
-    return has_armed ? check_arming(master, at) : std::nullopt;
+    return has_armed ? check_arming(master, at, by_operator) : std::nullopt;
 }
 
 std::optional<violation> token_rules::check_vote(std::size_t master, clock::time_point at) const
@@ -231,7 +292,7 @@ std::optional<violation> token_rules::check_vote(std::size_t master, clock::time
         return violation{"quarantine", fmt::format("master {} votes, and isn't armed", master)};
     }
     const std::optional<clock::duration> passed = since_loss(master, at);
-    if (passed && *passed < group_->max_ttl())
+    if (passed && *passed < group_->max_ttl(master))
     {
         return violation{
             "quarantine", fmt::format(
@@ -258,18 +319,19 @@ bool token_rules::clocks_order_floors(clock::time_point at) const
         [&](clock::time_point before) { return before > last_loss || at - before > latest - earliest; });
 }
 
-std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at)
+std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at, bool by_operator)
 {
     ++arms_;
     const std::size_t others = group_->count_armed() - (group_->is_armed(master) ? 1U : 0U);
-    const bool by_clock = others + quorum_ < group_->size() + 1;
+    // At a change, the masters of the old group have the counters.
+    const bool by_clock = !by_operator && others + quorum_ < group_->size() + 1;
     promised_ = promised_ && (!by_clock || (trusts_clocks_ && clocks_order_floors(at)));
     if (by_clock)
     {
         armed_by_clock_.push_back(at);
     }
     const std::optional<clock::duration> passed = since_loss(master, at);
-    if (passed && *passed < group_->max_ttl())
+    if (passed && *passed < group_->max_ttl(master))
     {
         return violation{
             "quarantine", fmt::format(
@@ -289,7 +351,7 @@ std::optional<violation> token_rules::check_arming(std::size_t master, clock::ti
     const auto begun = quarantines_.find(master);
     const clock::time_point wait_ends =
         (begun != quarantines_.end() ? begun->second.since : at - passed.value_or(clock::duration{0})) +
-        group_->max_ttl();
+        group_->max_ttl(master);
     std::uint64_t least = 0;
     for (const auto& [when, largest] : issued_)
     {

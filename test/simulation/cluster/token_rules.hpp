@@ -2,11 +2,13 @@
 // Rules for the guarded mode: which masters grant, and which tokens are issued.
 #pragma once
 
+#include "core/marker.hpp"
 #include "simulation/sim_master.hpp"
 #include "wire_rules.hpp"
 
 #include <redlock/clock.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +34,11 @@ class guarded_masters
         std::vector<sim_master*> masters, std::vector<std::string> names, std::chrono::milliseconds max_ttl,
         std::size_t database);
 
-    std::chrono::milliseconds max_ttl() const noexcept { return max_ttl_; }
+    /// The longest `max_ttl` that a marker may have.
+    std::chrono::milliseconds longest_ttl() const noexcept { return longest_ttl_; }
+    void may_have(std::chrono::milliseconds max_ttl) { longest_ttl_ = std::max(longest_ttl_, max_ttl); }
+    /// That of a master's marker.
+    std::chrono::milliseconds max_ttl(std::size_t master) const;
     /// Provisions the group, as an operator does ahead of all clients.
     void provision();
     /// Puts a master into quarantine, or arms it with a floor above all counters and clocks, as an operator does if the
@@ -40,9 +46,18 @@ class guarded_masters
     void put_into_quarantine(std::size_t master);
     void arm(std::size_t master);
 
+    /// Chooses the group in which an operator arms masters: that of most armed masters.
+    void choose_group();
+    /// Returns whether a master is armed in that group.
+    bool is_member(std::size_t master) const;
+    /// Returns whether all markers are of one group.
+    bool is_one() const;
+
     /// Returns whether a master may vote.
     bool is_armed(std::size_t master) const;
     std::size_t count_armed() const;
+    /// Returns whether a master has a marker of its present incarnation, and counters.
+    bool has_data(std::size_t master) const;
     /// Returns whether a master isn't armed, and its marker shows that it has kept its data.
     bool is_stale(std::size_t master) const;
     /// Returns whether it shows clients the record of the members, which they believe from a master with a marker.
@@ -63,11 +78,15 @@ class guarded_masters
     std::size_t size() const noexcept { return masters_.size(); }
 
   private:
+    std::optional<core::marker> its_marker(std::size_t master) const;
     void put_marker(std::size_t master, std::string_view state);
+    std::string record() const;
 
     std::vector<sim_master*> masters_;
-    std::string record_;
-    std::chrono::milliseconds max_ttl_;
+    std::vector<std::string> names_;
+    std::string group_;
+    std::chrono::milliseconds max_ttl_; // Of this group.
+    std::chrono::milliseconds longest_ttl_;
     std::size_t database_;
     std::uint64_t nonces_ = 0;
 };
@@ -80,7 +99,7 @@ class guarded_masters
 ///   one marker     a master is armed, and another one of its databases has a marker
 ///   token          a lease of guarded mode has no token, one of plain mode has one, or its report has another
 ///   token exact    a token is issued that a quorum of the masters didn't have exactly, while the key was that of the lease:
-///                  granted with it, or raised to it
+///                  granted with it, or raised to it from a smaller one
 ///   token unique   a token of a resource is issued twice
 ///   token order    an acquire that began after a token was issued gets a smaller one
 ///   token rises    a valid lease is issued with a smaller token than an earlier one
@@ -98,7 +117,7 @@ class token_rules
     /// Returns a broken rule; empty if no rule is broken. `words` and `reply` as on the wire.
     std::optional<violation> look(
         std::size_t master, const std::string& what, const command& words, const std::string& reply,
-        clock::time_point at);
+        clock::time_point at, bool by_operator);
 
     moment now() noexcept { return ++last_; }
     /// A caller got a lease with this token from an acquire that began then. `is_valid`: the lease is valid, and no
@@ -134,7 +153,7 @@ class token_rules
 
     std::optional<violation> check_vote(std::size_t master, clock::time_point at) const;
     bool clocks_order_floors(clock::time_point at) const;
-    std::optional<violation> check_arming(std::size_t master, clock::time_point at);
+    std::optional<violation> check_arming(std::size_t master, clock::time_point at, bool by_operator);
     std::optional<clock::duration> since_loss(std::size_t master, clock::time_point at) const;
 
     std::shared_ptr<guarded_masters> group_;

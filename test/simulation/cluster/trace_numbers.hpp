@@ -113,7 +113,10 @@ enum class fault_number : std::uint8_t
     swapdb_twice = 68,
     first_replica = 69,
     raise_refused = 70,
-    eviction_policy = 71
+    eviction_policy = 71,
+    cut_off = 72,
+    machine_stopped = 73,
+    group_changed = 74
 };
 
 /// Returns the name of an action for printed traces and for messages.
