@@ -232,7 +232,7 @@ const received& sim_master::last(std::string_view what) const
 void sim_master::heal()
 {
     network.cut_there = network.cut_back = false;
-    network.cut_off = 0;
+    network.cut_off.reset();
     takes_bytes = true;
     for (const auto& each : links())
     {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +35,8 @@ struct latency
     /// Nothing arrives in this direction until `heal`.
     bool cut_there = false;
     bool cut_back = false;
-    /// Nothing arrives in either direction for this process until `heal`; 0 for none.
-    int cut_off = 0;
+    /// Nothing arrives in either direction for this process until `heal`.
+    std::optional<int> cut_off{};
 };
 
 /// The client's end of a connection.

@@ -28,7 +28,7 @@ class jump_rules
 
     /// A clock is set. `nonce`: that of the master's marker.
     void set(std::size_t master, bool ahead, clock::time_point at, const std::string& nonce);
-    /// The clocks of masters have wrong speeds.
+    /// The clocks of masters have wrong speeds, or that of a client has stood still.
     void distrust() noexcept { distrusted_ = true; }
     /// A manager reports that a clock is ahead.
     void noticed(const client& by, std::size_t master, clock::time_point at, const std::string& nonce);

@@ -83,6 +83,8 @@ void sleep(const process_fault& it)
 /// The same with the whole machine, whose clock stands still as well.
 void stop_machine(const process_fault& it)
 {
+    // If it stands still for about as long as clocks may deviate, the fastest masters seem to be ahead.
+    it.cluster.watch().jumps().distrust();
     it.process->pause();
     it.cluster.later(
         some_time(it),
@@ -102,7 +104,7 @@ void cut_off(const process_fault& it)
     const clock::duration length = some_time(it);
     for (const auto& each : it.cluster.masters())
     {
-        if (each->network.cut_off == 0 && it.draws.one_in(2))
+        if (!each->network.cut_off && it.draws.one_in(2))
         {
             each->network.cut_off = it.process->number();
             it.cluster.later(length, [&master = *each] { master.heal(); });
