@@ -16,9 +16,11 @@ lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const no
     std::uint64_t highest = 0;
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const bool passed_over = !connections_[master]->queues() ||
-                                 (group != nullptr && !group->is_armed(master)) ||
-                                 (doubts && queues_.is_passed_over(master, key, now));
+        const bool passed_over =
+            !connections_[master]->queues() ||
+            (group != nullptr && (!group->is_armed(master) || group->is_suspected(master) ||
+                                  !connections_[master]->clock_readings().last())) ||
+            (doubts && queues_.is_passed_over(master, key, now));
         const std::uint64_t weight = passed_over ? 0 : queues_.weight(master, key);
         if (weight > highest)
         {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // Tests of guarded mode: what changes a counter, what it is compared with, and who may use it.
 #include "guarded_group.hpp"
+#include "waiting_clients.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <algorithm>
 #include <string>
 
 namespace redlock::test
@@ -14,6 +16,14 @@ namespace
 {
 
 constexpr acquire_options one_try{.ttl = 5s, .wait = 0ms};
+
+/// Returns whether it is a release of a client that leaves its queue.
+bool leaves_queue(const received& command)
+{
+    constexpr std::size_t mode =
+        6; // After the script, the number of keys, the key, the owner id and the grace.
+    return command.what == "release" && command.words.size() > mode + 1 && command.words[mode] == "left";
+}
 
 } // namespace
 
@@ -239,6 +249,58 @@ TEST_CASE("guarded: the queue master is one of the armed masters", "[guarded]")
     CHECK(!test.acquire(locks)->error);
     CHECK(test.sim.count("ask") == 1);
     CHECK(test.sim.count("acquire") == 1);
+}
+
+TEST_CASE("guarded: a master whose clock can't be read isn't the queue master", "[guarded]")
+{
+    guarded_simulation test{3};
+    simulation& sim = test.sim;
+    queue_master_of(sim, "stock").habits["TIME"] = "-NOPERM no permissions to run the 'time' command\r\n";
+    lock_manager holder = sim.make_connected_manager(test.group.options());
+    lock_manager waiter = sim.make_connected_manager(test.group.options());
+    const outcome_ptr held = test.acquire(holder);
+    REQUIRE(!held->error);
+    const outcome_ptr waits = sim.acquire(waiter, "stock", {.ttl = 5s, .wait = no_limit});
+    sim.run_for(50ms);
+    for (const auto& each : sim.masters())
+    {
+        each->forget_log();
+    }
+    sim.run_for(3s); // A doubt lasts a second.
+    for (const auto& each : sim.masters())
+    {
+        const auto& log = each->log();
+        CHECK(std::none_of(log.begin(), log.end(), leaves_queue));
+    }
+    held->lease = {};
+    const clock::time_point freed = sim.now();
+    REQUIRE(sim.finish(waits));
+    CHECK(!waits->error);
+    CHECK(waits->at - freed <= 3 * trip);
+}
+
+TEST_CASE("guarded: a ttl that is longer than that of the group costs others nothing", "[guarded]")
+{
+    simulation sim{3};
+    guarded_group group{sim};
+    lock_manager locks = sim.make_connected_manager(group.options());
+    const outcome_ptr too_long = sim.acquire(locks, "other", {.ttl = 10'001ms, .wait = no_limit});
+    sim.run_for(1s);
+    group.arm_all();
+    sim.run_for(3s);
+    CHECK(too_long->done);
+    CHECK(too_long->error == errc::no_quorum);
+    lock_manager holder = sim.make_connected_manager(group.options());
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 10s, .wait = 0ms});
+    REQUIRE(sim.finish(held));
+    REQUIRE(!held->error);
+    const outcome_ptr waits = sim.acquire(locks, "stock", {.ttl = 5s, .wait = no_limit});
+    sim.run_for(5s);
+    held->lease = {};
+    const clock::time_point freed = sim.now();
+    REQUIRE(sim.finish(waits));
+    CHECK(!waits->error);
+    CHECK(waits->at - freed <= 3 * trip);
 }
 
 TEST_CASE("guarded: a ttl that turns out to be longer than that of the group locks nothing", "[guarded]")

@@ -22,7 +22,7 @@ clock::time_point acquisition::last_begin() const
 runtime::task<bool> acquisition::begin_next_round()
 {
     const bool last = call_.once || rounds_ == call_.options.max_rounds || is_over() ||
-                      votes_->quorum_permanently_unreachable();
+                      is_refused_by_group() || votes_->quorum_permanently_unreachable();
     if (last || !start_waiting())
     {
         refusal_ = last ? error_code{} : errc::too_many_operations;
@@ -33,7 +33,7 @@ runtime::task<bool> acquisition::begin_next_round()
     {
         co_await await_answer();
     }
-    const std::optional<std::size_t> queue_master = service_.queue_master_of(call_.resource);
+    const std::optional<std::size_t> queue_master = this->queue_master();
     const vote said = queue_master ? votes_->ballot().of(*queue_master) : vote::unsent;
     if (said == vote::granted || (said == vote::pending && votes_->queue_master() == queue_master))
     {
@@ -113,7 +113,7 @@ bool acquisition::begin_first_round()
 /// Asks only the queue master.
 runtime::task<acquisition::reply> acquisition::ask()
 {
-    const std::optional<std::size_t> queue_master = service_.queue_master_of(call_.resource);
+    const std::optional<std::size_t> queue_master = this->queue_master();
     entry_.leave_unless_at(queue_master);
     if (!queue_master)
     {
