@@ -43,10 +43,10 @@ struct place_in_line : runtime::unlinking_hook
     runtime::async_event& waiting;
 };
 
-/// A pending extension of which the observer is still to be notified.
-struct unreported_extension : runtime::unlinking_hook
+/// A round in a list: an extension of which the observer is still to be notified, or a release that is held back.
+struct listed_round : runtime::unlinking_hook
 {
-    explicit unreported_extension(manager::round& votes) noexcept : of{votes} {}
+    explicit listed_round(manager::round& votes) noexcept : of{votes} {}
     manager::round& of;
 };
 
@@ -118,9 +118,9 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     std::chrono::milliseconds ttl{0};                   // As requested last; once held, as confirmed last.
     runtime::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
     runtime::unlinking_list<place_in_line> watching{};  // Waits for the loss.
-    runtime::unlinking_list<unreported_extension> unreported{}; // Only with an observer.
-    std::unique_ptr<manager::keeper> kept;         // Null unless it is extended in the background.
-    std::unique_ptr<manager::expiry_watch> expiry; // Null unless an observer waits for its expiry.
+    runtime::unlinking_list<listed_round> unreported{}; // Only with an observer.
+    std::unique_ptr<manager::keeper> kept;              // Null unless it is extended in the background.
+    std::unique_ptr<manager::expiry_watch> expiry;      // Null unless an observer waits for its expiry.
 
   private:
     void recycle() noexcept override;
@@ -137,7 +137,7 @@ namespace redlock::manager
 using detail::lease_hook;
 using detail::lease_phase;
 using detail::lease_state;
+using detail::listed_round;
 using detail::place_in_line;
-using detail::unreported_extension;
 
 } // namespace redlock::manager

@@ -212,6 +212,11 @@ void lock_service::abort()
 
 void lock_service::close_connections()
 {
+    // The success of these releases may have been reported.
+    while (!held_back_.empty())
+    {
+        held_back_.front().of.send_held_back();
+    }
     for (const auto& each : connections_)
     {
         each->stop();

@@ -268,6 +268,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     awaited_round
     send_extensions(lease_state& lease, std::chrono::milliseconds ttl, runtime::async_event* listener);
     awaited_round send_releases(lease_state& lease, runtime::async_event& listener);
+    /// Adds a release that is held back.
+    void add(listed_round& one) noexcept { held_back_.push_back(one); }
     /// Sends the one that the round holds back.
     void send_held_back_release(round& of, std::size_t master) noexcept;
     /// Sends a command to all masters, outside of any round.
@@ -401,6 +403,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::size_t kept_leases_ = 0;
     std::vector<std::unique_ptr<round>> unused_rounds_;
     farewells farewells_{*this};
+    runtime::unlinking_list<listed_round> held_back_;
     std::unique_ptr<guard>
         guard_; // Null in plain mode. Outlives the commands of the connections, whose replies it takes.
     std::vector<std::unique_ptr<net::connection>> connections_;

@@ -131,7 +131,10 @@ void manager_handle::abort()
         aborting.service = service_.get();
         service_->strand().post_prepared(step);
         aborting_ = true;
-        dropped.swap(abandoned_);
+        if (!collecting_) // Otherwise they are released in a step ahead of this one.
+        {
+            dropped.swap(abandoned_);
+        }
     }
     drop(dropped);
 }

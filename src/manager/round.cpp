@@ -81,6 +81,7 @@ void round::await_queue_master(std::size_t master, const net::question& asked)
 void round::hold_back(std::size_t master, std::size_t first) noexcept
 {
     held_back_ = {static_cast<std::uint8_t>(master), static_cast<std::uint8_t>(first)};
+    service_.add(in_list_);
     if (ballot_.of(first) != vote::pending)
     {
         send_held_back();
@@ -91,6 +92,7 @@ void round::send_held_back() noexcept
 {
     const std::size_t master = held_back_->master;
     held_back_.reset();
+    in_list_.unlink();
     service_.send_held_back_release(*this, master);
 }
 
@@ -152,7 +154,7 @@ void round::report_to_observer(std::uint32_t number)
     number_ = number;
     if (what_ == redlock::operation::extend)
     {
-        lease_->unreported.push_back(in_flight_);
+        lease_->unreported.push_back(in_list_);
     }
     report_if_known();
 }
@@ -183,7 +185,10 @@ void round::report_now()
 void round::drop_report() noexcept
 {
     unreported_ = false;
-    in_flight_.unlink();
+    if (what_ == redlock::operation::extend) // Otherwise it may be a release that is still held back.
+    {
+        in_list_.unlink();
+    }
 }
 
 bool round::quorum_permanently_unreachable() const noexcept
@@ -378,24 +383,25 @@ bool round::append_in_full(std::size_t master, std::string& out) const
 
 void round::on_node_timeout()
 {
-    if (held_back_)
-    {
-        send_held_back();
-        service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
-        return;
-    }
-    timed_out_ = true;
+    // A release that is held back has its own node timeout.
+    const std::size_t held = held_back_ ? held_back_->master : ballot_.masters();
+    timed_out_ = !held_back_;
     // Votes of an extension count for as long as the lease is valid. All others are timed out.
     if (what_ != redlock::operation::extend)
     {
         const net::answer none = net::make_failed_vote(vote::timed_out, master_errc::timed_out);
         for (std::size_t master = 0; master < ballot_.masters(); ++master)
         {
-            if (ballot_.cast(master, none.vote))
+            if (master != held && ballot_.cast(master, none.vote))
             {
                 record(master, node_timeout_, none);
             }
         }
+    }
+    if (held_back_)
+    {
+        send_held_back();
+        service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
     }
     report_if_known();
     notify();
@@ -417,6 +423,7 @@ void round::recycle() noexcept
         tokens_->ignore();
     }
     drop_report();
+    in_list_.unlink();
     lease_ = {};
     service_.recycle(*this);
 }

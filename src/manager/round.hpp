@@ -75,6 +75,8 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     /// Of a release that was sent to all masters but `master`: sends it there after the vote of `first`, or after its
     /// node timeout.
     void hold_back(std::size_t master, std::size_t first) noexcept;
+    /// Sends it at once.
+    void send_held_back() noexcept;
 
     /// In guarded mode, a round that acquires is won only with a fencing token.
     core::verdict outcome() const noexcept { return guarded_ ? guarded_outcome() : ballot_.outcome(); }
@@ -159,7 +161,6 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     core::verdict guarded_outcome() const noexcept;
     void on_guarded_vote(std::size_t master, const net::answer& result);
     void report_if_known();
-    void send_held_back() noexcept;
     void on_node_timeout();
     void recycle() noexcept override;
     void on_queue_vote(std::size_t master, const net::answer& result) noexcept;
@@ -190,7 +191,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     net::queue_member member_{};
     std::uint32_t number_ = 1;
     std::optional<held_back> held_back_{}; // The release that is sent later.
-    unreported_extension in_flight_{*this};
+    listed_round in_list_{*this};
     std::unique_ptr<token_round> tokens_; // Null in plain mode.
 };
 

@@ -49,6 +49,7 @@ void connection::start()
 
 void connection::stop()
 {
+    start_io(); // What was queued in this step, or put off to a later one: releases.
     stopping_ = true;
     if (stream_)
     {

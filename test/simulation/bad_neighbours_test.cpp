@@ -207,6 +207,18 @@ struct divided_crowd
     std::vector<lock_manager> cut_off;
 };
 
+/// Acquires what the clients of a crowd contend for.
+outcome_ptr acquire_among(simulation& sim, std::vector<looping_client>& others, lock_manager& by)
+{
+    const outcome_ptr got = sim.acquire(by, "stock", {.ttl = 60s, .wait = no_limit});
+    while (!got->done)
+    {
+        run_all(sim, others, 1ms);
+    }
+    REQUIRE(!got->error);
+    return got;
+}
+
 /// Returns the grace in a command about a queue; empty if it has none.
 std::string grace_in(const received& command)
 {
@@ -541,6 +553,64 @@ TEST_CASE("a release waits in vain for the master of a second queue, and is sent
     // The ttl is longer.
     CHECK(sim.run_until_no_keys(100ms));
     clients.clear();
+}
+
+TEST_CASE(
+    "a release that waits for the master of a second queue isn't lost with its manager", "[queue][release]")
+{
+    simulation sim{5};
+    divided_crowd two{sim};
+    sim_master& second = next_queue_master_of(sim, "stock");
+    config options = sim.options();
+    if (GENERATE(false, true))
+    {
+        options.observer.on_event = [](const event&) {};
+    }
+    std::optional<lock_manager> own{sim.make_connected_manager(options)};
+    std::string owner_id;
+    bool held_back = false;
+    for (int times = 0; times < 100 && !held_back; ++times)
+    {
+        const outcome_ptr got = acquire_among(sim, two.all.clients, *own);
+        owner_id = got->lease.owner_id();
+        second.network.back = 20ms; // The others are a quorum.
+        const outcome_ptr released = sim.release(got->lease);
+        REQUIRE(sim.finish(released));
+        CHECK(!released->error);
+        held_back = sim.master(two.queue_master).value("lock:stock") == owner_id;
+        second.network.back = 100us;
+    }
+    REQUIRE(held_back);
+    own.reset();
+    sim.run_for(100ms);
+    CHECK(sim.master(two.queue_master).value("lock:stock") != owner_id);
+    two.all.clients.clear();
+}
+
+TEST_CASE("a release that is held back ends at the node timeout as well", "[queue][release]")
+{
+    simulation sim{5};
+    divided_crowd two{sim};
+    lock_manager own = sim.make_connected_manager();
+    bool held_back = false;
+    for (int times = 0; times < 100 && !held_back; ++times)
+    {
+        const outcome_ptr got = acquire_among(sim, two.all.clients, own);
+        const std::string owner_id{got->lease.owner_id()};
+        const clock::time_point began = sim.now();
+        const outcome_ptr released = sim.release(got->lease);
+        sim.run_for(trip * 3 / 4); // All masters that were sent it have answered.
+        held_back = sim.master(two.queue_master).value("lock:stock") == owner_id;
+        for (const std::size_t other : all_but(two.queue_master))
+        {
+            sim.master(other).network.cut_back = held_back;
+        }
+        REQUIRE(sim.finish(released));
+        CHECK(released->error == (held_back ? error_code{errc::unconfirmed} : error_code{}));
+        CHECK((!held_back || released->at - began == 50ms));
+    }
+    CHECK(held_back);
+    two.all.clients.clear();
 }
 
 TEST_CASE("every command about a queue has the grace of the client's node timeout", "[queue][wire]")

@@ -6,6 +6,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -171,6 +172,27 @@ TEST_CASE("a lease that is dropped is released")
     CHECK(sim.keys() == 3);
     got->lease = {};
     CHECK(sim.run_until_no_keys());
+}
+
+TEST_CASE("a release that was begun, or a lease that was dropped, isn't lost with the manager", "[release]")
+{
+    simulation sim{3};
+    lock_manager rival = sim.make_connected_manager();
+    const outcome_ptr held = granted(sim, rival, "other");
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
+    const outcome_ptr got = granted(sim, *locks, "stock");
+    const bool waits = GENERATE(false, true); // Another operation has work in the same step.
+    const bool drops = GENERATE(false, true);
+    const outcome_ptr wait = waits ? sim.acquire(*locks, "other", {.ttl = 60s, .wait = no_limit}) : nullptr;
+    sim.run_for(5ms);
+    const outcome_ptr released = drops ? nullptr : sim.release(got->lease);
+    got->lease = {};
+    locks.reset();
+    sim.run_for(1s);
+    for (const auto& each : sim.masters())
+    {
+        CHECK(!each->value("lock:stock"));
+    }
 }
 
 TEST_CASE("a release or an extension of an empty lease fails with an error")
