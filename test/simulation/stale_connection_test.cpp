@@ -134,6 +134,25 @@ TEST_CASE("a broken connection without an unanswered SET isn't killed")
     CHECK(sim.run_until_no_keys());
 }
 
+TEST_CASE("a connection whose only SET got a reply that makes no sense is killed", "[scenario-18]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const std::shared_ptr<virtual_link> last = sim.master(0).link().shared_from_this();
+    last->hold();
+    const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(got));
+    REQUIRE(!got->error);
+    last->reply(":7\r\n"); // One too many.
+    sim.run_for(1s);
+    const outcome_ptr released = sim.release(got->lease);
+    REQUIRE(sim.finish(released));
+    CHECK(!released->error);
+    CHECK(sim.master(0).count("CLIENT KILL") == 1);
+    last->let_go();
+    CHECK(sim.run_until_no_keys());
+}
+
 TEST_CASE("no connection is killed on a restarted server", "[scenario-59]")
 {
     simulation sim{3};
