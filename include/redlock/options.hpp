@@ -52,7 +52,8 @@ class time_limit
     std::chrono::milliseconds value_;
 };
 
-/// The name of a resource: 1 to 1024 arbitrary bytes. Implicitly convertible from string types.
+/// The name of a resource: 1 to 1024 bytes, arbitrary but for the names of the library's own keys. Implicitly convertible from
+/// string types.
 class resource_name
 {
   public:

@@ -71,7 +71,7 @@ constexpr std::array errors{
     REDLOCK_ERROR(
         errc, invalid_ttl, misuse,
         "the ttl can't be used: it must be longer than node timeout and drift together, and at most 100 "
-        "years",
+        "years or, in guarded mode, the max_ttl of the group",
         generic::invalid_argument),
     REDLOCK_ERROR(
         errc, invalid_wait, misuse, "the wait can't be used: it must be 0 ms or more, or no_limit",
@@ -185,11 +185,12 @@ constexpr std::array master_errors{
         "it is the same server as another master of this manager: give each server once"),
     REDLOCK_ERROR(
         master_errc, not_provisioned, unavailable,
-        "it belongs to no group of guarded mode: provision the masters, or check its address"),
+        "it belongs to no group of guarded mode, or has lost its data: check its address; new masters are "
+        "provisioned, and a group that was used needs redlock provision --again"),
     REDLOCK_ERROR(
         master_errc, quarantined, unavailable,
-        "it may have forgotten keys, and doesn't vote yet: a client arms it when all locks of before have "
-        "ended"),
+        "it may have forgotten keys, and doesn't vote yet: a client that is connected for max_ttl arms it if "
+        "enough others are armed, or else an operator"),
     REDLOCK_ERROR(
         master_errc, incarnation_changed, unavailable,
         "it was restarted, emptied or promoted: a client puts it into quarantine, and arms it afterwards"),
@@ -202,7 +203,8 @@ constexpr std::array master_errors{
         "group"),
     REDLOCK_ERROR(
         master_errc, not_a_member, misuse,
-        "its name isn't on the record of the group: use the addresses with which the group was provisioned"),
+        "its name isn't on the record of the group, or too few masters show the record: use the addresses "
+        "with which the group was provisioned"),
     REDLOCK_ERROR(
         master_errc, command_failed, unavailable,
         "it replied with an error that this library doesn't know: see its message in the detail"),

@@ -26,13 +26,14 @@ namespace redlock::cli
 namespace
 {
 
-/// Opens the standard descriptors that the parent has closed, so that no file opened later becomes one of them.
+/// Opens the standard descriptors that the parent has closed, so that no file opened later becomes one of them. Output to them
+/// fails as it does without a descriptor.
 void open_standard_descriptors()
 {
     int descriptor = 0;
     do
     {
-        descriptor = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        descriptor = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
     } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
     if (descriptor > STDERR_FILENO)
     {
