@@ -288,9 +288,10 @@ provision_plan plan_arming(std::span<const provision_sight> seen, const arming_o
     plan.group = group.name;
     plan.max_ttl = group.max_ttl;
     plan.policy = group.policy;
+    const std::vector<std::uint32_t> seats = seats_of(seen, group.name, group.record, wanted.names);
     for (std::size_t index = 0; index < seen.size(); ++index)
     {
-        plan.masters.push_back(judge(seen[index], group, wanted, seat_in(group.record, wanted.names, index)));
+        plan.masters.push_back(judge(seen[index], group, wanted, seats[index]));
     }
     leave_to_change(plan, seen, group);
     plan.next = decide(plan, wanted, group);

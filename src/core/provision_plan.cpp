@@ -116,11 +116,11 @@ provision_plan plan_provisioning(std::span<const provision_sight> seen, const pr
     plan.group = run.is_one ? run.group : std::string{};
     plan.max_ttl = wanted.max_ttl;
     plan.policy = wanted.policy;
+    const std::vector<std::uint32_t> seats = seats_of(seen, run.group, run.record, wanted.names);
     for (std::size_t index = 0; index < seen.size(); ++index)
     {
-        const std::uint32_t seat = seat_in(run.record, wanted.names, index);
-        plan.masters.push_back(judge(seen[index], run, is_same, wanted, seat));
-        plan.masters.back().seat = seat;
+        plan.masters.push_back(judge(seen[index], run, is_same, wanted, seats[index]));
+        plan.masters.back().seat = seats[index];
     }
     find_emptied(plan.masters);
     const bool is_possible = std::all_of(

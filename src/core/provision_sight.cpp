@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <set>
+#include <string_view>
 #include <utility>
 
 namespace redlock
@@ -86,11 +89,38 @@ std::optional<marker> marker_in(const provision_sight& seen)
     return seen.is_known && seen.marker ? parse_marker(*seen.marker) : std::nullopt;
 }
 
-std::uint32_t
-seat_in(const std::optional<member_record>& record, std::span<const std::string> names, std::size_t index)
+std::vector<std::uint32_t> seats_of(
+    std::span<const provision_sight> seen, const std::string& group,
+    const std::optional<member_record>& record, std::span<const std::string> names)
 {
-    const std::optional<std::uint32_t> recorded = record ? seat_of(*record, names[index]) : std::nullopt;
-    return recorded.value_or(static_cast<std::uint32_t>(index + 1));
+    std::vector<std::uint32_t> seats(names.size());
+    std::set<std::uint32_t> taken;
+    std::map<std::string_view, std::size_t> others;
+    for (std::size_t index = 0; index < names.size(); ++index)
+    {
+        const std::optional<marker> its = marker_in(seen[index]);
+        const bool is_marked = its && its->group == group && its->masters == names.size();
+        const std::optional<std::uint32_t> marked = is_marked ? std::optional{its->seat} : std::nullopt;
+        const std::optional<std::uint32_t> known = record ? seat_of(*record, names[index]) : marked;
+        if (known && taken.insert(*known).second)
+        {
+            seats[index] = *known;
+        }
+        else
+        {
+            others.emplace(names[index], index);
+        }
+    }
+    std::uint32_t next = 1;
+    for (const auto& [name, index] : others)
+    {
+        while (!taken.insert(next).second)
+        {
+            ++next;
+        }
+        seats[index] = next;
+    }
+    return seats;
 }
 
 std::optional<member_record> record_among(std::span<const provision_sight> seen, const std::string& group)

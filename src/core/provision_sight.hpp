@@ -61,9 +61,12 @@ std::optional<provision_seat> find_misfit(const provision_sight& seen);
 
 /// Returns the marker of a master; empty if it isn't known, or has none in a form that is.
 std::optional<marker> marker_in(const provision_sight& seen);
-/// Returns the seat of a master: the one on the record, or the next one in the order of the list.
-std::uint32_t
-seat_in(const std::optional<member_record>& record, std::span<const std::string> names, std::size_t index);
+
+/// Returns the seats of the members: those on the record; without one, those that markers of the group show. The others are taken
+/// by the sorted names, so that runs with another order of the list agree. A seat that two masters show is that of the first.
+std::vector<std::uint32_t> seats_of(
+    std::span<const provision_sight> seen, const std::string& group,
+    const std::optional<member_record>& record, std::span<const std::string> names);
 
 /// Returns the record of a group; empty if no master shows it.
 std::optional<member_record> record_among(std::span<const provision_sight> seen, const std::string& group);

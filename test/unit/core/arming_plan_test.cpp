@@ -8,6 +8,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -316,6 +317,34 @@ TEST_CASE("arming: another name, list or max_ttl than that of the group is refus
         plan_arming(std::vector{restarted_member(1), second, restarted_member(3)}, order);
     CHECK(made.next == provision_step::refuse);
     CHECK(findings(made) == std::vector(3, provision_finding::other_group));
+}
+
+TEST_CASE(
+    "arming: without a record, the seats are those of the markers, then of the sorted names", "[guarded]")
+{
+    const std::vector<std::string> reversed(member_names.rbegin(), member_names.rend());
+    arming_order order = again(60s);
+    order.names = reversed;
+    const auto seats = [&order](const std::vector<provision_sight>& seen)
+    {
+        const provision_plan made = plan_arming(seen, order);
+        CHECK(made.next == provision_step::proceed);
+        return std::vector{made.masters[0].seat, made.masters[1].seat, made.masters[2].seat};
+    };
+    CHECK(seats({empty_server(), empty_server(), empty_server()}) == std::vector<std::uint32_t>{3, 2, 1});
+    provision_sight marked = quarantined_member(GENERATE(1U, 2U, 3U), incarnation_end::emptied);
+    marked.members.reset();
+    const std::uint32_t its = core::parse_marker(*marked.marker)->seat;
+    CHECK(
+        seats({marked, empty_server(), empty_server()}) ==
+        std::vector<std::uint32_t>{its, its == 3 ? 2U : 3U, its == 1 ? 2U : 1U});
+    SECTION("but a seat that two markers show is refused")
+    {
+        const provision_plan made = plan_arming(std::vector{marked, marked, empty_server()}, order);
+        CHECK(made.next == provision_step::refuse);
+        CHECK(made.masters[0].found == provision_finding::emptied);
+        CHECK(made.masters[1].found == provision_finding::other_group);
+    }
 }
 
 TEST_CASE("arming: the floor is above all counters and the latest clock by two hours", "[guarded]")

@@ -166,7 +166,7 @@ TEST_CASE("provisioning: a run or a group with other options is refused")
     CAPTURE(what);
     core::marker its = marker_of(2, state);
     make_other(its);
-    const provision_plan made = plan({fresh_master(), with(its), fresh_master()});
+    const provision_plan made = plan({fresh_master(), with_record(with(its), wanted.names), fresh_master()});
     CHECK(made.next == provision_step::refuse);
     CHECK(made.masters[1].found == expected);
     CHECK(made.masters[1].detail.find("redlock 1 " + run_group) != std::string::npos);
