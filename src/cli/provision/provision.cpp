@@ -134,7 +134,7 @@ void write(const provision_arguments& asked, const provision_report& report)
     }
     else
     {
-        fmt::print("{}", text_of(report));
+        fmt::print("{}", text_of(report, report.masters.size() - asked.options.leaving));
     }
 }
 

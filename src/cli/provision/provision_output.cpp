@@ -6,6 +6,8 @@
 #include "cli/common/json.hpp"
 #include "cli/common/message.hpp"
 
+#include <redlock/vote.hpp>
+
 #include <boost/asio/error.hpp>
 #include <boost/json/array.hpp>
 #include <fmt/format.h>
@@ -22,8 +24,17 @@ namespace
 
 namespace json = boost::json;
 
+/// Returns whether enough masters are armed for clients to arm the others: each quorum has one of them.
+bool can_clients_arm(const provision_report& of, std::size_t members)
+{
+    const auto armed = std::count_if(
+        of.masters.begin(), of.masters.end(),
+        [](const provisioned_master& each) { return each.found == provision_finding::armed; });
+    return static_cast<std::size_t>(armed) + quorum_of(members) > members;
+}
+
 /// Returns a finding and what to do about it.
-std::string finding_in_words(const provisioned_master& of)
+std::string finding_in_words(const provisioned_master& of, bool clients_can_arm)
 {
     switch (of.found)
     {
@@ -36,8 +47,8 @@ std::string finding_in_words(const provisioned_master& of)
     case provision_finding::changed:
         return "has changed meanwhile: run the command again";
     case provision_finding::in_service:
-        return "belongs to a group that is in use: its clients arm it again, or redlock provision --again "
-               "does";
+        return std::string{"belongs to a group that is in use: its clients arm it again"} +
+               (clients_can_arm ? "" : ", or redlock provision --again does");
     case provision_finding::other_run:
         return "belongs to an unfinished run with other masters or options: give the same ones, or "
                "--takeover if that run has ended";
@@ -75,12 +86,12 @@ std::string finding_in_words(const provisioned_master& of)
     return of.reason ? "can't be used: " + in_plain_words(of.reason) : std::string{"wasn't asked"};
 }
 
-std::string line_about(const provisioned_master& of)
+std::string line_about(const provisioned_master& of, bool clients_can_arm)
 {
     // Its own sentence says it all.
     const bool is_explained = of.found == provision_finding::not_empty || of.detail.empty();
     return fmt::format(
-        "{}  {}{}\n", of.name, finding_in_words(of),
+        "{}  {}{}\n", of.name, finding_in_words(of, clients_can_arm),
         is_explained ? std::string{} : fmt::format(" ({})", of.detail));
 }
 
@@ -151,7 +162,7 @@ std::string intention(const provision_options& options, const config& masters)
         count, plural, in_words(options.max_ttl), them, pause, them);
 }
 
-std::string conclusion_of(const provision_report& of)
+std::string conclusion_of(const provision_report& of, std::size_t members)
 {
     const bool was_stopped = of.result == boost::asio::error::operation_aborted;
     switch (of.outcome)
@@ -159,6 +170,13 @@ std::string conclusion_of(const provision_report& of)
     case provision_outcome::provisioned:
         return fmt::format("group {}: {} are armed now{}", of.group, armed_masters(of), change_of(of));
     case provision_outcome::incomplete:
+        if (!can_clients_arm(of, members))
+        {
+            return fmt::format(
+                "group {}: {} are armed, too few for clients to arm the others: run redlock provision "
+                "--again {} with the members, then the same command again",
+                of.group, armed_masters(of), of.group);
+        }
         return fmt::format(
             "group {}: {} are armed, but the change isn't finished: run the same command again when the "
             "others can be used, or name those that never come back with --stopped",
@@ -179,14 +197,14 @@ std::string conclusion_of(const provision_report& of)
         what);
 }
 
-std::string text_of(const provision_report& of)
+std::string text_of(const provision_report& of, std::size_t members)
 {
     std::string text;
     for (const provisioned_master& each : of.masters)
     {
-        text += line_about(each);
+        text += line_about(each, can_clients_arm(of, members));
     }
-    return text + conclusion_of(of) + '\n';
+    return text + conclusion_of(of, members) + '\n';
 }
 
 json::object json_of(const provision_report& of)
