@@ -153,8 +153,14 @@ void cluster_run::finish_change()
             can_succeed =
                 can_succeed && group_->has_data(index) && !is_impaired(index) && !group_->may_evict(index);
         }
-        change_group(group_->longest_ttl(), true);
-        ended = run_for(bound, have_ended);
+        for (const bool takeover : {false, true})
+        {
+            if (ended && !changes_.back().succeeded())
+            {
+                change_group(group_->longest_ttl(), takeover);
+                ended = run_for(bound, have_ended);
+            }
+        }
         oracle_.check(
             !can_succeed || changes_.back().succeeded(), "liveness",
             "a change of the group can't be finished");
