@@ -113,8 +113,7 @@ struct provision_report
     /// The name of the group, 16 hexadecimal digits; empty if there is none.
     std::string group;
     /// The largest counter of any master, which is the least fencing token of the group; 0 if it wasn't read. With `arm` and
-    /// `arm_again`, and in a run that continues another one, at least what the masters' clocks show in microseconds, plus two
-    /// hours.
+    /// `arm_again`, at least what the masters' clocks show in microseconds, plus two hours.
     std::uint64_t floor = 0;
     /// The masters in the order of `config::masters`. Empty if an argument was refused.
     std::vector<provisioned_master> masters;

@@ -8,8 +8,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -292,28 +290,6 @@ TEST_CASE("provisioning: runs at once make one group, however their commands int
         CHECK(each->report.group == runs.front()->report.group);
     }
     check_group(sim);
-}
-
-TEST_CASE("provisioning: a run that continues another one adds the masters' clocks", "[guarded]")
-{
-    simulation sim{3};
-    const auto run = begin_provision(sim);
-    REQUIRE(sim.run_until([&] { return sim.count("quarantine") == 3; }, 1min));
-    run->cancel.emit(asio::cancellation_type::terminal);
-    end_provision(sim, run);
-    const auto next = end_provision(sim, begin_provision(sim));
-    INFO(next->report);
-    REQUIRE_FALSE(next->error);
-    CHECK(next->report.group == run->report.group);
-    const auto shown =
-        std::chrono::duration_cast<std::chrono::microseconds>(sim.master(0).now().time_since_epoch() + 2h);
-    CHECK(next->report.floor + 1'000'000 >= static_cast<std::uint64_t>(shown.count()));
-    CHECK(floor_at(sim.master(0)) == next->report.floor);
-    for (const auto& each : sim.masters())
-    {
-        each->flush_all();
-    }
-    CHECK(end_provision(sim, begin_provision(sim))->report.floor == 1); // A new group.
 }
 
 TEST_CASE(

@@ -155,7 +155,6 @@ error_code provisioning::decide()
     {
         return failure();
     }
-    adds_clock_ = adds_clock_ || has_markers_of_others();
     if (plan_.next == core::provision_step::begin)
     {
         report_.group = random_id();

@@ -27,6 +27,7 @@ runtime::task<error_code> provisioning::change()
         {
             co_return refused;
         }
+        adds_clock_ = adds_clock_ || has_markers_of_others();
         const step_end end = co_await begin_quarantines();
         if (end == step_end::failed)
         {
