@@ -65,8 +65,8 @@ constexpr std::array errors{
     REDLOCK_ERROR(errc, closed, {}, "the manager was shut down or destroyed: create a new one"),
     REDLOCK_ERROR(
         errc, invalid_resource, misuse,
-        "the name of the resource can't be used: it must have 1 to 1024 bytes, and not be a key of a wait "
-        "queue",
+        "the name of the resource can't be used: it must have 1 to 1024 bytes, and not be one of the "
+        "library's own keys",
         generic::invalid_argument),
     REDLOCK_ERROR(
         errc, invalid_ttl, misuse,
@@ -189,8 +189,8 @@ constexpr std::array master_errors{
         "provisioned, and a group that was used needs redlock provision --again"),
     REDLOCK_ERROR(
         master_errc, quarantined, unavailable,
-        "it may have forgotten keys, and doesn't vote yet: a client that is connected for max_ttl arms it if "
-        "enough others are armed, or else an operator"),
+        "it may have forgotten keys, and doesn't vote yet: a client that is connected for max_ttl arms it, "
+        "unless an operator has to"),
     REDLOCK_ERROR(
         master_errc, incarnation_changed, unavailable,
         "it was restarted, emptied or promoted: a client puts it into quarantine, and arms it afterwards"),

@@ -556,7 +556,8 @@ TEST_CASE("a release waits in vain for the master of a second queue, and is sent
 }
 
 TEST_CASE(
-    "a release that waits for the master of a second queue isn't lost with its manager", "[queue][release]")
+    "a release that waits for the master of a second queue isn't lost with its manager",
+    "[queue][release][scenario-111]")
 {
     simulation sim{5};
     divided_crowd two{sim};

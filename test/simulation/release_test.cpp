@@ -174,7 +174,9 @@ TEST_CASE("a lease that is dropped is released")
     CHECK(sim.run_until_no_keys());
 }
 
-TEST_CASE("a release that was begun, or a lease that was dropped, isn't lost with the manager", "[release]")
+TEST_CASE(
+    "a release that was begun, or a lease that was dropped, isn't lost with the manager",
+    "[release][scenario-111]")
 {
     simulation sim{3};
     lock_manager rival = sim.make_connected_manager();

@@ -200,9 +200,10 @@ std::string conclusion_of(const provision_report& of, std::size_t members)
 std::string text_of(const provision_report& of, std::size_t members)
 {
     std::string text;
+    const bool clients_can_arm = can_clients_arm(of, members);
     for (const provisioned_master& each : of.masters)
     {
-        text += line_about(each, can_clients_arm(of, members));
+        text += line_about(each, clients_can_arm);
     }
     return text + conclusion_of(of, members) + '\n';
 }

@@ -107,12 +107,8 @@ class acquisition
     clock::time_point wait_ends() const { return core::later(entry_.began(), call_.options.wait.value()); }
     bool is_over() const { return operation.stopped() || service_.strand().now() >= wait_ends(); }
     clock::time_point last_begin() const;
+    /// The group became known after the beginning, and its `max_ttl` is shorter: no master is asked any more.
     bool is_refused_by_group() const { return !service_.group_complaint(call_.options.ttl).empty(); }
-    std::optional<std::size_t> queue_master() const
-    {
-        // A group that became known after the beginning: no master is asked.
-        return is_refused_by_group() ? std::nullopt : service_.queue_master_of(call_.resource);
-    }
     bool start_waiting() { return entry_.start_waiting(operation.wake_event); }
 
     void begin_round_with_question(std::size_t queue_master);

@@ -33,7 +33,7 @@ runtime::task<bool> acquisition::begin_next_round()
     {
         co_await await_answer();
     }
-    const std::optional<std::size_t> queue_master = this->queue_master();
+    const std::optional<std::size_t> queue_master = service_.queue_master_of(call_.resource);
     const vote said = queue_master ? votes_->ballot().of(*queue_master) : vote::unsent;
     if (said == vote::granted || (said == vote::pending && votes_->queue_master() == queue_master))
     {
@@ -113,7 +113,8 @@ bool acquisition::begin_first_round()
 /// Asks only the queue master.
 runtime::task<acquisition::reply> acquisition::ask()
 {
-    const std::optional<std::size_t> queue_master = this->queue_master();
+    const std::optional<std::size_t> queue_master =
+        is_refused_by_group() ? std::nullopt : service_.queue_master_of(call_.resource);
     entry_.leave_unless_at(queue_master);
     if (!queue_master)
     {

@@ -8,12 +8,8 @@
 
 #include <redlock/detail/completion.hpp>
 
-#include <utility>
-
 namespace redlock::test
 {
-
-using namespace std::chrono_literals;
 
 change_run::change_run(cluster_run& cluster, std::chrono::milliseconds max_ttl, bool takeover)
     : process_{cluster.add_process().shared_from_this()}, state_{std::make_shared<state>()}
@@ -29,7 +25,7 @@ change_run::change_run(cluster_run& cluster, std::chrono::milliseconds max_ttl, 
         }
         if (!error)
         {
-            cluster.start_clients_anew(pause);
+            cluster.restart_clients_within(pause);
         }
     };
     const boost::asio::any_io_executor executor = process_->context().get_executor();

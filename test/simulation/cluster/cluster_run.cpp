@@ -258,7 +258,7 @@ void cluster_run::change_group(std::chrono::milliseconds max_ttl, bool takeover)
     changes_.emplace_back(*this, max_ttl, takeover);
 }
 
-void cluster_run::start_clients_anew(clock::duration within)
+void cluster_run::restart_clients_within(clock::duration within)
 {
     for (const auto& each : processes_)
     {

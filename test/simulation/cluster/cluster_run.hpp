@@ -76,8 +76,8 @@ class cluster_run
     bool could_evict(std::size_t master) const { return could_evict_[master]; }
     /// Begins to replace the group by one with this `max_ttl`.
     void change_group(std::chrono::milliseconds max_ttl, bool takeover);
-    /// After a change of the group, each client is restarted within this time.
-    void start_clients_anew(clock::duration within);
+    /// Restarts each client within this time, since a manager keeps the group that it has found first.
+    void restart_clients_within(clock::duration within);
     /// Refuses connections until `bring_back`. Returns false if the master is away already.
     bool send_away(std::size_t master);
     void bring_back(std::size_t master);
@@ -105,7 +105,7 @@ class cluster_run
     // In guarded_end.cpp.
     void arm_masters();
     void finish_change();
-    void restart_clients();
+    void restart_clients(); // At once.
     clock::duration longest_quarantine() const;
     bool can_be_armed_by_clients() const;
     void arm_by_hand();

@@ -77,7 +77,7 @@ class process : public std::enable_shared_from_this<process>
     void start();
     /// Makes the manager, without workers.
     void open() { make_manager(); }
-    /// Runs the tool of an operator. Its manager is idle, and uses plain mode.
+    /// Makes it an operator's. Its manager is idle, and uses plain mode.
     void operate()
     {
         operates_ = true;
