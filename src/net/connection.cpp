@@ -357,10 +357,12 @@ void connection::become_ready()
 
 void connection::break_off(const failure& why)
 {
+    // A reply that makes no sense may have come in addition, and the one to the last SET not yet.
+    const bool misled = ready() && why.reason == master_errc::protocol_error;
     state_ = state::broken;
     disarm();
     report_refusals();
-    if (commands_.break_off(why.reason, strand_.now()))
+    if (commands_.break_off(why.reason, strand_.now()) || misled)
     {
         stale_connections_.mark_stale();
     }

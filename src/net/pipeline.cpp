@@ -468,8 +468,7 @@ void pipeline::fail(const slot& lost, bool written, error_code reason, clock::ti
 
 bool pipeline::break_off(error_code reason, clock::time_point now)
 {
-    // A reply that makes no sense may have come in addition, and the one to the last SET not yet.
-    bool may_run = reason == master_errc::protocol_error;
+    bool may_run = false;
     std::size_t written = slots_.size() - unwritten_;
     while (!slots_.empty())
     {

@@ -99,6 +99,14 @@ TEST_CASE(
         REQUIRE(master.count("CLIENT KILL") == 4);
         CHECK(master.last("CLIENT KILL").words.back() == "1");
     }
+    SECTION("in its handshake, by a reply that makes no sense, when nothing of it can be in flight")
+    {
+        stale_links.push_back(leave_stale_connection(sim, locks));
+        master.answer("CLIENT KILL", {.bytes = "+what\r\n", .nonsense = true}, 3);
+        sim.run_for(10s);
+        REQUIRE(master.count("CLIENT KILL") == 4);
+        CHECK(master.last("CLIENT KILL").words.back() == "1");
+    }
     SECTION("with another SET in flight")
     {
         stale_links.push_back(leave_stale_connection(sim, locks));
