@@ -48,8 +48,17 @@ std::optional<violation> wire_rules::look(
     {
         connected = origins_.emplace(here, from.origin).first;
     }
-    if (what == "CLIENT KILL" && words.size() == 4 && reply == ":1\r\n")
+    if (what == "CLIENT KILL" && words.size() == 4)
     {
+        if (!kills_.emplace(connected->first, words[3]).second)
+        {
+            return violation{
+                "stranger", fmt::format("client {} kills connection {} twice", from.origin, words[3])};
+        }
+        if (reply != ":1\r\n")
+        {
+            return std::nullopt;
+        }
         const auto killed = origins_.find(std::tuple{integer_in(words[3]).value_or(0), master, run_id});
         if (killed != origins_.end() && killed->second != from.origin)
         {

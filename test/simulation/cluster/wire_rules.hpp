@@ -28,7 +28,7 @@ struct violation
 ///   order      nothing of an owner id follows its release on the same connection
 ///   owner id   a master gets the SET of an owner id once, unless the lease was extended
 ///   rejoin     it gets it again only when a quorum has confirmed an extension
-///   stranger   only the process that owns a connection may kill it
+///   stranger   only the process that owns a connection may kill it, once in a handshake
 ///   repeat     no release follows on a connection that has answered one of the same owner id finally: with a number or a
 ///              permanent refusal; nor more than a few that it has answered with an unknown error
 class wire_rules
@@ -63,6 +63,7 @@ class wire_rules
 
     std::size_t quorum_;
     std::map<connection, int, std::less<>> origins_;
+    std::set<std::pair<connection, std::string>> kills_; // Sent on this connection, of this client id.
     std::map<std::string, seen_of_owner> owners_;
 };
 
