@@ -50,7 +50,8 @@ void keeper::set_next()
     const clock::time_point now = service_.strand().now();
     const clock::time_point next = core::extension_at(schedule_, kept_.confirmed(), service_.random_number());
     // If it has passed, because the confirmation was late, the attempts of meanwhile have a node timeout each.
-    next_ = next > now ? next : std::max(now, soonest_);
+    const bool awaits = soonest_ > kept_.confirmed() + schedule_.node_timeout;
+    next_ = next <= now && awaits ? std::max(now, soonest_) : std::max(now, next);
     set_deadline();
 }
 

@@ -217,6 +217,32 @@ TEST_CASE("an extension that is confirmed late delays the next one no further", 
 }
 
 TEST_CASE(
+    "an extension is due at once if the answers to the last one took longer than the interval",
+    "[scenario-32]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr got = kept(sim, locks, {.ttl = 10s, .max_hold = no_limit, .extend_every = 1ms});
+    for (const auto& each : sim.masters())
+    {
+        each->network.back = 2ms;
+    }
+    sim.run_for(1s);
+    for (const auto& each : sim.masters())
+    {
+        each->forget_log();
+    }
+    CHECK(stays_valid(sim, got->lease, 1s));
+    const std::vector<clock::time_point> sent = extensions(sim);
+    REQUIRE(sent.size() > 2);
+    for (std::size_t index = 1; index < sent.size(); ++index)
+    {
+        CAPTURE(index);
+        REQUIRE(sent[index] - sent[index - 1] == there + 2ms);
+    }
+}
+
+TEST_CASE(
     "answers that take longer than the interval cause no more extensions than their node timeouts allow")
 {
     simulation sim{3};
