@@ -163,16 +163,6 @@ void garble(const master_fault& it)
     it.undo_later(&sim_master::answer_as_usual);
 }
 
-/// Of a handshake, which is tried again and again.
-void garble_handshake(const master_fault& it)
-{
-    it.master.answer(
-        it.draws.one_in(2) ? "HELLO" : "CLIENT KILL", {.bytes = "*1\r\n:1\r\n", .nonsense = true},
-        1 + it.draws.below(4));
-    it.undo_later(&sim_master::answer_as_usual);
-    it.master.break_connections();
-}
-
 /// As after SUBSCRIBE or CLIENT TRACKING, which the library doesn't use. RESP3 tells such a message from a reply.
 void push(const master_fault& it)
 {
@@ -303,9 +293,6 @@ std::vector<fault> master_faults()
         {fault_number::noperm, "NOPERM", "connections may not be killed", keeps, forbid_kills},
         {fault_number::garbled, "garbled", "a reply isn't RESP, or not what such a command answers", keeps,
          garble},
-        {fault_number::handshake_garbled, "handshake garbled",
-         "a master's connections end, and it answers handshakes with nonsense for a while", keeps,
-         garble_handshake},
         {fault_number::push, "push", "a master sends something that no client has asked for", keeps, push},
         {fault_number::slow_disk, "slow disk", "a master waits for its disk after each write", keeps,
          slow_down_disk},

@@ -116,8 +116,7 @@ enum class fault_number : std::uint8_t
     eviction_policy = 71,
     cut_off = 72,
     machine_stopped = 73,
-    group_changed = 74,
-    handshake_garbled = 75
+    group_changed = 74
 };
 
 /// Returns the name of an action for printed traces and for messages.
