@@ -49,9 +49,9 @@ void keeper::set_next()
 {
     const clock::time_point now = service_.strand().now();
     const clock::time_point next = core::extension_at(schedule_, kept_.confirmed(), service_.random_number());
-    // If it has passed, because the confirmation was late, the attempts of meanwhile have a node timeout each.
-    const bool awaits = soonest_ > kept_.confirmed() + schedule_.node_timeout;
-    next_ = next <= now && awaits ? std::max(now, soonest_) : std::max(now, next);
+    // If it has passed, because the confirmation was late, an attempt of meanwhile has its node timeout first.
+    const bool awaits_another = soonest_ > kept_.confirmed() + schedule_.node_timeout;
+    next_ = std::max(now, next <= now && awaits_another ? soonest_ : next);
     set_deadline();
 }
 
