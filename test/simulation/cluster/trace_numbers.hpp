@@ -116,7 +116,8 @@ enum class fault_number : std::uint8_t
     eviction_policy = 71,
     cut_off = 72,
     machine_stopped = 73,
-    group_changed = 74
+    group_changed = 74,
+    handshake_garbled = 75
 };
 
 /// Returns the name of an action for printed traces and for messages.
