@@ -166,9 +166,9 @@ void garble(const master_fault& it)
 /// The reply to one of the first commands, or to one of the last, in some handshakes in a row.
 void garble_handshake(const master_fault& it)
 {
-    it.master.answer(
-        it.draws.one_in(2) ? "HELLO" : "CLIENT KILL", {.bytes = "*1\r\n:1\r\n", .nonsense = true},
-        1 + it.draws.below(4));
+    const std::size_t handshakes = 1 + it.draws.below(4);
+    const char* const what = it.draws.one_in(2) ? "HELLO" : "CLIENT KILL";
+    it.master.answer(what, {.bytes = "*1\r\n:1\r\n", .nonsense = true}, handshakes);
     it.undo_later(&sim_master::answer_as_usual);
     it.master.break_connections();
 }
