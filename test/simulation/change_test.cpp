@@ -442,6 +442,66 @@ TEST_CASE(
     CHECK(token_by(sim, new_client) > 0);
 }
 
+TEST_CASE("change: a master of a group that nobody remembers is retired first", "[guarded]")
+{
+    simulation sim{4};
+    const std::string old_group = make_old_group(sim);
+    sim_master& away = sim.master(0);
+    away.door = entrance::refuses;
+    away.break_connections();
+    REQUIRE(one_replaced.run(sim)->report.outcome == provision_outcome::incomplete);
+    const auto retire = [&]
+    {
+        away.door = entrance::open;
+        CHECK(its_marker(away)->group == old_group);
+        return end_provision(
+            sim, begin_provision(sim, listing(sim, {0}), {.action = provision_action::retire}));
+    };
+    const auto check_refused = [&](const change_of& what, const provision_options& options)
+    {
+        away.door = entrance::open;
+        const auto run = what.run(sim, options);
+        INFO(run->report);
+        CHECK(run->report.outcome == provision_outcome::unchanged);
+        const std::vector<provisioned_master>& all = run->report.masters;
+        CHECK(std::any_of(
+            all.begin(), all.end(),
+            [](const provisioned_master& each) { return each.found == provision_finding::other_group; }));
+    };
+    SECTION("it missed two changes")
+    {
+        provision_options longer = changing;
+        longer.max_ttl = 2 * group_ttl;
+        REQUIRE_FALSE(change_of{{1, 2, 3}, {1, 2, 3}}.run(sim, longer)->error);
+        const change_of what{{1, 2, 3}, {0, 1, 2}};
+        check_refused(what, changing);
+        REQUIRE_FALSE(retire()->error);
+        const auto run = what.run(sim);
+        INFO(run->report);
+        REQUIRE_FALSE(run->error);
+        check_armed(sim, what.to, run->report.group);
+    }
+    SECTION("clients have armed the others since, after losses of data")
+    {
+        lock_manager locks = sim.make_connected_manager(guarded_by(sim, one_replaced.to));
+        for (const std::size_t each : one_replaced.to)
+        {
+            restart(sim.master(each), false);
+            REQUIRE(sim.run_until([&] { return is_armed(sim.master(each)); }, 1min));
+            sim.run_for(group_ttl);
+        }
+        const std::uint64_t token = token_by(sim, locks, 10s);
+        REQUIRE(token > 0);
+        check_refused(one_replaced, changing);
+        REQUIRE_FALSE(retire()->error);
+        const auto run = one_replaced.run(sim);
+        INFO(run->report);
+        REQUIRE_FALSE(run->error);
+        check_armed(sim, one_replaced.to, run->report.group);
+        CHECK(token_by(sim, locks, 10s) > token);
+    }
+}
+
 TEST_CASE("change: clients that find a half-moved list arm none of its masters", "[guarded][scenario-82]")
 {
     simulation sim{6};
