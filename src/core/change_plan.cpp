@@ -7,7 +7,9 @@
 #include <redlock/vote.hpp>
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace redlock::core
@@ -241,6 +243,44 @@ void judge_stranger(provision_seat& its, const provision_sight& seen)
     its.keeps.reset();
 }
 
+/// Returns the one group in use that a quorum of its masters shows; empty for none or several.
+std::string changeable_group(std::span<const provision_sight> seen)
+{
+    std::map<std::string, std::size_t> armed;
+    std::set<std::string> quorate;
+    for (const provision_sight& each : seen)
+    {
+        const std::optional<marker> its = marker_in(each);
+        if (its && its->state == marker_state::armed && ++armed[its->group] >= quorum_of(its->masters))
+        {
+            quorate.insert(its->group);
+        }
+    }
+    return quorate.size() == 1 ? *quorate.begin() : std::string{};
+}
+
+/// Names the strangers, if nothing is done because masters of several groups are in use: those that aren't of the one group
+/// that could be changed. Without a difference, an operator might retire all of them.
+void name_strangers(provision_plan& plan, std::span<const provision_sight> seen)
+{
+    const std::string group = changeable_group(seen);
+    for (std::size_t index = 0; index < seen.size() && !group.empty(); ++index)
+    {
+        provision_seat& one = plan.masters[index];
+        const std::optional<marker> its = marker_in(seen[index]);
+        if (its && its->group == group && one.found == provision_finding::other_group)
+        {
+            one.found = provision_finding::old_group;
+            one.detail.clear();
+        }
+        else if (its && its->group != group && one.found == provision_finding::armed)
+        {
+            one.found = provision_finding::other_group;
+            one.detail = quoted_marker(seen[index]);
+        }
+    }
+}
+
 } // namespace
 
 provision_plan plan_change(std::span<const provision_sight> seen, const change_order& wanted)
@@ -272,6 +312,10 @@ provision_plan plan_change(std::span<const provision_sight> seen, const change_o
         plan.masters.push_back(std::move(one));
     }
     plan.next = decide(plan, seen, wanted, groups);
+    if (plan.next == provision_step::refuse && groups.in_use.size() > 1 && !wanted.creates)
+    {
+        name_strangers(plan, seen);
+    }
     return plan;
 }
 

@@ -307,6 +307,55 @@ TEST_CASE("change: a master of a third group is refused")
     CHECK(made.masters[2].found == provision_finding::other_group);
 }
 
+TEST_CASE("change: of masters of several groups, only the strangers are named")
+{
+    const group third{run_name, {"d", "e", "f"}};
+    masters seen{old_group};
+    seen.put("d", third, marker_state::armed);
+    const auto a_stranger = std::vector{
+        provision_finding::old_group, provision_finding::old_group, provision_finding::other_group,
+        provision_finding::old_group};
+    SECTION("one stranger")
+    {
+        CHECK(findings(plan(seen)) == a_stranger);
+    }
+    SECTION("the stranger's group has the list and the max_ttl that are wanted")
+    {
+        const group wanted{run_name, new_group.names, new_group.max_ttl};
+        seen.put("d", wanted, marker_state::armed);
+        CHECK(findings(plan(seen)) == a_stranger);
+    }
+    SECTION("a master of the group is in quarantine")
+    {
+        seen.put("c", old_group, marker_state::quarantine, incarnation_end::stale);
+        CHECK(findings(plan(seen)) == a_stranger);
+    }
+    SECTION("no group has a quorum")
+    {
+        seen.put("c", old_group, marker_state::quarantine, incarnation_end::stale);
+        seen.put("b", old_group, marker_state::quarantine, incarnation_end::stale);
+        CHECK(plan(seen).masters[0].found == provision_finding::other_group);
+    }
+    SECTION("two groups have a quorum")
+    {
+        change_order wanted = to_new_group();
+        wanted.names = {"b", "c", "d", "e", "a"};
+        wanted.members = 4;
+        seen.put("e", third, marker_state::armed);
+        for (const core::provision_seat& each : plan(seen, wanted).masters)
+        {
+            CHECK(each.found == provision_finding::other_group);
+        }
+    }
+    SECTION("what is made is no change")
+    {
+        change_order wanted = to_new_group();
+        wanted.creates = true;
+        wanted.takeover = true;
+        CHECK(plan(seen, wanted).masters[0].found == provision_finding::other_group);
+    }
+}
+
 TEST_CASE("change: an unfinished run is continued, whichever masters it has moved")
 {
     masters all{old_group};
