@@ -255,7 +255,10 @@ void cluster_run::let_evict(std::size_t master, bool may_evict)
 void cluster_run::change_group(std::chrono::milliseconds max_ttl, bool takeover)
 {
     group_->may_have(max_ttl);
-    changes_.emplace_back(*this, max_ttl, takeover);
+    changes_.emplace_back(
+        *this, options(),
+        provision_options{
+            .action = provision_action::change_group, .max_ttl = max_ttl, .takeover = takeover});
 }
 
 void cluster_run::restart_clients_within(clock::duration within)

@@ -3,7 +3,7 @@
 // faults, and an oracle. One thread, virtual time.
 #pragma once
 
-#include "change_run.hpp"
+#include "operator_run.hpp"
 #include "oracle.hpp"
 #include "plan.hpp"
 #include "process.hpp"
@@ -104,6 +104,7 @@ class cluster_run
     void settle();
     // In guarded_end.cpp.
     void arm_masters();
+    void retire(const std::vector<std::size_t>& masters);
     void finish_change();
     void restart_clients(); // At once.
     clock::duration longest_quarantine() const;
@@ -164,8 +165,8 @@ class cluster_run
     std::vector<bool> could_evict_; // At any time so far.
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
-    std::vector<change_run> changes_;
-    std::size_t steps_ = 0; // In this minute.
+    std::vector<operator_run> changes_; // And what they need.
+    std::size_t steps_ = 0;             // In this minute.
     clock::time_point minute_ends_{};
     bool mended_ = false;
     std::vector<bool> leftovers_; // By master.

@@ -133,6 +133,18 @@ void cluster_run::forbid_eviction(clock::duration bound)
     }
 }
 
+/// An operator deletes the markers of these masters, none of which votes.
+void cluster_run::retire(const std::vector<std::size_t>& masters)
+{
+    config those = options();
+    const std::vector<master> all = std::exchange(those.masters, {});
+    for (const std::size_t each : masters)
+    {
+        those.masters.push_back(all[each]);
+    }
+    changes_.emplace_back(*this, those, provision_options{.action = provision_action::retire});
+}
+
 /// An operator repeats a change that was interrupted, and all clients are restarted.
 void cluster_run::finish_change()
 {
@@ -160,6 +172,14 @@ void cluster_run::finish_change()
                 change_group(group_->longest_ttl(), takeover);
                 ended = run_for(bound, have_ended);
             }
+        }
+        if (const std::vector<std::size_t> strangers = changes_.back().strangers();
+            ended && !strangers.empty() && strangers.size() < masters_.size())
+        {
+            retire(strangers);
+            ended = run_for(bound, have_ended);
+            change_group(group_->longest_ttl(), false);
+            ended = ended && run_for(bound, have_ended);
         }
         oracle_.check(
             !can_succeed || changes_.back().succeeded(), "liveness",

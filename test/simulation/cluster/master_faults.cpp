@@ -303,11 +303,9 @@ std::vector<fault> master_faults()
         {fault_number::noperm, "NOPERM", "connections may not be killed", keeps, forbid_kills},
         {fault_number::garbled, "garbled", "a reply isn't RESP, or not what such a command answers", keeps,
          garble},
-        // Not in guarded mode yet: 10^12+633 draws a change of the group that no command can finish then. A master that wasn't
-        // moved comes back when the others no longer know its group.
         {fault_number::handshake_garbled, "handshake garbled",
          "a master's connections end, and it answers handshakes with nonsense for a while", keeps,
-         garble_handshake, in_guarded::excluded},
+         garble_handshake},
         {fault_number::push, "push", "a master sends something that no client has asked for", keeps, push},
         {fault_number::slow_disk, "slow disk", "a master waits for its disk after each write", keeps,
          slow_down_disk},

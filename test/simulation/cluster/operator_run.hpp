@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
-// The change of a guarded group, as an operator makes it with `redlock provision --change`.
+// A run of `redlock provision`, as an operator makes it to change the group.
 #pragma once
 
+#include <redlock/config.hpp>
 #include <redlock/error.hpp>
 #include <redlock/provision.hpp>
 
-#include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace redlock::test
 {
@@ -15,16 +17,17 @@ namespace redlock::test
 class cluster_run;
 class process;
 
-/// Replaces the group by one of the same masters.
-class change_run
+class operator_run
 {
   public:
-    /// Begins it in a process of its own. `takeover`: replaces the group of another run as well, if that hasn't finished.
-    change_run(cluster_run& cluster, std::chrono::milliseconds max_ttl, bool takeover);
+    /// Begins it in a process of its own. A change that succeeds restarts all clients.
+    operator_run(cluster_run& cluster, const config& masters, const provision_options& options);
 
     /// It has completed, or its process was killed.
     bool ended() const;
     bool succeeded() const { return state_->result && !*state_->result; }
+    /// The places of its masters that belong to a group that nobody remembers. Empty if it has succeeded.
+    std::vector<std::size_t> strangers() const;
 
   private:
     struct state
