@@ -268,12 +268,15 @@ void name_strangers(provision_plan& plan, std::span<const provision_sight> seen)
     {
         provision_seat& one = plan.masters[index];
         const std::optional<marker> its = marker_in(seen[index]);
-        if (its && its->group == group && one.found == provision_finding::other_group)
+        const bool is_member = its && its->group == group;
+        const bool is_in_use =
+            one.found == provision_finding::armed || one.found == provision_finding::in_service;
+        if (is_member && one.found == provision_finding::other_group)
         {
             one.found = provision_finding::old_group;
             one.detail.clear();
         }
-        else if (its && its->group != group && one.found == provision_finding::armed)
+        else if (its && !is_member && is_in_use)
         {
             one.found = provision_finding::other_group;
             one.detail = quoted_marker(seen[index]);

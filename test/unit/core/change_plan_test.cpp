@@ -322,7 +322,9 @@ TEST_CASE("change: of masters of several groups, only the strangers are named")
     SECTION("the stranger's group has the list and the max_ttl that are wanted")
     {
         const group wanted{run_name, new_group.names, new_group.max_ttl};
-        seen.put("d", wanted, marker_state::armed);
+        const auto state = GENERATE(marker_state::armed, marker_state::quarantine);
+        seen.put("d", wanted, state, incarnation_end::stale);
+        CHECK(plan(seen).next == provision_step::refuse);
         CHECK(findings(plan(seen)) == a_stranger);
     }
     SECTION("a master of the group is in quarantine")
