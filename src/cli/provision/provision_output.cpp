@@ -54,7 +54,7 @@ std::string finding_in_words(const provisioned_master& of, bool clients_can_arm)
                "--takeover if that run has ended";
     case provision_finding::other_group:
         return "belongs to another group: give the masters and options of that group, which --change "
-               "replaces, or an empty server; --retire it if that group was replaced while it was away";
+               "replaces, or an empty server";
     case provision_finding::other_database:
         return "has a group in another database: two groups on one server need different prefixes";
     case provision_finding::unreadable:
