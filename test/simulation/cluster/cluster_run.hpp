@@ -165,7 +165,7 @@ class cluster_run
     std::vector<bool> could_evict_; // At any time so far.
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
-    std::vector<operator_run> changes_; // And what they need.
+    std::vector<operator_run> changes_; // And retirements for them.
     std::size_t steps_ = 0;             // In this minute.
     clock::time_point minute_ends_{};
     bool mended_ = false;

@@ -133,7 +133,7 @@ void cluster_run::forbid_eviction(clock::duration bound)
     }
 }
 
-/// An operator deletes the markers of these masters, none of which votes.
+/// An operator deletes the markers of these masters, whose group nobody remembers.
 void cluster_run::retire(const std::vector<std::size_t>& masters)
 {
     config those = options();
