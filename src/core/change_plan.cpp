@@ -164,7 +164,8 @@ std::string obstacle_in(
     const std::size_t needed = blocking_set(static_cast<std::uint32_t>(masters));
     if (shows_use(group.shown) && counting < needed)
     {
-        return of_them(counting) + " have counters that count: " + std::to_string(needed) + " have to";
+        return of_them(counting) + " have counters that count: " + std::to_string(needed) +
+               " have to. Arm the others first";
     }
     return {};
 }
@@ -243,15 +244,15 @@ void judge_stranger(provision_seat& its, const provision_sight& seen)
     its.keeps.reset();
 }
 
-/// Returns the one group in use that a quorum of its masters shows; empty for none or several.
+/// Returns the one group that a quorum of its masters shows; empty for none or several.
 std::string changeable_group(std::span<const provision_sight> seen)
 {
-    std::map<std::string, std::size_t> armed;
+    std::map<std::string, std::size_t> members;
     std::set<std::string> quorate;
     for (const provision_sight& each : seen)
     {
         const std::optional<marker> its = marker_in(each);
-        if (its && its->state == marker_state::armed && ++armed[its->group] >= quorum_of(its->masters))
+        if (its && its->state != marker_state::retired && ++members[its->group] >= quorum_of(its->masters))
         {
             quorate.insert(its->group);
         }
@@ -260,7 +261,7 @@ std::string changeable_group(std::span<const provision_sight> seen)
 }
 
 /// Names the strangers, if nothing is done because masters of several groups are in use: those that aren't of the one group
-/// that could be changed. Without a difference, an operator might retire all of them.
+/// that could be changed, perhaps once its masters are armed. Without a difference, an operator might retire all of them.
 void name_strangers(provision_plan& plan, std::span<const provision_sight> seen)
 {
     const std::string group = changeable_group(seen);

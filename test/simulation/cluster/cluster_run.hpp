@@ -104,7 +104,10 @@ class cluster_run
     void settle();
     // In guarded_end.cpp.
     void arm_masters();
-    void retire(const std::vector<std::size_t>& masters);
+    bool run_command(const provision_options& what, const config& masters, clock::duration bound);
+    bool have_ended(clock::duration bound);
+    bool retire_strangers(clock::duration bound);
+    void prepare_change(clock::duration bound);
     void finish_change();
     void restart_clients(); // At once.
     clock::duration longest_quarantine() const;

@@ -133,59 +133,95 @@ void cluster_run::forbid_eviction(clock::duration bound)
     }
 }
 
-/// An operator deletes the markers of these masters, whose group nobody remembers.
-void cluster_run::retire(const std::vector<std::size_t>& masters)
+/// An operator runs the command, and waits for it. Returns whether it has ended.
+bool cluster_run::run_command(const provision_options& what, const config& masters, clock::duration bound)
 {
+    changes_.emplace_back(*this, masters, what);
+    return have_ended(bound);
+}
+
+bool cluster_run::have_ended(clock::duration bound)
+{
+    return run_for(
+        bound,
+        [this] {
+            return std::all_of(
+                changes_.begin(), changes_.end(), [](const auto& each) { return each.ended(); });
+        });
+}
+
+/// An operator deletes the markers of masters that the last run has called strangers. Returns whether there were any.
+bool cluster_run::retire_strangers(clock::duration bound)
+{
+    const std::vector<std::size_t> strangers = changes_.back().strangers();
+    if (strangers.empty() || strangers.size() == masters_.size())
+    {
+        return false;
+    }
     config those = options();
     const std::vector<master> all = std::exchange(those.masters, {});
-    for (const std::size_t each : masters)
+    for (const std::size_t each : strangers)
     {
         those.masters.push_back(all[each]);
     }
-    changes_.emplace_back(*this, those, provision_options{.action = provision_action::retire});
+    return run_command({.action = provision_action::retire}, those, bound);
 }
 
-/// An operator repeats a change that was interrupted, and all clients are restarted.
+/// An operator does what the pages advise if a change was refused: retires strangers, restarts the clients and waits for them,
+/// and arms the masters that they can't arm.
+void cluster_run::prepare_change(clock::duration bound)
+{
+    if (retire_strangers(bound))
+    {
+        return;
+    }
+    restart_clients();
+    run_until_armed(bound, false);
+    for (int each = 0; each < 2 && !are_armed(false); ++each)
+    {
+        config of_group = options();
+        group_->choose_group();
+        of_group.guarded.emplace().group = group_->name();
+        oracle_.tokens()->armed_by_hand();
+        const auto max_ttl = group_->is_forgotten() ? group_->longest_ttl() : 0ms;
+        run_command({.action = provision_action::arm_again, .max_ttl = max_ttl}, of_group, bound);
+        if (!retire_strangers(bound))
+        {
+            break;
+        }
+    }
+}
+
+/// An operator repeats a change that was interrupted, until it is finished. Then all clients are restarted.
 void cluster_run::finish_change()
 {
+    constexpr int tries = 4;
     if (changes_.empty())
     {
         return;
     }
     const clock::duration bound =
         4 * longest_quarantine() + plan_.connect_timeout + plan_.reconnect_delay_max;
-    const auto have_ended = [&]
-    { return std::all_of(changes_.begin(), changes_.end(), [](const auto& each) { return each.ended(); }); };
-    bool ended = run_for(bound, have_ended);
-    if (ended && !changes_.back().succeeded())
+    bool have_all_ended = have_ended(bound);
+    bool is_finished = have_all_ended && changes_.back().succeeded();
+    for (int each = 0; each < tries && have_all_ended && !is_finished; ++each)
     {
-        bool can_succeed = true;
-        for (std::size_t index = 0; index < masters_.size(); ++index)
+        if (each > 0)
         {
-            can_succeed =
-                can_succeed && group_->has_data(index) && !is_impaired(index) && !group_->may_evict(index);
+            prepare_change(bound);
         }
-        for (const bool takeover : {false, true})
-        {
-            if (ended && !changes_.back().succeeded())
-            {
-                change_group(group_->longest_ttl(), takeover);
-                ended = run_for(bound, have_ended);
-            }
-        }
-        if (const std::vector<std::size_t> strangers = changes_.back().strangers();
-            ended && !strangers.empty() && strangers.size() < masters_.size())
-        {
-            retire(strangers);
-            ended = run_for(bound, have_ended);
-            change_group(group_->longest_ttl(), false);
-            ended = ended && run_for(bound, have_ended);
-        }
-        oracle_.check(
-            !can_succeed || changes_.back().succeeded(), "liveness",
-            "a change of the group can't be finished");
+        change_group(group_->longest_ttl(), each % 2 == 1);
+        have_all_ended = have_ended(bound);
+        is_finished = changes_.back().succeeded();
     }
-    oracle_.check(ended, "liveness", "a change of the group doesn't end in {} ms", bound / 1ms);
+    bool can_be_finished = true;
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        can_be_finished = can_be_finished && !is_impaired(index) && !group_->may_evict(index) &&
+                          !group_->has_other_marker(index);
+    }
+    oracle_.check(have_all_ended, "liveness", "a change of the group doesn't end in {} ms", bound / 1ms);
+    oracle_.check(is_finished || !can_be_finished, "liveness", "a change of the group can't be finished");
     restart_clients();
 }
 

@@ -7,6 +7,7 @@
 
 #include "core/marker.hpp"
 #include "core/members.hpp"
+#include "core/replaced_groups.hpp"
 
 #include <fmt/format.h>
 
@@ -119,18 +120,18 @@ std::chrono::milliseconds guarded_masters::max_ttl(std::size_t master) const
 
 void guarded_masters::choose_group()
 {
-    std::map<std::pair<std::string, std::chrono::milliseconds>, std::size_t> armed;
+    std::map<std::pair<std::string, std::chrono::milliseconds>, std::size_t> in_use;
     std::size_t most = 0;
     for (std::size_t master = 0; master < size(); ++master)
     {
-        if (is_armed(master))
+        const std::optional<core::marker> its = its_marker(master);
+        if (its && core::shows_use(*its))
         {
-            const core::marker its = *its_marker(master);
-            if (const std::size_t count = ++armed[{its.group, its.max_ttl}]; count > most)
+            if (const std::size_t count = ++in_use[{its->group, its->max_ttl}]; count > most)
             {
                 most = count;
-                group_ = its.group;
-                max_ttl_ = its.max_ttl;
+                group_ = its->group;
+                max_ttl_ = its->max_ttl;
             }
         }
     }
@@ -154,6 +155,12 @@ bool guarded_masters::is_one() const
     return groups.size() < 2;
 }
 
+bool guarded_masters::is_forgotten() const
+{
+    return std::none_of(
+        masters_.begin(), masters_.end(), [](sim_master* each) { return each->value(guard_key).has_value(); });
+}
+
 bool guarded_masters::is_armed(std::size_t master) const
 {
     const std::optional<core::marker> found = its_marker(master);
@@ -169,12 +176,6 @@ std::size_t guarded_masters::count_armed() const
         count += is_armed(master) ? 1U : 0U;
     }
     return count;
-}
-
-bool guarded_masters::has_data(std::size_t master) const
-{
-    const std::optional<core::marker> found = its_marker(master);
-    return found && found->replication_id == at(master).replication_id && floor(master) > 0;
 }
 
 bool guarded_masters::is_stale(std::size_t master) const

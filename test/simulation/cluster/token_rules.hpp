@@ -46,18 +46,19 @@ class guarded_masters
     void put_into_quarantine(std::size_t master);
     void arm(std::size_t master);
 
-    /// Chooses the group in which an operator arms masters: that of most armed masters.
+    /// Chooses the group in which an operator arms masters: that of most masters that are in use.
     void choose_group();
+    const std::string& name() const noexcept { return group_; }
     /// Returns whether a master is armed in that group.
     bool is_member(std::size_t master) const;
     /// Returns whether all markers are of one group.
     bool is_one() const;
+    /// Returns whether no master has a marker.
+    bool is_forgotten() const;
 
     /// Returns whether a master may vote.
     bool is_armed(std::size_t master) const;
     std::size_t count_armed() const;
-    /// Returns whether a master has a marker of its present incarnation, and counters.
-    bool has_data(std::size_t master) const;
     /// Returns whether a master isn't armed, and its marker shows that it has kept its data.
     bool is_stale(std::size_t master) const;
     /// Returns whether it shows clients the record of the members, which they believe from a master with a marker.

@@ -250,8 +250,8 @@ TEST_CASE("change: nothing is moved if the counters of too few old masters count
     const provision_plan too_few = plan(all);
     CHECK(too_few.next == provision_step::refuse);
     CHECK(
-        too_few.masters[0].detail ==
-        "1 of the 3 masters of group 0123456789abcdef have counters that count: 2 have to");
+        too_few.masters[0].detail == "1 of the 3 masters of group 0123456789abcdef have counters that count: "
+                                     "2 have to. Arm the others first");
 }
 
 TEST_CASE("change: a master of the old group that isn't given is named")
@@ -327,16 +327,18 @@ TEST_CASE("change: of masters of several groups, only the strangers are named")
         CHECK(plan(seen).next == provision_step::refuse);
         CHECK(findings(plan(seen)) == a_stranger);
     }
-    SECTION("a master of the group is in quarantine")
+    SECTION("a master of the group, or most of them, are in quarantine")
     {
         seen.put("c", old_group, marker_state::quarantine, incarnation_end::stale);
+        CHECK(findings(plan(seen)) == a_stranger);
+        seen.put("b", old_group, marker_state::quarantine, incarnation_end::stale);
         CHECK(findings(plan(seen)) == a_stranger);
     }
     SECTION("no group has a quorum")
     {
-        seen.put("c", old_group, marker_state::quarantine, incarnation_end::stale);
-        seen.put("b", old_group, marker_state::quarantine, incarnation_end::stale);
-        CHECK(plan(seen).masters[0].found == provision_finding::other_group);
+        seen.put("c", old_group, marker_state::retired);
+        seen.put("b", old_group, marker_state::retired);
+        CHECK(plan(seen).masters[3].found == provision_finding::other_group);
     }
     SECTION("two groups have a quorum")
     {
