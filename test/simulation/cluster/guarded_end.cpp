@@ -154,7 +154,7 @@ bool cluster_run::have_ended(clock::duration bound)
 bool cluster_run::retire_strangers(clock::duration bound)
 {
     const std::vector<std::size_t> strangers = changes_.back().strangers();
-    if (strangers.empty() || strangers.size() == masters_.size())
+    if (strangers.empty())
     {
         return false;
     }
@@ -171,13 +171,15 @@ bool cluster_run::retire_strangers(clock::duration bound)
 /// and arms the masters that they can't arm.
 void cluster_run::prepare_change(clock::duration bound)
 {
-    if (retire_strangers(bound))
+    const bool are_all_strangers = changes_.back().strangers().size() == masters_.size();
+    if (!are_all_strangers && retire_strangers(bound))
     {
         return;
     }
     restart_clients();
     run_until_armed(bound, false);
-    for (int each = 0; each < 2 && !are_armed(false); ++each)
+    bool repeats = true;
+    for (int each = 0; each < 3 && repeats && !are_armed(false); ++each)
     {
         config of_group = options();
         group_->choose_group();
@@ -185,10 +187,7 @@ void cluster_run::prepare_change(clock::duration bound)
         oracle_.tokens()->armed_by_hand();
         const auto max_ttl = group_->is_forgotten() ? group_->longest_ttl() : 0ms;
         run_command({.action = provision_action::arm_again, .max_ttl = max_ttl}, of_group, bound);
-        if (!retire_strangers(bound))
-        {
-            break;
-        }
+        repeats = retire_strangers(bound);
     }
 }
 
