@@ -165,7 +165,7 @@ std::string obstacle_in(
     if (shows_use(group.shown) && counting < needed)
     {
         return of_them(counting) + " have counters that count: " + std::to_string(needed) +
-               " have to. Arm the others first";
+               " have to be armed";
     }
     return {};
 }

@@ -314,9 +314,10 @@ TEST_CASE("change: what can't be done is refused, and nothing is moved", "[guard
     {
         masters.at(0).command({"DEL", guarded_masters::fence});
         masters.at(1).command({"DEL", guarded_masters::fence});
-        check_report = [](const changed& got) {
+        check_report = [](const changed& got)
+        {
             CHECK(
-                got.report.masters[5].detail.find("have counters that count: 2 have to") !=
+                got.report.masters[5].detail.find("have counters that count: 2 have to be armed") !=
                 std::string::npos);
         };
     }

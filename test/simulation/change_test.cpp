@@ -492,6 +492,63 @@ TEST_CASE("change: a master of a group that nobody remembers is retired first", 
     }
 }
 
+TEST_CASE(
+    "change: an interrupted one is undone by hand if too few masters have kept their counters", "[guarded]")
+{
+    const change_of same{{0, 1, 2}, {0, 1, 2}};
+    provision_options longer = changing;
+    longer.max_ttl = 2 * group_ttl;
+    simulation sim{3};
+    const std::string old_group = make_old_group(sim);
+    lock_manager locks = sim.make_connected_manager(guarded_by(sim, same.from));
+    const std::uint64_t token = token_by(sim, locks);
+    REQUIRE(token > 0);
+    const auto interrupted = same.begin(sim, longer);
+    const std::size_t moved = GENERATE(1U, 3U);
+    CAPTURE(moved);
+    REQUIRE(sim.run_until([&] { return sim.count("quarantine") == moved; }, 1min));
+    interrupted->cancel.emit(asio::cancellation_type::terminal);
+    end_provision(sim, interrupted);
+    for (const std::size_t each : {1U, 2U})
+    {
+        if (moved == 1)
+        {
+            restart(sim.master(each), true);
+        }
+        else
+        {
+            sim.master(each).remove(fence_key);
+        }
+    }
+    const auto refused = same.run(sim, longer);
+    INFO(refused->report);
+    CHECK(refused->report.outcome == provision_outcome::unchanged);
+    CHECK(refused->report.masters[0].detail.ends_with("2 have to be armed"));
+
+    redlock::config named = guarded_by(sim, same.from);
+    named.guarded->group = old_group;
+    const auto strangers =
+        end_provision(sim, begin_provision(sim, named, {.action = provision_action::arm_again}));
+    indices of_the_run;
+    for (const std::size_t each : same.from)
+    {
+        if (strangers->report.masters[each].found == provision_finding::other_group)
+        {
+            of_the_run.push_back(each);
+        }
+    }
+    CHECK(of_the_run.size() == moved);
+    const provision_options retiring{.action = provision_action::retire};
+    REQUIRE_FALSE(end_provision(sim, begin_provision(sim, listing(sim, of_the_run), retiring))->error);
+    const auto again = end_provision(
+        sim, begin_provision(sim, named, {.action = provision_action::arm_again, .max_ttl = group_ttl}));
+    INFO(again->report);
+    REQUIRE_FALSE(again->error);
+    check_armed(sim, same.from, old_group);
+    CHECK(token_by(sim, locks, 10s) > token);
+    CHECK_FALSE(same.run(sim, longer)->error);
+}
+
 TEST_CASE("change: clients that find a half-moved list arm none of its masters", "[guarded][scenario-82]")
 {
     simulation sim{6};

@@ -251,7 +251,7 @@ TEST_CASE("change: nothing is moved if the counters of too few old masters count
     CHECK(too_few.next == provision_step::refuse);
     CHECK(
         too_few.masters[0].detail == "1 of the 3 masters of group 0123456789abcdef have counters that count: "
-                                     "2 have to. Arm the others first");
+                                     "2 have to be armed");
 }
 
 TEST_CASE("change: a master of the old group that isn't given is named")
