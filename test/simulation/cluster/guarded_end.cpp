@@ -51,12 +51,13 @@ bool cluster_run::can_be_armed_by_clients() const
     bool all_have_data = true;
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
-        const bool has_kept = group_->has_kept_counters(index);
-        const bool is_marked = has_kept || group_->is_stale(index);
-        kept += has_kept && !is_impaired(index) ? 1U : 0U;
+        const bool is_usable = !is_impaired(index); // It may refuse to show what it is.
+        const bool has_kept = is_usable && group_->has_kept_counters(index);
+        const bool is_marked = has_kept || (is_usable && group_->is_stale(index));
+        kept += has_kept ? 1U : 0U;
         marked += is_marked ? 1U : 0U;
-        recorded += group_->has_record(index) ? 1U : 0U;
-        all_have_data = all_have_data && !is_impaired(index) && is_marked && group_->floor(index) > 0;
+        recorded += is_usable && group_->has_record(index) ? 1U : 0U;
+        all_have_data = all_have_data && is_marked && group_->floor(index) > 0;
     }
     const std::size_t quorum = quorum_of(masters_.size());
     const bool knows_members = recorded + quorum > masters_.size() || !plan_.breaks_assumptions;
