@@ -149,6 +149,22 @@ std::size_t participants(const provision_plan& plan)
         [](const provision_seat& each) { return each.takes_part; }));
 }
 
+/// Returns whether so many are armed that clients arm the others. New clients have to find the group at a quorum, which is more
+/// if the number of masters is even.
+bool can_be_left_to_clients(
+    const provision_plan& plan, std::span<const provision_sight> seen, const found_group& group)
+{
+    const auto showing = static_cast<std::size_t>(std::count_if(
+        seen.begin(), seen.end(),
+        [&group](const provision_sight& each)
+        {
+            const std::optional<marker> its = marker_in(each);
+            return its && its->group == group.name;
+        }));
+    return count(plan, provision_finding::armed) >= blocking_set(static_cast<std::uint32_t>(seen.size())) &&
+           showing >= quorum_of(seen.size());
+}
+
 /// Leaves the members that aren't armed to the clients.
 void leave_to_clients(provision_plan& plan)
 {
@@ -195,7 +211,9 @@ std::string too_few(std::size_t are, std::size_t of, const char* what)
            std::to_string(quorum_of(of)) + " have to";
 }
 
-provision_step decide(provision_plan& plan, const arming_order& wanted, const found_group& group)
+provision_step decide(
+    provision_plan& plan, std::span<const provision_sight> seen, const arming_order& wanted,
+    const found_group& group)
 {
     const std::size_t masters = plan.masters.size();
     const std::size_t armed = count(plan, provision_finding::armed);
@@ -212,8 +230,7 @@ provision_step decide(provision_plan& plan, const arming_order& wanted, const fo
         return provision_step::complete;
     }
     const bool is_left_to_clocks = group.policy == arming_policy::clocks && restarted >= quorum_of(masters);
-    if (armed >= blocking_set(static_cast<std::uint32_t>(masters)) ||
-        (!wanted.accepts_losses && is_left_to_clocks))
+    if (can_be_left_to_clients(plan, seen, group) || (!wanted.accepts_losses && is_left_to_clocks))
     {
         leave_to_clients(plan);
         return provision_step::refuse;
@@ -294,7 +311,7 @@ provision_plan plan_arming(std::span<const provision_sight> seen, const arming_o
         plan.masters.push_back(judge(seen[index], group, wanted, seats[index]));
     }
     leave_to_change(plan, seen, group);
-    plan.next = decide(plan, wanted, group);
+    plan.next = decide(plan, seen, wanted, group);
     return plan;
 }
 

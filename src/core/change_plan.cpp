@@ -7,9 +7,7 @@
 #include <redlock/vote.hpp>
 
 #include <algorithm>
-#include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 namespace redlock::core
@@ -244,27 +242,11 @@ void judge_stranger(provision_seat& its, const provision_sight& seen)
     its.keeps.reset();
 }
 
-/// Returns the one group that a quorum of its masters shows; empty for none or several.
-std::string changeable_group(std::span<const provision_sight> seen)
+/// Names the strangers, if nothing is done because masters of several groups are in use: those that aren't of the group that
+/// could be changed, perhaps once its masters are armed. Without a difference, an operator might retire all of them.
+void name_strangers(provision_plan& plan, std::span<const provision_sight> seen, const shown_groups& groups)
 {
-    std::map<std::string, std::size_t> members;
-    std::set<std::string> quorate;
-    for (const provision_sight& each : seen)
-    {
-        const std::optional<marker> its = marker_in(each);
-        if (its && its->state != marker_state::retired && ++members[its->group] >= quorum_of(its->masters))
-        {
-            quorate.insert(its->group);
-        }
-    }
-    return quorate.size() == 1 ? *quorate.begin() : std::string{};
-}
-
-/// Names the strangers, if nothing is done because masters of several groups are in use: those that aren't of the one group
-/// that could be changed, perhaps once its masters are armed. Without a difference, an operator might retire all of them.
-void name_strangers(provision_plan& plan, std::span<const provision_sight> seen)
-{
-    const std::string group = changeable_group(seen);
+    const std::string group = present_group(seen, groups);
     for (std::size_t index = 0; index < seen.size() && !group.empty(); ++index)
     {
         provision_seat& one = plan.masters[index];
@@ -318,7 +300,7 @@ provision_plan plan_change(std::span<const provision_sight> seen, const change_o
     plan.next = decide(plan, seen, wanted, groups);
     if (plan.next == provision_step::refuse && groups.in_use.size() > 1 && !wanted.creates)
     {
-        name_strangers(plan, seen);
+        name_strangers(plan, seen, groups);
     }
     return plan;
 }

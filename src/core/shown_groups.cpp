@@ -2,6 +2,8 @@
 // Which groups the masters of a change show.
 #include "core/shown_groups.hpp"
 
+#include <redlock/vote.hpp>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -96,12 +98,39 @@ bool is_run(std::span<const provision_sight> seen, const std::string& group)
         });
 }
 
-/// Returns whether an unfinished run replaces all groups that are in use.
-bool replaces_all(const replaced_groups& replaced, const std::set<std::string>& in_use)
+/// Returns whether a group replaces all others that are in use.
+bool replaces_all(
+    std::span<const provision_sight> seen, const std::string& group, const std::set<std::string>& in_use)
 {
+    const replaced_groups replaced = replaced_by(seen, group);
     return std::all_of(
         in_use.begin(), in_use.end(),
-        [&replaced](const std::string& each) { return contains(replaced, each); });
+        [&](const std::string& each) { return each == group || contains(replaced, each); });
+}
+
+/// Returns whether a master can't have forgotten that it was moved to another group.
+bool is_present(const provision_sight& seen, const marker& its)
+{
+    return its.replication_id == seen.replication_id &&
+           (its.state == marker_state::armed ||
+            (its.state == marker_state::quarantine &&
+             (its.why == incarnation_end::created || its.why == incarnation_end::clock)));
+}
+
+/// Returns whether a quorum of the masters of a group can't have forgotten that it was replaced.
+bool is_present_at_quorum(std::span<const provision_sight> seen, const std::string& group)
+{
+    std::size_t present = 0;
+    std::size_t masters = 0;
+    for (const provision_sight& each : seen)
+    {
+        if (const std::optional<marker> its = marker_in(each); its && its->group == group)
+        {
+            present += is_present(each, *its) ? 1 : 0;
+            masters = its->masters;
+        }
+    }
+    return masters > 0 && present >= quorum_of(masters);
 }
 
 shown_groups groups_of(std::span<const provision_sight> seen, const change_order& wanted)
@@ -124,7 +153,7 @@ shown_groups groups_of(std::span<const provision_sight> seen, const change_order
     }
     for (const std::string& group : found.of_runs)
     {
-        if (is_wanted(seen, group, wanted) && replaces_all(replaced_by(seen, group), found.in_use))
+        if (is_wanted(seen, group, wanted) && replaces_all(seen, group, found.in_use))
         {
             found.target = group;
         }
@@ -171,6 +200,23 @@ shown_groups find_groups(std::span<const provision_sight> seen, const change_ord
     shown_groups found = groups_of(seen, wanted);
     find_replaced(found, seen, wanted);
     return found;
+}
+
+std::string present_group(std::span<const provision_sight> seen, const shown_groups& groups)
+{
+    std::set<std::string> found;
+    for (const std::string& each : groups.in_use)
+    {
+        if (replaces_all(seen, each, groups.in_use))
+        {
+            return each;
+        }
+        if (is_present_at_quorum(seen, each))
+        {
+            found.insert(each);
+        }
+    }
+    return found.size() == 1 ? *found.begin() : std::string{};
 }
 
 std::vector<std::string> sorted_members(const change_order& wanted)

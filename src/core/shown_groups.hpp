@@ -39,6 +39,10 @@ struct shown_groups
 /// Returns the groups that the masters show, in the order of `wanted.names`.
 shown_groups find_groups(std::span<const provision_sight> seen, const change_order& wanted);
 
+/// Returns which of several groups that are in use is the latest: the one that has replaced the others, as its masters keep, or
+/// the only one that a quorum of its masters shows who can't have forgotten a change. Empty if neither is certain.
+std::string present_group(std::span<const provision_sight> seen, const shown_groups& groups);
+
 /// Returns the names of the members, sorted: a run with another order has the same seats.
 std::vector<std::string> sorted_members(const change_order& wanted);
 

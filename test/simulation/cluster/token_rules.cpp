@@ -7,7 +7,6 @@
 
 #include "core/marker.hpp"
 #include "core/members.hpp"
-#include "core/replaced_groups.hpp"
 
 #include <fmt/format.h>
 
@@ -44,6 +43,7 @@ guarded_masters::guarded_masters(
     : masters_{std::move(masters)},
       names_{std::move(names)},
       group_{first_group},
+      names_of_groups_{first_group},
       max_ttl_{max_ttl},
       longest_ttl_{max_ttl},
       database_{database}
@@ -118,22 +118,21 @@ std::chrono::milliseconds guarded_masters::max_ttl(std::size_t master) const
     return found ? found->max_ttl : max_ttl_;
 }
 
+void guarded_masters::note_armed(std::size_t master)
+{
+    const std::optional<core::marker> its = its_marker(master);
+    if (its && names_of_groups_.insert(its->group).second)
+    {
+        latest_ = its;
+    }
+}
+
 void guarded_masters::choose_group()
 {
-    std::map<std::pair<std::string, std::chrono::milliseconds>, std::size_t> in_use;
-    std::size_t most = 0;
-    for (std::size_t master = 0; master < size(); ++master)
+    if (latest_)
     {
-        const std::optional<core::marker> its = its_marker(master);
-        if (its && core::shows_use(*its))
-        {
-            if (const std::size_t count = ++in_use[{its->group, its->max_ttl}]; count > most)
-            {
-                most = count;
-                group_ = its->group;
-                max_ttl_ = its->max_ttl;
-            }
-        }
+        group_ = latest_->group;
+        max_ttl_ = latest_->max_ttl;
     }
 }
 
@@ -158,7 +157,8 @@ bool guarded_masters::is_one() const
 bool guarded_masters::is_forgotten() const
 {
     return std::none_of(
-        masters_.begin(), masters_.end(), [](sim_master* each) { return each->value(guard_key).has_value(); });
+        masters_.begin(), masters_.end(),
+        [](sim_master* each) { return each->value(guard_key).has_value(); });
 }
 
 bool guarded_masters::is_armed(std::size_t master) const
@@ -323,6 +323,7 @@ bool token_rules::clocks_order_floors(clock::time_point at) const
 std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at, bool by_operator)
 {
     ++arms_;
+    group_->note_armed(master);
     const std::size_t others = group_->count_armed() - (group_->is_armed(master) ? 1U : 0U);
     // At a change, the masters of the old group have the counters.
     const bool by_clock = !by_operator && others + quorum_ < group_->size() + 1;

@@ -46,7 +46,9 @@ class guarded_masters
     void put_into_quarantine(std::size_t master);
     void arm(std::size_t master);
 
-    /// Chooses the group in which an operator arms masters: that of most masters that are in use.
+    /// Notes that a master was armed, by a client or by an operator.
+    void note_armed(std::size_t master);
+    /// Chooses the group in which an operator arms masters: the latest one that was armed, whose name he has kept.
     void choose_group();
     const std::string& name() const noexcept { return group_; }
     /// Returns whether a master is armed in that group.
@@ -86,7 +88,9 @@ class guarded_masters
     std::vector<sim_master*> masters_;
     std::vector<std::string> names_;
     std::string group_;
-    std::chrono::milliseconds max_ttl_; // Of this group.
+    std::set<std::string> names_of_groups_; // That were armed since the first one.
+    std::optional<core::marker> latest_;    // Of the latest of them.
+    std::chrono::milliseconds max_ttl_;     // Of this group.
     std::chrono::milliseconds longest_ttl_;
     std::size_t database_;
     std::uint64_t nonces_ = 0;

@@ -197,6 +197,28 @@ TEST_CASE("arming: the operator arms nothing that clients can arm", "[guarded]")
 }
 
 TEST_CASE(
+    "arming: half of an even number of masters are armed again, since new clients find no group", "[guarded]")
+{
+    const std::vector<std::string> pair{"redis://a:1", "redis://b:1"};
+    core::marker its = member_marker(1);
+    its.masters = 2;
+    provision_sight armed = member_with(its);
+    armed.members = core::to_text(core::member_record{armed_group, pair});
+    arming_order order = again();
+    order.names = pair;
+    const provision_plan made = plan_arming(std::vector{armed, empty_server()}, order);
+    CHECK(made.next == provision_step::proceed);
+    CHECK(findings(made) == std::vector{provision_finding::armed, provision_finding::emptied});
+
+    its.seat = 2;
+    its.state = marker_state::quarantine;
+    its.why = incarnation_end::emptied;
+    const provision_plan shown = plan_arming(std::vector{armed, member_with(its)}, order);
+    CHECK(shown.next == provision_step::refuse);
+    CHECK(shown.masters[1].found == provision_finding::in_service);
+}
+
+TEST_CASE(
     "arming: under clocks, one that clients have armed doesn't count as restarted with its data", "[guarded]")
 {
     const provision_plan made = plan_arming(

@@ -327,18 +327,45 @@ TEST_CASE("change: of masters of several groups, only the strangers are named")
         CHECK(plan(seen).next == provision_step::refuse);
         CHECK(findings(plan(seen)) == a_stranger);
     }
-    SECTION("a master of the group, or most of them, are in quarantine")
+    SECTION("of the group, one master has forgotten, and one isn't armed yet, or has a clock that was ahead")
     {
         seen.put("c", old_group, marker_state::quarantine, incarnation_end::stale);
         CHECK(findings(plan(seen)) == a_stranger);
-        seen.put("b", old_group, marker_state::quarantine, incarnation_end::stale);
+        const auto why = GENERATE(incarnation_end::created, incarnation_end::clock);
+        seen.put("b", old_group, marker_state::quarantine, why);
         CHECK(findings(plan(seen)) == a_stranger);
     }
-    SECTION("no group has a quorum")
+    SECTION("a quorum of the group may have forgotten that it was replaced")
     {
-        seen.put("c", old_group, marker_state::retired);
+        const auto forget = GENERATE(
+            as<std::function<void(provision_sight&)>>{},
+            [](provision_sight& of) {
+                of.marker =
+                    core::to_text(old_group.marker("b", marker_state::quarantine, incarnation_end::stale));
+            },
+            [](provision_sight& of) {
+                of.marker =
+                    core::to_text(old_group.marker("b", marker_state::quarantine, incarnation_end::emptied));
+            },
+            [](provision_sight& of) { of.replication_id = replication_id('2'); });
+        forget(seen["b"]);
+        forget(seen["c"]);
+        CHECK(findings(plan(seen)) == std::vector(4, provision_finding::other_group));
+    }
+    SECTION("a quorum of the group has left it")
+    {
         seen.put("b", old_group, marker_state::retired);
+        seen.put("c", old_group, marker_state::retired);
         CHECK(plan(seen).masters[3].found == provision_finding::other_group);
+    }
+    SECTION("a master keeps that its group has replaced the other")
+    {
+        seen["d"].replaced = core::to_text(std::vector<core::replaced_group>{
+            {old_group.marker("a", marker_state::armed), old_group.record()}});
+        CHECK(
+            findings(plan(seen)) == std::vector{
+                                        provision_finding::other_group, provision_finding::other_group,
+                                        provision_finding::old_group, provision_finding::other_group});
     }
     SECTION("two groups have a quorum")
     {
