@@ -8,6 +8,7 @@
 
 #include <boost/asio/local/stream_protocol.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,8 @@ class tcp_stream final : public plain_stream<tcp::socket>
         : plain_stream{strand, strand.executor()}, connector_{strand, channel_, to.host(), to.port()}
     {
     }
+
+    void begin_with(std::size_t address) noexcept override { connector_.begin_with(address); }
 
     void connect(runtime::io_operation& operation, clock::time_point until) override
     {

@@ -36,8 +36,16 @@ void tcp_connector::connect(clock::time_point until, completion done)
 void tcp_connector::connect_to(std::vector<tcp::endpoint> addresses, clock::time_point until, completion done)
 {
     begin(until, std::move(done));
-    addresses_ = std::move(addresses);
+    take(std::move(addresses));
     try_next();
+}
+
+void tcp_connector::take(std::vector<tcp::endpoint> addresses)
+{
+    addresses_ = std::move(addresses);
+    const std::size_t first = addresses_.empty() ? 0 : first_ % addresses_.size();
+    std::rotate(
+        addresses_.begin(), addresses_.begin() + static_cast<std::ptrdiff_t>(first), addresses_.end());
 }
 
 void tcp_connector::begin(clock::time_point until, completion done)
@@ -86,10 +94,12 @@ void tcp_connector::on_resolved(error_code result)
         complaint_ = {};
         const name_lookup::result found = lookup_->get();
         last_error_ = found.error;
+        std::vector<tcp::endpoint> addresses;
         for (const asio::ip::address& each : found.addresses)
         {
-            addresses_.emplace_back(each, port_);
+            addresses.emplace_back(each, port_);
         }
+        take(std::move(addresses));
     }
     lookup_.reset();
     error_code ignored;

@@ -33,6 +33,8 @@ class tcp_connector final : private runtime::deadline
 
     tcp_connector(runtime::scheduler& strand, tcp::socket& socket, std::string host, std::uint16_t port);
 
+    /// Begins with this address of the name, counted from 0; see `runtime::stream`.
+    void begin_with(std::size_t address) noexcept { first_ = address; }
     /// Connects, and calls `done` once, in a later step. The time until `until` is divided among the addresses; the
     /// caller closes the connector at `until`, if `done` has not been called.
     void connect(clock::time_point until, completion done);
@@ -48,6 +50,7 @@ class tcp_connector final : private runtime::deadline
     void begin(clock::time_point until, completion done);
     void resolve();
     void on_resolved(error_code result);
+    void take(std::vector<tcp::endpoint> addresses);
     void try_next();
     void on_attempt(error_code result);
     void finish(error_code result);
@@ -61,6 +64,7 @@ class tcp_connector final : private runtime::deadline
     clock::duration least_{}; // The least time that the addresses share.
     completion done_;
     std::vector<tcp::endpoint> addresses_;
+    std::size_t first_ = 0;
     std::size_t next_ = 0;
     std::shared_ptr<name_lookup> lookup_;     // While the name is being resolved.
     asio::posix::stream_descriptor resolved_; // Becomes readable when the name has been resolved.

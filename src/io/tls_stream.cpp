@@ -63,6 +63,8 @@ class tls_stream final : public channel_stream<ssl::stream<tcp::socket>>
     {
     }
 
+    void begin_with(std::size_t address) noexcept override { connector_.begin_with(address); }
+
     void connect(runtime::io_operation& operation, clock::time_point until) override
     {
         operation.start();

@@ -64,7 +64,11 @@ runtime::detached_task connection::run()
     while (!stopping_)
     {
         failure why = co_await connect();
-        if (!why.reason)
+        if (why.reason)
+        {
+            ++first_address_; // What answers there may not be the server.
+        }
+        else
         {
             const clock::time_point ready_at = strand_.now();
             become_ready();
@@ -119,6 +123,7 @@ runtime::task<failure> connection::connect()
     connect_time_.begin(options_.connect_timeout);
     const clock::time_point now = strand_.now();
     strand_.arm(*this, now + connect_time_.part());
+    stream_->begin_with(first_address_);
     stream_->connect(connecting_, now + options_.connect_timeout);
     while (connecting_.pending)
     {

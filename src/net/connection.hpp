@@ -219,7 +219,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     bool stopping_ = false;
     bool overdue_ = false;
     bool unresponsive_ = false;
-    std::string_view misfit_; // Why a reply of the handshake can't be that to its command.
+    std::size_t first_address_ = 0; // Of a name with several.
+    std::string_view misfit_;       // Why a reply of the handshake can't be that to its command.
     subscription subscription_;
     push_guard pushes_;
     runtime::parted_time connect_time_;

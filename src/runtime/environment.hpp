@@ -49,6 +49,9 @@ class stream
     /// Resolves the name and connects, including the TLS handshake. Called once. The time until `until` is divided
     /// among the addresses of the name. The caller closes the stream at `until`.
     virtual void connect(io_operation& operation, clock::time_point until) = 0;
+    /// Chooses with which of the addresses of a name `connect` begins: with this one, counted from 0 and beyond their number from
+    /// the first one again. Called before it.
+    virtual void begin_with(std::size_t /*address*/) noexcept {}
     /// Reads at least one byte into `buffer`. An orderly end of the stream is `asio::error::eof`.
     virtual void read_some(std::span<char> buffer, io_operation& operation) = 0;
     /// Writes as much of `bytes` as possible without waiting, and returns the number of bytes written. An error is

@@ -145,6 +145,27 @@ TEST_CASE("an unusable master yields an unsent vote with the reason")
         master.password = "open";
         expected = master_errc::authentication_failed;
     }
+    SECTION("it refuses the log-in, in words of its own")
+    {
+        options = with_password(sim);
+        master.refuse(
+            "HELLO",
+            GENERATE(
+                "-ERR invalid password\r\n", "-ERR Client sent AUTH, but no password is set\r\n",
+                "-ERR wrong number of arguments for 'auth' command\r\n", "-ERR Authentication required\r\n"));
+        expected = master_errc::authentication_failed;
+    }
+    SECTION("it refuses the first command, but not because of the password")
+    {
+        options = with_password(sim);
+        master.refuse(
+            "HELLO",
+            GENERATE(
+                "-ERR upstream not available, try later\r\n",
+                "-DENIED Redis is running in protected mode because protected mode is enabled and no "
+                "password is set for the default user.\r\n"));
+        expected = master_errc::command_failed;
+    }
     SECTION("it belongs to a cluster")
     {
         master.mode = "cluster";

@@ -6,13 +6,17 @@
 #include "io/tcp_connector.hpp"
 #include "runtime/scheduler.hpp"
 
+#include <redlock/lock_manager.hpp>
+
 #include "support/child_process.hpp"
 #include "support/loopback.hpp"
 #include "unit/io/fake_names.hpp"
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 
 #include <arpa/inet.h>
 #include <cerrno>
@@ -24,6 +28,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -464,6 +469,43 @@ TEST_CASE("all addresses of a name are tried in their order, of both families", 
     third.begin_with_name(20s);
     CHECK_FALSE(third.result());
     CHECK(third.socket().remote_endpoint() == endpoint_of(good.port));
+}
+
+TEST_CASE("the next address of a name is tried after one that accepts, and isn't the server", "[resolver]")
+{
+    {
+        const std::lock_guard lock{resolver().mutex};
+        resolver().addresses["two.invalid"] = {four(2), four(1)};
+    }
+    asio::io_context io;
+    tcp::acceptor right{io, {asio::ip::make_address("127.0.0.1"), 0}};
+    tcp::acceptor wrong{io, {asio::ip::make_address("127.0.0.2"), right.local_endpoint().port()}};
+    const bool closes = GENERATE(true, false); // Or it is silent.
+    CAPTURE(closes);
+    std::vector<tcp::socket> silent;
+    std::function<void()> accept_wrong = [&]
+    {
+        wrong.async_accept(
+            [&](error_code, tcp::socket accepted)
+            {
+                if (!closes)
+                {
+                    silent.push_back(std::move(accepted));
+                }
+                accept_wrong();
+            });
+    };
+    accept_wrong();
+    bool found = false;
+    right.async_accept([&](error_code why, const tcp::socket&) { found = !why; });
+    const std::string url = "redis://two.invalid:" + std::to_string(right.local_endpoint().port());
+    const lock_manager locks{
+        io, {.masters = {master{url}}, .connect_timeout = 200ms, .reconnect_delay_max = 10ms}};
+    const clock::time_point end = clock::now() + patience;
+    while (!found && clock::now() < end && io.run_one_for(patience) != 0)
+    {
+    }
+    CHECK(found);
 }
 
 TEST_CASE("a thread that is busy while a name is being resolved loses no address", "[resolver]")
