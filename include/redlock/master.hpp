@@ -72,7 +72,7 @@ class REDLOCK_API master
     /// Parses a URL of the form `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
     /// `unix:///path[?db=n]`. User, password and path are percent-decoded.
     master(std::string_view url);
-    master(const char* url) : master{std::string_view{url}} {}
+    master(const char* url);
     master(const std::string& url) : master{std::string_view{url}} {}
     master(tcp_address address);
     master(unix_address address);
@@ -115,7 +115,7 @@ class master_list : public std::vector<master>
     /// Parses comma-separated URLs, the format of the command's REDLOCK_MASTERS variable. A comma in a password is
     /// written as `%2c`. A string in braces is one master instead. Throws `system_error` with `errc::invalid_master`.
     REDLOCK_API master_list(std::string_view urls);
-    master_list(const char* urls) : master_list(std::string_view{urls}) {}
+    REDLOCK_API master_list(const char* urls);
     master_list(const std::string& urls) : master_list(std::string_view{urls}) {}
 
     /// Copies a range of masters, or of anything that a master can be made from, such as a `std::vector<std::string>`.

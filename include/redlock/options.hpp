@@ -61,7 +61,7 @@ class resource_name
     resource_name(std::nullptr_t) = delete;
     template <class Text>
         requires std::convertible_to<const Text&, std::string_view> && (!std::same_as<Text, std::string>)
-    resource_name(const Text& name) : value_{std::string_view{name}}
+    resource_name(const Text& name) : value_{view_of(name)}
     {
     }
     /// Accepts types that are convertible to `std::string` only, such as `std::filesystem::path`.
@@ -76,6 +76,20 @@ class resource_name
     std::string value() && noexcept { return std::move(value_); }
 
   private:
+    /// A null pointer becomes an empty name, which is refused.
+    template <class Text>
+    static std::string_view view_of(const Text& name)
+    {
+        if constexpr (std::is_pointer_v<Text>)
+        {
+            return name != nullptr ? std::string_view{name} : std::string_view{};
+        }
+        else
+        {
+            return name;
+        }
+    }
+
     std::string value_;
 };
 

@@ -87,6 +87,15 @@ std::string encoded_path(std::string_view path)
     return result;
 }
 
+std::string_view checked(const char* text, const char* complaint)
+{
+    if (text == nullptr)
+    {
+        refuse_master(complaint);
+    }
+    return text;
+}
+
 } // namespace
 
 master::master(std::string_view url)
@@ -149,6 +158,17 @@ void master::check_and_name()
             "the master " + name_ +
             " can't be used: its user contains a space or a NUL byte, which no server accepts");
     }
+}
+
+master::master(const char* url) : master{checked(url, "a master's URL can't be used: it is a null pointer")}
+{
+}
+
+master_list::master_list(const char* urls)
+    : master_list(checked(
+          urls, "the list of masters can't be used: it is a null pointer, as std::getenv returns for a "
+                "variable that isn't set"))
+{
 }
 
 master_list::master_list(std::string_view urls)

@@ -205,6 +205,24 @@ TEST_CASE("a body may move its lease away, which ends the operation and not the 
     {
         locks.async_with_lock("stock", with, storing, ended);
     }
+    SECTION("in exchange for another one")
+    {
+        const outcome_ptr other = sim.acquire(locks, "other", {.ttl = 1h});
+        REQUIRE(sim.finish(other));
+        stored = std::move(other->lease);
+        if (GENERATE(true, false))
+        {
+            const outcome_ptr released = sim.release(stored);
+            REQUIRE(sim.finish(released));
+        }
+        const auto exchanging = [&](lease& held) -> asio::awaitable<void>
+        {
+            const int nothing = 0;
+            std::swap(held, stored);
+            co_return static_cast<void>(nothing);
+        };
+        locks.async_with_lock("stock", with, exchanging, ended);
+    }
     SECTION("as the result")
     {
         const auto returning = [](lease& held) -> asio::awaitable<lease>

@@ -5,6 +5,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/bind_allocator.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/detached.hpp>
@@ -15,9 +16,13 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <memory_resource>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -25,6 +30,11 @@
 #include <vector>
 
 namespace asio = boost::asio;
+
+// Names that a program has for flags of its own. Templates of the library are compiled after them.
+bool acquiring = false;
+bool running = true;
+bool over = false;
 using namespace std::chrono_literals;
 using namespace asio::experimental::awaitable_operators;
 
@@ -115,6 +125,16 @@ asio::awaitable<void> with_body(redlock::lock_manager& locks)
     throw std::runtime_error{"the body's exception was lost"};
 }
 
+/// The memory of an operation with a body comes from a buffer.
+asio::awaitable<void> with_own_memory(redlock::lock_manager& locks)
+{
+    std::array<std::byte, 65536> room{};
+    std::pmr::monotonic_buffer_resource memory{room.data(), room.size(), std::pmr::null_memory_resource()};
+    co_await locks.async_with_lock(
+        "memory", {.ttl = 3s, .max_hold = 1min}, body,
+        asio::bind_allocator(std::pmr::polymorphic_allocator<std::byte>{&memory}, asio::use_awaitable));
+}
+
 asio::awaitable<void> refused(redlock::lock_manager& locks)
 {
     try
@@ -139,6 +159,7 @@ asio::awaitable<void> all(redlock::lock_manager& locks)
     co_await race(locks);
     co_await group(locks);
     co_await with_body(locks);
+    co_await with_own_memory(locks);
     co_await refused(locks);
     co_await locks.async_shutdown();
 }

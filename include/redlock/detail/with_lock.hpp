@@ -60,6 +60,16 @@ struct with_lock_cancellation
     asio::cancellation_signal signal{}; // Connected to the acquire first, then to the body.
 };
 
+/// What an `async_with_lock` waits for.
+enum class with_lock_stage : std::uint8_t
+{
+    acquiring, // There is no lease.
+    too_late, // The lease ended before the body began. The body won't run; the reason of the loss is awaited.
+    running,  // The body runs.
+    over,     // The body has ended, and so has the lease. The reason of the loss is awaited.
+    ending    // The lease is being released.
+};
+
 /// The state of one `async_with_lock`, including the lease and the body. All members are used on one strand.
 ///
 /// It is driven by the completions of the operations that it starts: the acquire, the wait for the loss, the body and
@@ -76,7 +86,8 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     static constexpr bool has_result = !std::is_void_v<result_type>;
     using stored_result = std::conditional_t<has_result, std::optional<result_type>, std::monostate>;
     using pointer = std::shared_ptr<with_lock_operation>;
-    using allocator_type = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
+    // Not named `allocator_type`, by which `std::allocate_shared` would pass a polymorphic allocator to the constructor.
+    using associated_allocator = asio::associated_allocator_t<Handler, asio::recycling_allocator<void>>;
     using handler_executor = asio::associated_executor_t<Handler, asio::any_io_executor>;
     using working_executor = std::decay_t<
         typename asio::prefer_result<handler_executor, asio::execution::outstanding_work_t::tracked_t>::type>;
@@ -125,14 +136,8 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     }
 
   private:
-    enum class stage : std::uint8_t
-    {
-        acquiring, // There is no lease.
-        too_late, // The lease ended before the body began. The body won't run; the reason of the loss is awaited.
-        running, // The body runs.
-        over,    // The body has ended, and so has the lease. The reason of the loss is awaited.
-        ending   // The lease is being released.
-    };
+    // A scoped enumeration inside of the template shadows global names of the user for g++ -Wshadow.
+    using stage = with_lock_stage;
 
     /// Makes the exception of an error of `async_with_lock` itself.
     std::exception_ptr failure(const error_code& error) const noexcept
@@ -215,6 +220,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
 
     void watch_loss() noexcept
     {
+        acquired_ = lease_.held_.get();
         ++pending_;
         auto ended = own(watch_end{this->shared_from_this()});
         auto handler = asio::bind_cancellation_slot(watching_.slot(), std::move(ended));
@@ -353,9 +359,9 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     {
         body_ended_ = true;
         thrown_ = std::move(thrown);
-        if (lease_.owner_id().empty())
+        if (lease_.held_.get() != acquired_)
         {
-            // The body has moved the lease elsewhere: its loss is no longer watched.
+            // The body has moved the lease elsewhere, or exchanged it: its loss is no longer watched.
             watching_.emit(asio::cancellation_type::terminal);
         }
         // The body may notice the end of its lease before the notification arrives.
@@ -436,13 +442,15 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     }
 
     manager_handle_ptr handle_;
-    allocator_type allocator_;
+    associated_allocator allocator_;
     working_executor handlers_work_;
     asio::any_io_executor executor_;
     std::shared_ptr<with_lock_cancellation> cancellation_;
     Body body_;
     Handler handler_;
     lease lease_{};
+    const void* acquired_ =
+        nullptr; // The state of the lease that was acquired, which the wait for its loss keeps.
     asio::cancellation_signal watching_{}; // Ends the wait for the loss.
     stage stage_ = stage::acquiring;
     bool body_ended_ = false;

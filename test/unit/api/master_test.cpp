@@ -4,6 +4,7 @@
 
 #include <redlock/error.hpp>
 #include <redlock/master.hpp>
+#include <redlock/options.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 
@@ -188,6 +189,23 @@ TEST_CASE("a malformed URL is refused with the part that is wrong, and why")
         CHECK(text.find(bad.why) != std::string::npos);
         CHECK(text.size() < 600);
     }
+}
+
+TEST_CASE("a null pointer is refused where it is given")
+{
+    const char* const unset = nullptr;
+    CHECK(refusal_of(unset).find("it is a null pointer") != std::string::npos);
+    try
+    {
+        const master_list all(unset);
+        FAIL("accepted as " << all.size() << " masters");
+    }
+    catch (const system_error& error)
+    {
+        CHECK(error.code() == errc::invalid_master);
+        CHECK(std::string{error.what()}.find("variable that isn't set") != std::string::npos);
+    }
+    CHECK(resource_name{unset}.value().empty()); // Which the operations refuse.
 }
 
 TEST_CASE("a refused URL is shown without user, password and query")
