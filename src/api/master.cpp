@@ -98,6 +98,10 @@ std::string_view checked(const char* text, const char* complaint)
 
 } // namespace
 
+master::master(const char* url) : master{checked(url, "a master's URL can't be used: it is a null pointer")}
+{
+}
+
 master::master(std::string_view url)
 {
     const auto address = api::read_master_url(url);
@@ -158,10 +162,6 @@ void master::check_and_name()
             "the master " + name_ +
             " can't be used: its user contains a space or a NUL byte, which no server accepts");
     }
-}
-
-master::master(const char* url) : master{checked(url, "a master's URL can't be used: it is a null pointer")}
-{
 }
 
 master_list::master_list(const char* urls)

@@ -2,7 +2,9 @@
 // The meaning of a server's error replies for a lock.
 #include "core/server_error.hpp"
 
+#include <algorithm>
 #include <array>
+#include <string>
 #include <utility>
 
 namespace redlock::core
@@ -64,6 +66,16 @@ bool is_about_key(std::string_view reply) noexcept
 {
     return reply.starts_with("NOPERM ") && (reply.ends_with(" access one of the keys used as arguments") ||
                                             reply.ends_with(" permissions to access a key"));
+}
+
+bool is_about_log_in(std::string_view reply)
+{
+    std::string text{reply};
+    std::transform(
+        text.begin(), text.end(), text.begin(),
+        [](char each) { return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each; });
+    return text.starts_with("err ") &&
+           (text.find("auth") != std::string::npos || text.find("password") != std::string::npos);
 }
 
 bool rules_out_a_key(server_error error) noexcept

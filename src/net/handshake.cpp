@@ -8,7 +8,6 @@
 #include "net/queue_scripts.hpp"
 #include "resp/serialise.hpp"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -42,26 +41,13 @@ std::string first_word(std::string_view error)
     return plain ? std::string{word} : std::string{};
 }
 
-/// Returns whether an error that has no code of its own is about the user or the password: "ERR invalid password",
-/// "ERR Client sent AUTH, but no password is set".
-bool is_about_log_in(std::string_view error)
-{
-    std::string text{error};
-    std::transform(
-        text.begin(), text.end(), text.begin(),
-        [](char each) { return each >= 'A' && each <= 'Z' ? static_cast<char>(each - 'A' + 'a') : each; });
-    return text.starts_with("err ") &&
-           (text.find("auth") != std::string::npos || text.find("password") != std::string::npos);
-}
-
 /// Returns the reason why a server refused the log-in. A server that doesn't know the command doesn't know the password either.
 /// Other errors may pass.
 failure log_in_failure(std::string_view error, bool with_password)
 {
     const core::server_error what = core::classify(error);
     const bool about_password =
-        with_password && (what == core::server_error::unknown_command ||
-                          (what == core::server_error::other && is_about_log_in(error)));
+        with_password && (what == core::server_error::unknown_command || core::is_about_log_in(error));
     return {
         about_password ? error_code{master_errc::authentication_failed} : reason_of(what), first_word(error)};
 }

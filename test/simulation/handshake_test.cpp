@@ -148,14 +148,11 @@ TEST_CASE("an unusable master yields an unsent vote with the reason")
     SECTION("it refuses the log-in, in words of its own")
     {
         options = with_password(sim);
-        master.refuse(
-            "HELLO",
-            GENERATE(
-                "-ERR invalid password\r\n", "-ERR Client sent AUTH, but no password is set\r\n",
-                "-ERR wrong number of arguments for 'auth' command\r\n", "-ERR Authentication required\r\n"));
+        master.refuse("HELLO", "-ERR invalid password\r\n");
         expected = master_errc::authentication_failed;
     }
-    SECTION("it refuses the first command, but not because of the password")
+    SECTION(
+        "it is a proxy whose server is down, or in protected mode, which has nothing to do with the password")
     {
         options = with_password(sim);
         master.refuse(

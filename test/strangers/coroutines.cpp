@@ -30,13 +30,13 @@
 #include <vector>
 
 namespace asio = boost::asio;
+using namespace std::chrono_literals;
+using namespace asio::experimental::awaitable_operators;
 
 // Names that a program has for flags of its own. Templates of the library are compiled after them.
 bool acquiring = false;
 bool running = true;
 bool over = false;
-using namespace std::chrono_literals;
-using namespace asio::experimental::awaitable_operators;
 
 asio::awaitable<void> plain(redlock::lock_manager& locks)
 {

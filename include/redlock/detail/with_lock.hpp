@@ -449,8 +449,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     Body body_;
     Handler handler_;
     lease lease_{};
-    const void* acquired_ =
-        nullptr; // The state of the lease that was acquired, which the wait for its loss keeps.
+    const void* acquired_ = nullptr;       // The state of its own lease, which the wait for the loss keeps.
     asio::cancellation_signal watching_{}; // Ends the wait for the loss.
     stage stage_ = stage::acquiring;
     bool body_ended_ = false;

@@ -114,6 +114,7 @@ class cluster_run
     bool can_be_armed_by_clients() const;
     void arm_by_hand();
     bool is_impaired(std::size_t master) const;
+    bool hides_marker(std::size_t master) const;
     bool are_armed(bool even_impaired) const;
     void run_until_armed(clock::duration bound, bool is_promised);
     void forbid_eviction(clock::duration bound);
@@ -168,7 +169,7 @@ class cluster_run
     std::vector<bool> could_evict_; // At any time so far.
     std::vector<bool> away_;
     std::vector<std::shared_ptr<process>> processes_;
-    std::vector<operator_run> changes_; // And retirements for them.
+    std::vector<operator_run> changes_; // And what they need.
     std::size_t steps_ = 0;             // In this minute.
     clock::time_point minute_ends_{};
     bool mended_ = false;

@@ -31,6 +31,13 @@ bool cluster_run::is_impaired(std::size_t master) const
     return master < plan_.habits.size() && !plan_.habits[master].refuses.empty();
 }
 
+/// Returns whether a master refuses, to the end of the run, a command by which clients see its marker.
+bool cluster_run::hides_marker(std::size_t master) const
+{
+    const auto& refuses = masters_[master]->habits;
+    return refuses.contains("INFO") || (refuses.contains("SELECT") && plan_.database != 0);
+}
+
 /// By the slowest clock of a client, with the time in which a client finds out and every client waits for its turn.
 clock::duration cluster_run::longest_quarantine() const
 {
@@ -51,13 +58,13 @@ bool cluster_run::can_be_armed_by_clients() const
     bool all_have_data = true;
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
-        const bool is_usable = !is_impaired(index); // It may refuse to show what it is.
-        const bool has_kept = is_usable && group_->has_kept_counters(index);
-        const bool is_marked = has_kept || (is_usable && group_->is_stale(index));
-        kept += has_kept ? 1U : 0U;
+        const bool is_seen = !hides_marker(index);
+        const bool has_kept = group_->has_kept_counters(index);
+        const bool is_marked = is_seen && (has_kept || group_->is_stale(index));
+        kept += has_kept && !is_impaired(index) ? 1U : 0U;
         marked += is_marked ? 1U : 0U;
-        recorded += is_usable && group_->has_record(index) ? 1U : 0U;
-        all_have_data = all_have_data && is_marked && group_->floor(index) > 0;
+        recorded += is_seen && group_->has_record(index) ? 1U : 0U;
+        all_have_data = all_have_data && !is_impaired(index) && is_marked && group_->floor(index) > 0;
     }
     const std::size_t quorum = quorum_of(masters_.size());
     const bool knows_members = recorded + quorum > masters_.size() || !plan_.breaks_assumptions;

@@ -17,7 +17,7 @@ namespace redlock::test
 class cluster_run;
 class process;
 
-/// One run. It looks at the masters, and changes the group, or retires masters so that it can be changed.
+/// One run. It looks at the masters, and changes the group, or arms or retires masters so that it can be changed.
 class operator_run
 {
   public:

@@ -141,4 +141,15 @@ TEST_CASE("a refusal for a key is told from that of a command, a channel or a sc
     CHECK_FALSE(core::is_about_key(about_another));
 }
 
+TEST_CASE("an error without a code is about the log-in if it mentions it")
+{
+    CHECK(core::is_about_log_in("ERR invalid password"));
+    CHECK(core::is_about_log_in("ERR Client sent AUTH, but no password is set"));
+    CHECK(core::is_about_log_in("ERR wrong number of arguments for 'auth' command"));
+    CHECK(core::is_about_log_in("ERR Authentication required"));
+    CHECK_FALSE(core::is_about_log_in("ERR upstream not available, try later"));
+    CHECK_FALSE(core::is_about_log_in("DENIED Redis is running in protected mode, and no password is set"));
+    CHECK_FALSE(core::is_about_log_in(""));
+}
+
 } // namespace redlock::test
