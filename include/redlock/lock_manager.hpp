@@ -191,7 +191,9 @@ class REDLOCK_API lock_manager
     /// Destroys the current manager as the destructor does, and takes over that of `other`.
     lock_manager& operator=(lock_manager&& other) noexcept;
     /// Destroys the manager without blocking. Pending operations end with `operation_aborted`, connections are
-    /// closed, and held leases are left to their ttl. Use `async_shutdown` to release them.
+    /// closed, and held leases are left to their ttl. Use `async_shutdown` to release them. Leases that were released or
+    /// destroyed before are still released, in the background: connections are closed when that has been answered, or after
+    /// `response_timeout`.
     ~lock_manager();
 
     executor_type get_executor() const noexcept { return detail::executor_of(handle_); }

@@ -207,6 +207,14 @@ void lock_service::abort()
     closing_ = true;
     aborted_ = true;
     stop_all(asio::error::operation_aborted);
+    for (lease_state& each : leases_)
+    {
+        each.expiry.reset();
+        if (each.kept)
+        {
+            each.kept->stop();
+        }
+    }
     close_connections();
 }
 
@@ -221,7 +229,6 @@ void lock_service::close_connections()
     {
         each->stop();
     }
-    strand_.close();
 }
 
 std::size_t lock_service::outstanding() const noexcept
@@ -428,6 +435,10 @@ void lock_service::on_nothing_outstanding()
 void lock_service::on_stopped(std::size_t)
 {
     ++stopped_connections_;
+    if (connections_stopped())
+    {
+        strand_.close();
+    }
     notify_shutdown();
 }
 

@@ -361,6 +361,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void rejoin(round& of, std::size_t master);
     std::optional<std::size_t> draw_second_queue(std::uint64_t key, std::size_t queue_master) const noexcept;
     std::uint64_t hash_of(std::string_view resource) const noexcept;
+    void send_leave(lease_state& lease, std::size_t queue_master, const net::queue_member& member);
     template <class Append>
     void give_back_with(lease_state& lease, std::size_t queue_master, Append append);
     std::chrono::milliseconds grace_for(std::chrono::milliseconds ttl) const noexcept;

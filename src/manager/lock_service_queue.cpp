@@ -148,6 +148,10 @@ void lock_service::give_back_with(lease_state& lease, std::size_t queue_master, 
 void lock_service::give_back_and_leave(
     lease_state& lease, std::size_t queue_master, const std::optional<net::queue_member>& member)
 {
+    if (member)
+    {
+        queues_.note_departure(member->number, lease.resource(), lease.ttl);
+    }
     give_back_with(
         lease, queue_master,
         [&](std::string& out) { net::append_leave(out, lease, grace_for(lease.ttl), member); });
@@ -172,6 +176,12 @@ void lock_service::leave_queue(
 
 void lock_service::leave_queue(lease_state& lease, std::size_t queue_master, const net::queue_member& member)
 {
+    queues_.note_departure(member.number, lease.resource(), lease.ttl);
+    send_leave(lease, queue_master, member);
+}
+
+void lock_service::send_leave(lease_state& lease, std::size_t queue_master, const net::queue_member& member)
+{
     command_.clear();
     net::append_leave(command_, lease, grace_for(lease.ttl), member);
     ++farewells_.pending;
@@ -184,12 +194,18 @@ void farewells::on_vote(std::size_t, const net::answer&, clock::time_point) noex
     service_.notify_shutdown();
 }
 
-bool lock_service::on_wake_up(std::size_t, const net::wake_up& message)
+bool lock_service::on_wake_up(std::size_t master, const net::wake_up& message)
 {
-    waiter* const found = queues_.find(message.number);
-    if (found != nullptr)
+    if (waiter* const found = queues_.find(message.number))
     {
         found->wake(message.why);
+    }
+    // The queue master expects an acquire that has ended. Without an answer, it would serve no other for the grace.
+    else if (const auto departed = queues_.take_departure(message.number))
+    {
+        const detail::lease_state_ptr unowned = make_lease_state(departed->resource);
+        unowned->ttl = departed->ttl;
+        send_leave(*unowned, master, member_at(master, message.number));
     }
     return queues_.was_issued(message.number);
 }

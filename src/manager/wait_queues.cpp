@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace redlock::manager
 {
@@ -39,6 +40,25 @@ waiter* wait_queues::find(std::uint64_t number) noexcept
 {
     const auto found = waiters_.find(number);
     return found == waiters_.end() ? nullptr : &*found;
+}
+
+void wait_queues::note_departure(
+    std::uint64_t number, std::string_view resource, std::chrono::milliseconds ttl)
+{
+    departures_.resize(max_departures);
+    departure& place = departures_[number % max_departures];
+    place.number = number;
+    place.resource.assign(resource);
+    place.ttl = ttl;
+}
+
+std::optional<wait_queues::departure> wait_queues::take_departure(std::uint64_t number)
+{
+    if (!was_issued(number) || departures_.empty() || departures_[number % max_departures].number != number)
+    {
+        return std::nullopt;
+    }
+    return std::exchange(departures_[number % max_departures], {});
 }
 
 void wait_queues::reconsider_all() noexcept

@@ -84,6 +84,18 @@ class wait_queues
     bool was_issued(std::uint64_t number) const noexcept { return number != 0 && number <= last_number_; }
     /// Returns the waiter with this number, or null.
     waiter* find(std::uint64_t number) noexcept;
+
+    /// An acquire that has left a queue, or should have: what it sent may be lost with the connection.
+    struct departure
+    {
+        std::uint64_t number = 0;
+        std::string resource;
+        std::chrono::milliseconds ttl{}; // Of the acquire.
+    };
+    /// Remembers a departure. An older one may be forgotten.
+    void note_departure(std::uint64_t number, std::string_view resource, std::chrono::milliseconds ttl);
+    /// Returns the departure of the acquire with this number, once; empty if it is forgotten.
+    std::optional<departure> take_departure(std::uint64_t number);
     /// Makes all waiters look again which master is their queue master.
     void reconsider_all() noexcept;
 
@@ -147,6 +159,9 @@ class wait_queues
         clock::time_point until;
     };
 
+    /// The number of departures that are remembered. They may be those of many clients that ended while a connection was broken.
+    static constexpr std::size_t max_departures = 1024;
+
     static std::uint64_t named(std::uint64_t key) noexcept { return key | 1U; }
     contended_resource& at(std::uint64_t key) noexcept { return resources_[key % resources_.size()]; }
     const contended_resource& at(std::uint64_t key) const noexcept
@@ -162,6 +177,7 @@ class wait_queues
     std::size_t waiting_ = 0;
     std::uint64_t last_number_ = 0;
     waiter_set waiters_;
+    std::vector<departure> departures_;            // Direct-mapped, by number.
     std::vector<std::uint64_t> identities_;        // By master.
     std::vector<clock::time_point> suspect_until_; // By master.
     clock::time_point last_doubt_ends_{};

@@ -49,13 +49,32 @@ void connection::start()
 
 void connection::stop()
 {
-    start_io(); // What was queued in this step, or put off to a later one: releases.
     stopping_ = true;
-    if (stream_)
+    if (ready())
     {
-        stream_->close();
+        state_ = state::draining;
+        last_failure_ = {boost::asio::error::operation_aborted, {}};
+        drained_by_ = strand_.now() + options_.response_timeout;
+        strand_.arm(*this, drained_by_);
     }
-    wake_event_.notify();
+    strand_.at_step_end(*this); // Operations that end in this step queue their releases first.
+}
+
+void connection::on_step_end()
+{
+    start_io();
+    if (stopping_)
+    {
+        wake_event_.notify();
+    }
+}
+
+/// Returns whether releases are in flight, or due and not put off. Time is left for them.
+bool connection::is_draining() const noexcept
+{
+    const clock::time_point now = strand_.now();
+    const bool can_send = outstanding_.has_due() && commands_.backoff().may_send(now);
+    return state_ == state::draining && now < drained_by_ && (can_send || commands_.releases_in_flight());
 }
 
 runtime::detached_task connection::run()
@@ -163,14 +182,14 @@ runtime::task<failure> connection::serve()
 /// Starts a read unless one is in flight, and a write if there is output and none is in flight.
 void connection::start_io()
 {
-    if (!stream_ || stopping_ || (state_ != state::ready && state_ != state::connecting))
+    if (!stream_ || state_ == state::broken || state_ == state::stopped)
     {
         return;
     }
     while (!writing_.pending && !writing_.error)
     {
         commands_.written();
-        if (ready() && outstanding_.has_due())
+        if (state_ != state::connecting && outstanding_.has_due())
         {
             commands_.push_due(strand_.now());
         }
@@ -194,7 +213,7 @@ void connection::start_io()
 /// Returns the reason why the connection can't continue, if there is one.
 failure connection::io_failure() const
 {
-    if (stopping_)
+    if (stopping_ && !is_draining())
     {
         return {boost::asio::error::operation_aborted, {}};
     }
@@ -385,6 +404,10 @@ clock::time_point connection::response_deadline() const noexcept
 /// Arms the deadline for the earliest of the response timeout, the next probe, and the releases that were put off.
 void connection::watch(clock::time_point now)
 {
+    if (!ready())
+    {
+        return;
+    }
     clock::time_point next = commands_.empty() ? now + options_.response_timeout : response_deadline();
     if (!commands_.probing())
     {

@@ -101,7 +101,9 @@ struct connection_options
 ///   which a process that is suspended loses a part only. If that succeeds, the connection is ready and `on_up` is called.
 /// - *ready*: commands are accepted. Left if the stream ends, the server sends invalid data or is no longer a usable
 ///   master, or no reply is received for `response_timeout` while a command is in flight.
-/// - *broken*: entered from both other states. Each command in flight receives its vote, and `on_down` is called. Once
+/// - *draining*: follows *ready* after `stop`. Only releases are accepted. Left when all of them have been answered or can't
+///   be sent, and after `response_timeout`. A socket that is closed with replies unread loses what it has sent.
+/// - *broken*: entered from all states above. Each command in flight receives its vote, and `on_down` is called. Once
 ///   pending I/O has ended and a random delay has passed, the connection connects again.
 /// - *stopped*: permanent; follows *broken* after `stop`. `on_stopped` is called once, as the last callback.
 ///
@@ -129,7 +131,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
 
     /// Starts the coroutine, which connects, and reconnects, until `stop` is called.
     void start();
-    /// Closes the connection permanently. `on_stopped` follows, but not within the call.
+    /// Closes the connection permanently, after the releases that have been begun, or are begun in this step, were answered.
+    /// `on_stopped` follows, but not within the call.
     void stop();
 
     bool ready() const noexcept { return state_ == state::ready; }
@@ -168,6 +171,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     {
         connecting, // Connecting, and handshake.
         ready,      // Commands may be sent.
+        draining,   // Releases may be sent.
         broken,     // Waiting for pending I/O and the reconnect delay.
         stopped     // Permanently.
     };
@@ -191,6 +195,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     failure take_replies();
     bool accepts(const resp::reply& push);
     failure io_failure() const;
+    bool is_draining() const noexcept;
     void report_refused_subscription();
     void check_clock();
     void check_refusals();
@@ -205,7 +210,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     void watch(clock::time_point now);
     clock::time_point response_deadline() const noexcept;
 
-    void on_step_end() override { start_io(); }
+    void on_step_end() override;
     void on_deadline() override;
 
     runtime::scheduler& strand_;
@@ -217,6 +222,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
 
     state state_ = state::broken;
     bool stopping_ = false;
+    clock::time_point drained_by_{}; // The end of *draining* at the latest.
     bool overdue_ = false;
     bool unresponsive_ = false;
     std::size_t first_address_ = 0; // Of a name with several.

@@ -11,6 +11,7 @@
 
 #include <boost/circular_buffer.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -125,6 +126,12 @@ class pipeline
     bool break_off(error_code reason, clock::time_point now);
 
     bool empty() const noexcept { return slots_.empty(); }
+    /// Returns whether a release is queued or in flight. Looks at the latest commands first.
+    bool releases_in_flight() const noexcept
+    {
+        return std::any_of(
+            slots_.rbegin(), slots_.rend(), [](const slot& each) { return releases(each.what); });
+    }
     /// Returns the time since which commands have been in flight without interruption. Meaningful only if one is.
     clock::time_point busy_since() const noexcept { return busy_since_; }
 

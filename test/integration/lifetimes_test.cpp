@@ -114,6 +114,34 @@ TEST_CASE("a destroyed manager leaves its keys to their ttl, and its connections
     CHECK(lease.valid());
 }
 
+TEST_CASE("many releases that were begun aren't lost with their manager")
+{
+    constexpr std::size_t many = 700;
+    std::vector<server> servers = start_servers(3);
+    client own{unhurried(servers)};
+    own.wait_for_masters();
+    std::vector<redlock::lease> held;
+    for (std::size_t number = 0; number < many; ++number)
+    {
+        held.push_back(own.win("stock-" + std::to_string(number)));
+    }
+    SECTION("dropped") {}
+    SECTION("released")
+    {
+        for (redlock::lease& each : held)
+        {
+            each.async_release(asio::detached);
+        }
+    }
+    held.clear();
+    own.destroy_manager();
+    for (server& each : servers)
+    {
+        CHECK(comes_true(each, [&] { return info_number(each, "clients", "connected_clients") == 1; }));
+        CHECK(each.command({"DBSIZE"}) == 0);
+    }
+}
+
 TEST_CASE("a manager works after a move, and move assignment destroys the previous one")
 {
     std::vector<server> servers = start_servers(1);

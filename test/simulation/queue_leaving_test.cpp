@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
-// Random acquires, after whose end no queue may contain them.
+// Acquires that end: no queue may contain them afterwards, or they hold up nobody.
 #include "simulation.hpp"
+#include "waiting_clients.hpp"
 
 #include "cluster/chance.hpp"
 
@@ -132,6 +133,55 @@ TEST_CASE("an acquire that has ended is in no queue, whatever the latencies", "[
             REQUIRE(each->queue_key_count() == 0);
         }
     }
+}
+
+TEST_CASE("acquires that ended while a connection was broken hold up nobody", "[queue]")
+{
+    constexpr std::size_t many = 40;
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    lock_manager holder = sim.make_connected_manager();
+    const outcome_ptr held = sim.acquire(holder, "stock", {.ttl = 60s});
+    REQUIRE(sim.finish(held));
+    lock_manager ending = sim.make_connected_manager();
+    std::vector<outcome_ptr> ended;
+    for (std::size_t number = 0; number < many; ++number)
+    {
+        ended.push_back(sim.acquire(ending, "stock", {.ttl = 60s, .wait = no_limit}));
+        sim.run_for(1ms);
+    }
+    lock_manager waiting = sim.make_connected_manager();
+    const outcome_ptr next = sim.acquire(waiting, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(5ms);
+    const auto cancel_all = [&]
+    {
+        for (const outcome_ptr& each : ended)
+        {
+            each->cancel.emit(asio::cancellation_type::terminal);
+        }
+    };
+    SECTION("before they leave")
+    {
+        queue_master.break_connections();
+        cancel_all();
+    }
+    SECTION("while they leave")
+    {
+        queue_master.network.close_resets = true;
+        cancel_all();
+        sim.run_for(50us);
+        for (const auto& each : queue_master.links())
+        {
+            each->cut();
+        }
+    }
+    sim.run_for(200ms); // They connect again.
+    CHECK(queue_master.queue_key_count() > 0);
+    const clock::time_point began = sim.now();
+    REQUIRE(sim.finish(sim.release(held->lease)));
+    REQUIRE(sim.finish(next));
+    CHECK(!next->error);
+    CHECK(next->at - began < many * 2 * trip + 50ms); // A grace is 100 ms.
 }
 
 } // namespace redlock::test

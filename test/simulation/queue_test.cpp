@@ -829,13 +829,16 @@ TEST_CASE("waiting clients that are killed cost the others nothing")
     CHECK(with.waits[3]->at - began == 2 * trip);
 }
 
-TEST_CASE("messages to a client that has stopped waiting don't end the connection")
+TEST_CASE("messages to a client that has stopped waiting are answered once, and don't end the connection")
 {
     simulation sim{5};
     waiting_clients with{sim, 1, sim.options()};
     sim_master& queue_master = queue_master_of(sim, "stock");
     with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
     REQUIRE(sim.finish(with.waits[0]));
+    sim.run_until_idle();
+    const auto commands = [&] { return queue_master.log().size(); };
+    const std::size_t before = commands();
     const auto send = [&](std::string_view message, int times)
     {
         for (int count = 0; count < times; ++count)
@@ -844,7 +847,10 @@ TEST_CASE("messages to a client that has stopped waiting don't end the connectio
         }
         sim.run_until_idle();
     };
+    send("r0", 1);
+    CHECK(commands() == before);
     send("r1", 100);
+    CHECK(commands() == before + 1); // It leaves again.
     CHECK(queue_master.clients() == 2);
     // No client of this manager has had this number.
     send("r2", 16);

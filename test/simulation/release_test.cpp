@@ -197,6 +197,81 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("many releases that were begun aren't lost with their manager", "[release][scenario-111]")
+{
+    constexpr std::size_t many = 300; // More than a batch of releases that are due.
+    simulation sim{3};
+    config options = sim.options();
+    const bool is_narrow =
+        GENERATE(false, true); // The output has room for few releases, so the others become due.
+    options.max_write_queue_bytes = is_narrow ? 64 * 1024 : options.max_write_queue_bytes;
+    for (const auto& each : sim.masters())
+    {
+        each->network.close_resets = true;
+    }
+    std::optional<lock_manager> locks{sim.make_connected_manager(options)};
+    std::vector<outcome_ptr> held;
+    for (std::size_t number = 0; number < many; ++number)
+    {
+        held.push_back(granted(sim, *locks, "stock-" + std::to_string(number)));
+    }
+    sim.run_until_idle();
+    CHECK(sim.keys() == 3 * many);
+    const bool is_full = GENERATE(false, true); // The buffers of the system are.
+    sim.master(0).takes_bytes = !is_full;
+    const bool drops = GENERATE(false, true);
+    for (const outcome_ptr& each : held)
+    {
+        const outcome_ptr released = drops ? nullptr : sim.release(each->lease);
+        each->lease = {};
+    }
+    locks.reset();
+    sim.run_for(100ms);
+    sim.master(0).heal();
+    CHECK(sim.run_until_no_keys(100ms));
+    sim.run_until_idle();
+    CHECK(sim.environment().streams() == 0);
+}
+
+TEST_CASE("an acquire that ends with its manager leaves no key", "[release][scenario-111]")
+{
+    simulation sim{3};
+    for (const auto& each : sim.masters())
+    {
+        each->network.close_resets = true;
+    }
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
+    const outcome_ptr got = sim.acquire(*locks, "stock", {.ttl = 60s});
+    sim.run_for(GENERATE(0us, 50us, 150us));
+    locks.reset();
+    sim.run_for(1s);
+    REQUIRE(got->done);
+    CHECK((got->error || got->lease));
+    got->lease = {};
+    CHECK(sim.keys() == 0);
+}
+
+TEST_CASE(
+    "a master that doesn't answer keeps a manager that was destroyed for the response timeout", "[release]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    std::optional<lock_manager> locks{sim.make_connected_manager(options)};
+    const outcome_ptr got = granted(sim, *locks, "stock");
+    sim.run_until_idle();
+    sim.master(0).hang();
+    const bool releases = GENERATE(true, false); // Otherwise nothing keeps it.
+    if (releases)
+    {
+        got->lease = {};
+    }
+    locks.reset();
+    sim.run_for(options.response_timeout / 2);
+    CHECK(sim.environment().streams() == (releases ? 1 : 0));
+    sim.run_for(options.response_timeout / 2);
+    CHECK(sim.environment().streams() == 0);
+}
+
 TEST_CASE("a release or an extension of an empty lease fails with an error")
 {
     simulation sim{3};

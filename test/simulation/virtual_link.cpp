@@ -100,6 +100,11 @@ void virtual_link::close() noexcept
 {
     if (std::exchange(client_, nullptr) != nullptr)
     {
+        if (master_.network.close_resets)
+        {
+            there_.in_flight.clear();
+            there_.waiting.clear();
+        }
         transmit(there_, [this] { master_.on_end(*this); });
     }
 }

@@ -32,6 +32,8 @@ struct latency
     std::size_t piece = 0;
     /// Cuts a connection at the n-th send of its client, which is lost; 0 for never.
     std::size_t breaks_at = 0;
+    /// A client that closes its end loses what hasn't arrived, as with TCP if a reply arrives after that or wasn't read.
+    bool close_resets = false;
     /// Nothing arrives in this direction until `heal`.
     bool cut_there = false;
     bool cut_back = false;
@@ -70,7 +72,7 @@ struct client_state
 };
 
 /// Delivers bytes in order in each direction, after the master's latency. Closing an end doesn't revoke what it has
-/// sent; a server that closes its own end doesn't read what is in flight.
+/// sent, unless that resets the connection; a server that closes its own end doesn't read what is in flight.
 class virtual_link final : public std::enable_shared_from_this<virtual_link>
 {
   public:

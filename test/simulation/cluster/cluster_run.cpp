@@ -134,7 +134,11 @@ cluster_run::~cluster_run()
 
 latency cluster_run::calm() const
 {
-    return {.there = plan_.latency, .back = plan_.latency, .jitter = plan_.jitter};
+    return {
+        .there = plan_.latency,
+        .back = plan_.latency,
+        .jitter = plan_.jitter,
+        .close_resets = plan_.close_resets};
 }
 
 /// A network in which a master answers within half of the node timeout.
@@ -143,7 +147,11 @@ latency cluster_run::near() const
     const auto shortest = *std::min_element(plan_.ttls.begin(), plan_.ttls.end());
     const clock::duration most = clock::duration{node_timeout_of(shortest)} / 8;
     const clock::duration delay = std::min(plan_.latency, most);
-    return {.there = delay, .back = delay, .jitter = std::min(plan_.jitter, most)};
+    return {
+        .there = delay,
+        .back = delay,
+        .jitter = std::min(plan_.jitter, most),
+        .close_resets = plan_.close_resets};
 }
 
 config cluster_run::options() const

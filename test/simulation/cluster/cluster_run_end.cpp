@@ -134,6 +134,9 @@ void cluster_run::close(std::vector<std::shared_ptr<process>> these)
     {
         if (!oracle_.found())
         {
+            each->end_manager();
+            // Until the releases that were begun are answered, or its clock says that this has taken too long.
+            run_for(2 * plan_.response_timeout, [&] { return each->is_disconnected(); });
             const std::string left = each->leftovers();
             oracle_.check(left.empty(), "nothing left", "{}: {}", each->name(), left);
         }

@@ -236,6 +236,7 @@ plan draw_plan(std::uint64_t seed)
     }
     draw_injections(drawn, draws);
     drawn.strict = draws.one_in(4);
+    drawn.close_resets = draws.one_in(2);
     return drawn;
 }
 

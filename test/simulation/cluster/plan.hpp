@@ -93,6 +93,7 @@ struct plan
 
     clock::duration latency{};
     clock::duration jitter{};
+    bool close_resets = false; // What is under way to a master is lost when its client closes the connection.
     workload does{};
     std::vector<injection> injections;
 

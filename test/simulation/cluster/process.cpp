@@ -387,12 +387,16 @@ void process::wait(clock::duration length, waiting_handler handler)
     when_up(length, [this, waiting = ticket]() mutable { handlers_->complete(waiting, {}); });
 }
 
-std::string process::leftovers()
+void process::end_manager()
 {
     // An examination may be under way.
     cluster_.watch().closing(*this);
     locks_.reset();
     workers_.clear();
+}
+
+std::string process::leftovers()
+{
     while (step(draws_))
     {
     }

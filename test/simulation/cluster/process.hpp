@@ -182,7 +182,11 @@ class process : public std::enable_shared_from_this<process>
     keep_rules& keeping() noexcept { return keeping_; }
     /// Its manager was never shut down or dropped, so it must release every outstanding key.
     bool orderly() const noexcept { return orderly_; }
-    /// Destroys the manager. Returns what is left after that in words; empty if nothing is.
+    /// Destroys the manager.
+    void end_manager();
+    /// Its connections have ended.
+    bool is_disconnected() const noexcept { return environment_->streams() == 0; }
+    /// Returns what is left after that in words; empty if nothing is.
     std::string leftovers();
     void say(action what, error_code error = {}) { say(what, action_phase::whole, error, {}); }
 
