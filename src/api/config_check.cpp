@@ -191,6 +191,13 @@ void check_tls(const config& options)
             errc::invalid_config, "config::tls is set, but no master uses TLS: give its URL as rediss:// "
                                   "instead of redis://, or leave config::tls empty"};
     }
+    if (tls.verification != tls_verification::peer_and_host_name &&
+        tls.verification != tls_verification::dangerously_off)
+    {
+        refuse(
+            fmt::format("a tls.verification of {}", static_cast<unsigned>(tls.verification)),
+            "it must be tls_verification::peer_and_host_name or dangerously_off");
+    }
     if (tls.certificate_file.empty() != tls.private_key_file.empty())
     {
         const bool certificate = !tls.certificate_file.empty();
@@ -230,6 +237,12 @@ void check(const config& options)
     check_group(options);
     check_tls(options);
     check_limits(options);
+    if (options.order != order::waiting && options.order != order::strict)
+    {
+        refuse(
+            fmt::format("an order of {}", static_cast<unsigned>(options.order)),
+            "it must be order::waiting or order::strict");
+    }
     if (options.observer.max_waiting < 1)
     {
         refuse("an observer.max_waiting of 0", "it must be 1 or more");

@@ -421,6 +421,10 @@ net::answer guard::vote_of(const member& unarmed) const noexcept
     {
         return net::make_failed_vote(vote::unsent, reason_of(unarmed.found->what));
     }
+    if (unarmed.has_looked && unarmed.marker && unarmed.marker->state == core::marker_state::retired)
+    {
+        return net::make_failed_vote(vote::unsent, master_errc::other_group, "it has left its group");
+    }
     return unarmed.has_looked && unarmed.marker
                ? net::make_failed_vote(
                      vote::unsent, master_errc::not_provisioned,

@@ -285,6 +285,27 @@ TEST_CASE("guarded: a master in quarantine, retired or without a marker isn't as
     CHECK(test.sim.master(1).count("acquire") == 0);
 }
 
+TEST_CASE("guarded: masters that have all left their group say so at once", "[guarded]")
+{
+    simulation sim{3};
+    guarded_group group{sim};
+    for (std::size_t master = 0; master < 3; ++master)
+    {
+        group.put_marker(master, core::marker_state::retired);
+    }
+    lock_manager locks = sim.make_connected_manager(group.options());
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 500ms, .wait = 10s});
+    REQUIRE(sim.finish(got));
+    CHECK(got->error == errc::no_quorum);
+    CHECK(got->at - began < 1s);
+    for (const master_report& each : got->report.masters())
+    {
+        CHECK(each.reason == master_errc::other_group);
+        CHECK(each.detail.view() == "it has left its group");
+    }
+}
+
 TEST_CASE("guarded: masters without a group give no lock", "[guarded]")
 {
     simulation sim{3};

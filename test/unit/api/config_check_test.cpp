@@ -285,6 +285,16 @@ TEST_CASE("a write queue that doesn't hold a dozen commands is refused")
     CHECK(complaint(options).second.empty());
 }
 
+TEST_CASE("values that an enumeration doesn't have are refused")
+{
+    config options = one_master();
+    options.order = static_cast<order>(2);
+    check_refused(options, "an order of 2 can't be used", "order::waiting or order::strict");
+    check_refused(
+        {.masters = {"rediss://a"}, .tls = {.verification = static_cast<tls_verification>(2)}},
+        "a tls.verification of 2 can't be used", "tls_verification::peer_and_host_name");
+}
+
 TEST_CASE(
     "each option for TLS is refused without a master over TLS, and accepted with one at any place", "[tls]")
 {
