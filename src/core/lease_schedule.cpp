@@ -51,8 +51,8 @@ std::string schedule_complaint(const lease_schedule& given)
     }
     return "a ttl of " + in_ms(given.ttl) + " can't be kept: 1.1 extend_every (" + in_ms(late) +
            ") + 2 node_timeout (" + in_ms(2 * given.node_timeout) + ") + stop_margin (" +
-           in_ms(given.stop_margin) + ") + drift (" + in_ms(drifted) + ", by drift_factor) is " + in_ms(needed) +
-           ", and must be below the ttl";
+           in_ms(given.stop_margin) + ") + drift (" + in_ms(drifted) + ", by drift_factor) is " +
+           in_ms(needed) + ", and must be below the ttl";
 }
 
 clock::time_point
