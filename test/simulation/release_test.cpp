@@ -200,6 +200,7 @@ TEST_CASE(
 TEST_CASE("many releases that were begun aren't lost with their manager", "[release][scenario-111]")
 {
     constexpr std::size_t many = 300; // More than a batch of releases that are due.
+    const std::string name(400, 'x');
     simulation sim{3};
     config options = sim.options();
     const bool is_narrow =
@@ -213,7 +214,7 @@ TEST_CASE("many releases that were begun aren't lost with their manager", "[rele
     std::vector<outcome_ptr> held;
     for (std::size_t number = 0; number < many; ++number)
     {
-        held.push_back(granted(sim, *locks, "stock-" + std::to_string(number)));
+        held.push_back(granted(sim, *locks, name + std::to_string(number)));
     }
     sim.run_until_idle();
     CHECK(sim.keys() == 3 * many);

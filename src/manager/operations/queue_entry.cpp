@@ -91,10 +91,6 @@ void queue_entry::leave()
     {
         service_.leave_queue(call_.resource, call_.options.ttl, place_->master, place_->member);
     }
-    else if (place_)
-    {
-        service_.queues().note_departure(place_->member.number, call_.resource, call_.options.ttl);
-    }
     place_.reset();
 }
 
