@@ -208,6 +208,9 @@ constexpr std::array master_errors{
     REDLOCK_ERROR(
         master_errc, command_failed, unavailable,
         "it replied with an error that this library doesn't know: see its message in the detail"),
+    REDLOCK_ERROR(
+        master_errc, no_database, misuse,
+        "it has no database with this number: give another one, or raise databases in its configuration"),
 };
 #undef REDLOCK_ERROR
 
@@ -226,7 +229,7 @@ constexpr bool is_complete(const Rows& rows, Value last)
 }
 
 static_assert(is_complete(errors, errc::provisioning_failed));
-static_assert(is_complete(master_errors, master_errc::command_failed));
+static_assert(is_complete(master_errors, master_errc::no_database));
 
 template <class Rows, class Value>
 const error_entry* find(const Rows& rows, Value value) noexcept

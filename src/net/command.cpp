@@ -261,7 +261,7 @@ bool is_permanent(error_code reason) noexcept
            reason == master_errc::certificate_untrusted || reason == master_errc::certificate_expired ||
            reason == master_errc::certificate_wrong_name || reason == master_errc::cluster_node ||
            reason == master_errc::same_server || reason == master_errc::other_group ||
-           reason == master_errc::not_a_member;
+           reason == master_errc::not_a_member || reason == master_errc::no_database;
 }
 
 } // namespace redlock::net

@@ -294,7 +294,9 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
         }
         if (selected->is_error())
         {
-            const error_code reason = reason_of(core::classify(selected->text()));
+            const bool is_missing = selected->text().starts_with("ERR DB index is out of range");
+            const error_code reason = is_missing ? error_code{master_errc::no_database}
+                                                 : reason_of(core::classify(selected->text()));
             co_return failure{reason, std::string{selected->text()}};
         }
     }

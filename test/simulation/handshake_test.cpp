@@ -226,6 +226,11 @@ TEST_CASE("an unusable master yields an unsent vote with the reason")
         master.refuse("SELECT", ":1\r\n");
         expected = master_errc::protocol_error;
     }
+    SECTION("it has no such database")
+    {
+        options.masters = {redlock::master{std::string{options.masters.front().name()} + "/99"}};
+        expected = master_errc::no_database;
+    }
     SECTION("it replies before the first command")
     {
         master.refuse("HELLO", "%1\r\n+proto\r\n:3\r\n+OK\r\n");

@@ -23,7 +23,7 @@ namespace
 constexpr int first_errc = static_cast<int>(errc::held_by_other);
 constexpr int last_errc = static_cast<int>(errc::provisioning_failed);
 constexpr int first_master_errc = static_cast<int>(master_errc::not_connected);
-constexpr int last_master_errc = static_cast<int>(master_errc::command_failed);
+constexpr int last_master_errc = static_cast<int>(master_errc::no_database);
 
 namespace generic = boost::system::errc;
 
@@ -214,7 +214,8 @@ TEST_CASE("every error maps to the conditions that callers decide by", "[errors]
                                          master_errc::cluster_node,
                                          master_errc::same_server,
                                          master_errc::other_group,
-                                         master_errc::not_a_member};
+                                         master_errc::not_a_member,
+                                         master_errc::no_database};
     for (int value = first_master_errc; value <= last_master_errc; ++value)
     {
         const auto one = static_cast<master_errc>(value);
