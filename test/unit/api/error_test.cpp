@@ -205,17 +205,18 @@ TEST_CASE("every error maps to the conditions that callers decide by", "[errors]
         const auto found = expected.find(one);
         CHECK(conditions_of(one) == (found != expected.end() ? found->second : "misuse"));
     }
-    const std::set<master_errc> settings{master_errc::certificate_untrusted,
-                                         master_errc::certificate_expired,
-                                         master_errc::certificate_wrong_name,
-                                         master_errc::protocol_error,
-                                         master_errc::authentication_failed,
-                                         master_errc::no_permission,
-                                         master_errc::cluster_node,
-                                         master_errc::same_server,
-                                         master_errc::other_group,
-                                         master_errc::not_a_member,
-                                         master_errc::no_database};
+    const std::set<master_errc> settings{
+        master_errc::certificate_untrusted,
+        master_errc::certificate_expired,
+        master_errc::certificate_wrong_name,
+        master_errc::protocol_error,
+        master_errc::authentication_failed,
+        master_errc::no_permission,
+        master_errc::cluster_node,
+        master_errc::same_server,
+        master_errc::other_group,
+        master_errc::not_a_member,
+        master_errc::no_database};
     for (int value = first_master_errc; value <= last_master_errc; ++value)
     {
         const auto one = static_cast<master_errc>(value);
