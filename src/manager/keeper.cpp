@@ -29,7 +29,10 @@ clock::time_point keeper::ends() const noexcept
 
 void keeper::set_deadline()
 {
-    service_.strand().arm(*this, std::min(next_, ends()));
+    if (!stopped_)
+    {
+        service_.strand().arm(*this, std::min(next_, ends()));
+    }
 }
 
 void keeper::on_extended(clock::time_point sent, std::chrono::milliseconds ttl)

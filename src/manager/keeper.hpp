@@ -34,8 +34,12 @@ class keeper final : private runtime::deadline
 
     /// Called when a quorum has confirmed an extension.
     void on_extended(clock::time_point sent, std::chrono::milliseconds ttl);
-    /// Called when the lease is lost or released.
-    void stop() noexcept { disarm(); }
+    /// Called when the lease is lost, or the manager is destroyed. A confirmation may follow.
+    void stop() noexcept
+    {
+        stopped_ = true;
+        disarm();
+    }
 
   private:
     void on_deadline() override;
@@ -48,7 +52,8 @@ class keeper final : private runtime::deadline
     clock::time_point hold_ends_;
     clock::time_point confirmed_until_;
     clock::time_point next_{};
-    clock::time_point soonest_{};  // When the last attempt has had its node timeout.
+    clock::time_point soonest_{}; // When the last attempt has had its node timeout.
+    bool stopped_ = false;
     std::uint32_t unanswered_ = 0; // Consecutive extensions without confirmation.
 };
 

@@ -201,7 +201,7 @@ bool lock_service::on_wake_up(std::size_t master, const net::wake_up& message)
         found->wake(message.why);
     }
     // The queue master expects an acquire that has ended. Without an answer, it would serve no other for the grace.
-    else if (const auto departed = queues_.take_departure(message.number))
+    else if (const wait_queues::departure* const departed = queues_.find_departure(message.number))
     {
         const detail::lease_state_ptr unowned = make_lease_state(departed->resource);
         unowned->ttl = departed->ttl;

@@ -3,6 +3,7 @@
 #include "manager/wait_queues.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <utility>
 
@@ -14,6 +15,7 @@ waiter::waiter(wait_queues& queues, runtime::async_event& wake_event)
 {
     queues_.waiters_.insert(queues_.waiters_.end(), *this);
     ++queues_.waiting_;
+    queues_.most_waiting_ = std::max(queues_.most_waiting_, queues_.waiting_);
 }
 
 waiter::~waiter()
@@ -45,20 +47,27 @@ waiter* wait_queues::find(std::uint64_t number) noexcept
 void wait_queues::note_departure(
     std::uint64_t number, std::string_view resource, std::chrono::milliseconds ttl)
 {
-    departures_.resize(max_departures);
-    departure& place = departures_[number % max_departures];
+    const std::size_t needed = std::max(min_departures, std::bit_ceil(most_waiting_));
+    if (departures_.size() < needed)
+    {
+        std::vector<departure> more(needed);
+        for (departure& each : departures_)
+        {
+            std::swap(more[each.number % needed], each);
+        }
+        departures_ = std::move(more);
+    }
+    departure& place = departures_[number % departures_.size()];
     place.number = number;
     place.resource.assign(resource);
     place.ttl = ttl;
 }
 
-std::optional<wait_queues::departure> wait_queues::take_departure(std::uint64_t number)
+const wait_queues::departure* wait_queues::find_departure(std::uint64_t number) const noexcept
 {
-    if (!was_issued(number) || departures_.empty() || departures_[number % max_departures].number != number)
-    {
-        return std::nullopt;
-    }
-    return std::exchange(departures_[number % max_departures], {});
+    const bool possible = was_issued(number) && !departures_.empty();
+    const departure* const place = possible ? &departures_[number % departures_.size()] : nullptr;
+    return place != nullptr && place->number == number ? place : nullptr;
 }
 
 void wait_queues::reconsider_all() noexcept

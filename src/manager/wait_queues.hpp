@@ -94,8 +94,8 @@ class wait_queues
     };
     /// Remembers a departure. An older one may be forgotten.
     void note_departure(std::uint64_t number, std::string_view resource, std::chrono::milliseconds ttl);
-    /// Returns the departure of the acquire with this number, once; empty if it is forgotten.
-    std::optional<departure> take_departure(std::uint64_t number);
+    /// Returns the departure of the acquire with this number, or null if it is forgotten.
+    const departure* find_departure(std::uint64_t number) const noexcept;
     /// Makes all waiters look again which master is their queue master.
     void reconsider_all() noexcept;
 
@@ -159,8 +159,8 @@ class wait_queues
         clock::time_point until;
     };
 
-    /// The number of departures that are remembered. They may be those of many clients that ended while a connection was broken.
-    static constexpr std::size_t max_departures = 1024;
+    /// The number of departures that are remembered, unless more clients have waited at once.
+    static constexpr std::size_t min_departures = 1024;
 
     static std::uint64_t named(std::uint64_t key) noexcept { return key | 1U; }
     contended_resource& at(std::uint64_t key) noexcept { return resources_[key % resources_.size()]; }
@@ -175,6 +175,7 @@ class wait_queues
     std::string manager_id_;
     std::size_t max_waiting_;
     std::size_t waiting_ = 0;
+    std::size_t most_waiting_ = 0;
     std::uint64_t last_number_ = 0;
     waiter_set waiters_;
     std::vector<departure> departures_;            // Direct-mapped, by number.

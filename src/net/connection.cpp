@@ -55,7 +55,7 @@ void connection::stop()
         state_ = state::draining;
         last_failure_ = {boost::asio::error::operation_aborted, {}};
         drained_by_ = strand_.now() + options_.response_timeout;
-        strand_.arm(*this, drained_by_);
+        watch(strand_.now());
     }
     strand_.at_step_end(*this); // Operations that end in this step queue their releases first.
 }
@@ -69,12 +69,12 @@ void connection::on_step_end()
     }
 }
 
-/// Returns whether releases are in flight, or due and not put off. Time is left for them.
+/// Returns whether releases are in flight or due, and have time left.
 bool connection::is_draining() const noexcept
 {
-    const clock::time_point now = strand_.now();
-    const bool can_send = outstanding_.has_due() && commands_.backoff().may_send(now);
-    return state_ == state::draining && now < drained_by_ && (can_send || commands_.releases_in_flight());
+    const bool can_send = outstanding_.has_due() && commands_.backoff().not_before() < drained_by_;
+    return state_ == state::draining && strand_.now() < drained_by_ &&
+           (can_send || commands_.releases_in_flight());
 }
 
 runtime::detached_task connection::run()
@@ -182,14 +182,15 @@ runtime::task<failure> connection::serve()
 /// Starts a read unless one is in flight, and a write if there is output and none is in flight.
 void connection::start_io()
 {
-    if (!stream_ || state_ == state::broken || state_ == state::stopped)
+    const bool is_connected = takes_releases() || (state_ == state::connecting && !stopping_);
+    if (!stream_ || !is_connected)
     {
         return;
     }
     while (!writing_.pending && !writing_.error)
     {
         commands_.written();
-        if (state_ != state::connecting && outstanding_.has_due())
+        if (takes_releases() && outstanding_.has_due())
         {
             commands_.push_due(strand_.now());
         }
@@ -401,15 +402,16 @@ clock::time_point connection::response_deadline() const noexcept
     return std::max(commands_.busy_since(), last_reply_) + options_.response_timeout;
 }
 
-/// Arms the deadline for the earliest of the response timeout, the next probe, and the releases that were put off.
+/// Arms the deadline for the earliest of the response timeout, the next probe, and the releases that were put off; while draining,
+/// of its end and these releases.
 void connection::watch(clock::time_point now)
 {
-    if (!ready())
+    clock::time_point next = drained_by_;
+    if (ready())
     {
-        return;
+        next = commands_.empty() ? now + options_.response_timeout : response_deadline();
     }
-    clock::time_point next = commands_.empty() ? now + options_.response_timeout : response_deadline();
-    if (!commands_.probing())
+    if (ready() && !commands_.probing())
     {
         next = std::min(next, last_probe_ + options_.probe_interval);
     }
@@ -428,8 +430,12 @@ void connection::on_deadline()
         strand_.arm(*this, now + connect_time_.part());
         return;
     }
-    if (state_ != state::ready)
+    if (!ready())
     {
+        if (state_ == state::draining)
+        {
+            watch(now);
+        }
         wake_event_.notify();
         return;
     }

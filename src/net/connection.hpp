@@ -101,9 +101,8 @@ struct connection_options
 ///   which a process that is suspended loses a part only. If that succeeds, the connection is ready and `on_up` is called.
 /// - *ready*: commands are accepted. Left if the stream ends, the server sends invalid data or is no longer a usable
 ///   master, or no reply is received for `response_timeout` while a command is in flight.
-/// - *draining*: follows *ready* after `stop`. What was queued is written, and releases that become due. Left when all
-///   releases have been answered or can't be sent, and after `response_timeout`: a socket that is closed with replies unread
-///   loses what it has sent.
+/// - *draining*: follows *ready* after `stop`. Only releases are accepted. Left when all of them have been answered, also those
+///   that are repeated, and after `response_timeout`. A socket that is closed with replies unread loses what it has sent.
 /// - *broken*: entered from all states above. Each command in flight receives its vote, and `on_down` is called. Once
 ///   pending I/O has ended and a random delay has passed, the connection connects again.
 /// - *stopped*: permanent; follows *broken* after `stop`. `on_stopped` is called once, as the last callback.
@@ -137,6 +136,8 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     void stop();
 
     bool ready() const noexcept { return state_ == state::ready; }
+    /// Returns whether a release may be sent, also after `stop`.
+    bool takes_releases() const noexcept { return ready() || state_ == state::draining; }
     const std::string& run_id() const noexcept { return stale_connections_.run_id(); }
     /// Returns whether messages to the manager arrive here. Meaningful only when ready.
     bool subscribed() const noexcept { return subscription_.is_proven(); }
@@ -172,7 +173,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     {
         connecting, // Connecting, and handshake.
         ready,      // Commands may be sent.
-        draining,   // Releases that are due may be sent.
+        draining,   // Releases may be sent.
         broken,     // Waiting for pending I/O and the reconnect delay.
         stopped     // Permanently.
     };

@@ -114,7 +114,7 @@ void connection::send_query(std::string_view command, vote_sink& votes, clock::t
 void connection::send_release(
     claim& of, const release_command& command, vote_sink* votes, clock::time_point now)
 {
-    if (ready() && commands_.push_release(of, command, votes, now))
+    if (takes_releases() && commands_.push_release(of, command, votes, now))
     {
         strand_.at_step_end(*this);
         return;
@@ -122,7 +122,8 @@ void connection::send_release(
     outstanding_.mark_due(of);
     if (votes != nullptr)
     {
-        const error_code why = ready() ? full(master_errc::too_many_outstanding_keys) : last_failure_.reason;
+        const error_code why =
+            takes_releases() ? full(master_errc::too_many_outstanding_keys) : last_failure_.reason;
         votes->on_vote(index_, make_failed_vote(vote::unsent, why, last_failure_.detail), now);
     }
 }

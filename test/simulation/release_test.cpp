@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace redlock::test
@@ -250,6 +251,99 @@ TEST_CASE("an acquire that ends with its manager leaves no key", "[release][scen
     CHECK((got->error || got->lease));
     got->lease = {};
     CHECK(sim.keys() == 0);
+}
+
+TEST_CASE("many acquires that end with their manager leave no key on masters that are far away", "[release]")
+{
+    constexpr std::size_t many =
+        800; // With a batch for each round trip, they would need more than the response timeout.
+    simulation sim{3};
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
+    for (const auto& each : sim.masters())
+    {
+        each->network = {.there = 90ms, .back = 90ms, .close_resets = true};
+    }
+    std::vector<outcome_ptr> begun;
+    for (std::size_t number = 0; number < many; ++number)
+    {
+        begun.push_back(sim.acquire(*locks, "stock-" + std::to_string(number), {.ttl = 60s}));
+    }
+    sim.run_for(10ms);
+    locks.reset();
+    sim.run_for(2s);
+    CHECK(sim.count("SET") == 3 * many);
+    CHECK(sim.keys() == 0);
+}
+
+TEST_CASE("acquires that end with their manager leave the queue", "[release][queue]")
+{
+    simulation sim{3};
+    lock_manager holder = sim.make_connected_manager();
+    const outcome_ptr held = granted(sim, holder, "stock");
+    std::optional<lock_manager> ending{sim.make_connected_manager()};
+    std::vector<outcome_ptr> waits;
+    for (int number = 0; number < 150; ++number) // A call serves 100 clients without a receiver at most.
+    {
+        waits.push_back(sim.acquire(*ending, "stock", {.ttl = 60s, .wait = no_limit}));
+    }
+    sim.run_for(5ms);
+    ending.reset();
+    sim.run_for(5ms);
+    for (const auto& each : sim.masters())
+    {
+        CHECK(each->queue_key_count() == 0);
+    }
+}
+
+TEST_CASE("releases that were refused for now are repeated before a connection is closed", "[release]")
+{
+    simulation sim{3};
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
+    const outcome_ptr got = granted(sim, *locks, "stock");
+    sim.run_until_idle();
+    sim.master(0).refuse("release", "-BUSY Redis is busy running a script\r\n");
+    got->lease = {};
+    locks.reset();
+    sim.run_for(400ms);
+    CHECK(sim.keys() == 1);
+    sim.master(0).answer_as_usual();
+    sim.run_for(2s);
+    CHECK(sim.keys() == 0);
+    CHECK(sim.environment().streams() == 0);
+}
+
+TEST_CASE("a lease isn't extended once its manager was destroyed", "[release]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.response_timeout = 10s;
+    std::vector<std::string> events;
+    options.observer.on_event = [&](const event& what)
+    {
+        const auto* const decided = std::get_if<round_decided>(&what);
+        events.push_back(decided != nullptr ? "round of " + decided->resource : "");
+        events.back() += std::holds_alternative<lease_lost>(what) ? "lost" : "";
+    };
+    std::optional<lock_manager> locks{sim.make_connected_manager(options)};
+    const outcome_ptr kept = sim.acquire_kept(*locks, "stock", {.ttl = 3s, .max_hold = no_limit});
+    REQUIRE(sim.finish(kept));
+    const outcome_ptr other = granted(sim, *locks, "other");
+    const std::size_t before = sim.count("extend");
+    sim.master(0).hang(); // Which keeps the manager.
+    sim.master(1).network.back = sim.master(2).network.back = 20ms;
+    REQUIRE(sim.run_until([&] { return sim.count("extend") > before; }, 10s));
+    other->lease = {};
+    locks.reset();
+    sim.run_for(100ms);
+    const std::size_t extensions = sim.count("extend");
+    events.clear();
+    sim.run_for(20s);
+    CHECK(sim.count("extend") == extensions);
+    for (const std::string& each : events)
+    {
+        CHECK(each != "round of stock");
+        CHECK(each != "lost");
+    }
 }
 
 TEST_CASE(
