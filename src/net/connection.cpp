@@ -62,11 +62,15 @@ void connection::stop()
 
 void connection::on_step_end()
 {
-    start_io();
-    if (stopping_)
+    if (stopping_) [[unlikely]]
     {
         wake_event_.notify();
+        if (state_ == state::connecting)
+        {
+            return; // An operation of the stream is in flight.
+        }
     }
+    start_io();
 }
 
 /// Returns whether releases are in flight or due, and have time left.
@@ -182,15 +186,14 @@ runtime::task<failure> connection::serve()
 /// Starts a read unless one is in flight, and a write if there is output and none is in flight.
 void connection::start_io()
 {
-    const bool is_connected = takes_releases() || (state_ == state::connecting && !stopping_);
-    if (!stream_ || !is_connected)
+    if (!stream_ || state_ > state::draining)
     {
         return;
     }
     while (!writing_.pending && !writing_.error)
     {
         commands_.written();
-        if (takes_releases() && outstanding_.has_due())
+        if (outstanding_.has_due() && takes_releases())
         {
             commands_.push_due(strand_.now());
         }

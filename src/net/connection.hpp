@@ -169,6 +169,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     void rejoin(claim& of, std::string_view command, clock::time_point now);
 
   private:
+    // In their order: the first three may read and write.
     enum class state
     {
         connecting, // Connecting, and handshake.
