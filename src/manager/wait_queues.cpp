@@ -53,7 +53,10 @@ void wait_queues::note_departure(
         std::vector<departure> more(needed);
         for (departure& each : departures_)
         {
-            std::swap(more[each.number % needed], each);
+            if (each.number != 0) // It would take the place of another one.
+            {
+                std::swap(more[each.number % needed], each);
+            }
         }
         departures_ = std::move(more);
     }

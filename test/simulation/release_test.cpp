@@ -204,8 +204,8 @@ TEST_CASE("many releases that were begun aren't lost with their manager", "[rele
     const std::string name(400, 'x');
     simulation sim{3};
     config options = sim.options();
-    const bool is_narrow =
-        GENERATE(false, true); // The output has room for few releases, so the others become due.
+    // The output has room for few releases, so the others become due.
+    const bool is_narrow = GENERATE(false, true);
     options.max_write_queue_bytes = is_narrow ? 64 * 1024 : options.max_write_queue_bytes;
     for (const auto& each : sim.masters())
     {
@@ -255,8 +255,8 @@ TEST_CASE("an acquire that ends with its manager leaves no key", "[release][scen
 
 TEST_CASE("many acquires that end with their manager leave no key on masters that are far away", "[release]")
 {
-    constexpr std::size_t many =
-        800; // With a batch for each round trip, they would need more than the response timeout.
+    // With a batch for each round trip, they would need more than the response timeout.
+    constexpr std::size_t many = 800;
     simulation sim{3};
     std::optional<lock_manager> locks{sim.make_connected_manager()};
     for (const auto& each : sim.masters())
