@@ -4,12 +4,16 @@
 #include "waiting_clients.hpp"
 
 #include "cluster/chance.hpp"
+#include "manager/wait_queues.hpp"
+#include "runtime/scheduler.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <string>
 #include <vector>
 
 namespace redlock::test
@@ -182,6 +186,52 @@ TEST_CASE("acquires that ended while a connection was broken hold up nobody", "[
     REQUIRE(sim.finish(next));
     CHECK(!next->error);
     CHECK(next->at - began < many * 2 * trip + 50ms); // A grace is 100 ms.
+}
+
+TEST_CASE("departures are remembered for as many acquires as have waited at once", "[queue]")
+{
+    constexpr std::size_t few = 1024;
+    asio::io_context io;
+    runtime::scheduler strand{io.get_executor()};
+    runtime::async_event woken{strand};
+    manager::wait_queues queues{2 * few};
+    std::deque<manager::waiter> waiting;
+    const auto wait = [&](std::size_t count)
+    {
+        for (; count > 0; --count)
+        {
+            waiting.emplace_back(queues, woken);
+        }
+        return static_cast<std::size_t>(waiting.back().number());
+    };
+    const auto depart = [&](std::size_t from, std::size_t to)
+    {
+        for (std::size_t number = from; number <= to; ++number)
+        {
+            queues.note_departure(number, std::to_string(number), 1s);
+        }
+    };
+    const auto all_known = [&](std::size_t from, std::size_t to)
+    {
+        for (std::size_t number = from; number <= to; ++number)
+        {
+            const auto* const found = queues.find_departure(number);
+            REQUIRE(found != nullptr);
+            REQUIRE(found->resource == std::to_string(number));
+        }
+    };
+    wait(few);
+    waiting.clear();
+    wait(few);
+    depart(2 * few, 2 * few); // The place of this number is the first one.
+    const std::size_t last = wait(few / 2);
+    depart(2 * few + 1, last);
+    all_known(2 * few, last);
+    depart(2 * few - few / 2, 2 * few - 1);
+    all_known(2 * few - few / 2, last);
+    CHECK(queues.find_departure(0) == nullptr);
+    CHECK(queues.find_departure(1) == nullptr);
+    CHECK(queues.find_departure(last + 1) == nullptr);
 }
 
 } // namespace redlock::test
