@@ -139,7 +139,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script guarded_ask_script{
-    {guarded_ask_text.data(), guarded_ask_text.size()}, "259effb698d85a4b9a70d1fcc4eecaa59c6e8c71"};
+    {guarded_ask_text.data(), guarded_ask_text.size()}, "aed81290b834790374f2d9ac6adef44a81de5ba7"};
 
 /// `extend_script` in the group of the lease: a key of an older group is no vote in this one. Neither the incarnation nor the
 /// state of the marker matters, because the key is there.

@@ -20,11 +20,12 @@ namespace redlock::net
 // another waiter found the resource free.
 //
 // The part that both scripts share. `rename` gives the entry of a client its present name if its mark has changed. `enter`
-// returns the position, without up to 1000 late members at the head of the queue: the first client has to ask all masters now
+// returns the position, without up to 1000 lost members at the head of the queue: the first client has to ask all masters now
 // and then, which one that has died doesn't. It writes no key until it has read all that it needs, so that a user who may not
 // read it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
-// is the one that asks; it gives up after about 1000 late members, or 100 others. A member is dropped if its deadline has
-// passed, if nobody receives its message, or if it was woken longer than the grace ago and has not asked since. A member that
+// is the one that asks; it gives up after 1000 messages without a receiver, or 5000 members that it has dropped. A member is
+// lost if its deadline has passed, or if nobody receives the messages of its manager; it is dropped as well if it was woken
+// longer than the grace ago and has not asked since. A member that
 // was woken within the grace, and has not asked since, stays the one that is served, even if an older one has returned. It is
 // sent a message again, which shows whether its client is still connected.
 inline constexpr char queue_common[] =
@@ -42,9 +43,9 @@ local function note(member, when)
   woken, at = member, when
   redis.call("hset", alive, "", member .. " " .. number(when))
 end
-local function drop(member)
-  redis.call("zrem", order, member)
-  redis.call("hdel", alive, member)
+local function drop(...)
+  redis.call("zrem", order, ...)
+  redis.call("hdel", alive, ...)
 end
 local function other_name(member) return string.sub(member, 1, 1) == "-" and string.sub(member, 2) or "-" .. member end
 local function rename(member)
@@ -55,19 +56,22 @@ local function rename(member)
   if woken == former then note(member, at) end
   drop(former)
 end
-local function is_late(deadline) return (tonumber(deadline) or 0) < clock end
-local function late_heads(most)
-  local late = {}
-  while #late < most do
-    local heads = redis.call("zrange", order, #late, math.min(2 * #late, most - 1))
+local gone = {}
+local function is_lost(member, deadline)
+  return (tonumber(deadline) or 0) < clock or gone[string.match(member, "^(%x+):")]
+end
+local function lost_heads(most, asker)
+  local lost = {}
+  while #lost < most do
+    local heads = redis.call("zrange", order, #lost, math.min(2 * #lost, most - 1))
     if #heads == 0 then break end
     local deadlines = redis.call("hmget", alive, unpack(heads))
     for index, head in ipairs(heads) do
-      if not is_late(deadlines[index]) then return late end
-      late[#late + 1] = head
+      if head == asker or not is_lost(head, deadlines[index]) then return lost end
+      lost[#lost + 1] = head
     end
   end
-  return late
+  return lost
 end
 local function enter(member, waited, liveness)
   rename(member)
@@ -84,15 +88,17 @@ local function enter(member, waited, liveness)
   redis.call("pexpire", order, expiry)
   redis.call("hset", alive, member, number(clock + liveness * 1000 * (1 + rank / 64)), "@", number(now) .. " " .. number(skew))
   redis.call("pexpire", alive, expiry)
-  return rank - #late_heads(math.min(rank, 1000))
+  return rank - #lost_heads(math.min(rank, 1000))
 end
 local function send(member, letter)
   local id, waiter = string.match(member, "^(%x+):(%d+)$")
-  if id then return redis.pcall("publish", "redlock:" .. id, letter .. waiter) ~= 0 end
-  return string.sub(member, 1, 1) == "-"
+  if not id then return string.sub(member, 1, 1) == "-" end
+  gone[id] = redis.pcall("publish", "redlock:" .. id, letter .. waiter) == 0
+  return not gone[id]
 end
 local function serve(asker, letter, grace)
-  for _ = 1, 100 do
+  local dropped = 0
+  for _ = 1, 1000 do
     local recent = woken and clock <= at + grace * 1000 and redis.call("zscore", order, woken)
     local first = recent and woken or redis.call("zrange", order, 0, 0)[1]
     if not first then
@@ -101,15 +107,15 @@ local function serve(asker, letter, grace)
     end
     if first == asker then return first end
     local absent = first == woken and not recent
-    if not is_late(redis.call("hget", alive, first)) and not absent and send(first, letter) then
+    if not is_lost(first, redis.call("hget", alive, first)) and not absent and send(first, letter) then
       if not recent or letter == "r" then note(first, clock) end
       return first
     end
     drop(first)
-    for _, head in ipairs(late_heads(10)) do
-      if head == asker then break end
-      drop(head)
-    end
+    local lost = lost_heads(100, asker)
+    if #lost > 0 then drop(unpack(lost)) end
+    dropped = dropped + 1 + #lost
+    if dropped > 5000 then return end
   end
 end
 )lua";
@@ -146,7 +152,7 @@ end
 local rank = ARGV[5] == "0" and -1 or enter(ARGV[1], ARGV[4], ARGV[5])
 return {rank, redis.call("pttl", KEYS[1]), redis.call("zcard", order)})lua");
 inline constexpr script ask_script{
-    {ask_text.data(), ask_text.size()}, "8ff7a058c152bde3132448d1a647192b77237a61"};
+    {ask_text.data(), ask_text.size()}, "018edb097ce2b4a668545911b68de674bbe3662e"};
 
 /// Deletes the key if its value is our owner id, and wakes the client whose turn it is. Works as a release without a
 /// queue if the ACL forbids the queue's keys.
@@ -190,6 +196,6 @@ if redis.call("zcard", order) > 0 then return failed or deleted + 2 end
 redis.call("del", alive)
 return failed or deleted)lua");
 inline constexpr script release_to_queue_script{
-    {release_to_queue_text.data(), release_to_queue_text.size()}, "4e8dd280dc90f3b38dc9980b84bfb64d8e6ed155"};
+    {release_to_queue_text.data(), release_to_queue_text.size()}, "a1149057690fb55cb28204d3f7e00dd7702e0dcf"};
 
 } // namespace redlock::net

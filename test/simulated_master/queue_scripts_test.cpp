@@ -581,17 +581,68 @@ TEST_CASE("queue: members that no client wrote are dropped")
     CHECK(at.has_no_queue());
 }
 
-TEST_CASE("queue: one call drops at most a hundred waiters, the next one continues")
+TEST_CASE("queue: one call drops all waiters of a manager that was killed")
+{
+    queue_master at;
+    manager b{at, "b"};
+    at.lock();
+    for (int each = 0; each < 1500; ++each)
+    {
+        at.ask(fmt::format("{}:{}", each % 2 == 0 ? "dead" : "fade", each));
+    }
+    at.ask("b:1");
+    SECTION("by a question")
+    {
+        at.expire();
+        CHECK(at.ask("b:1") == 0);
+    }
+    SECTION("by a release")
+    {
+        CHECK(at.release("foreign", "released") == 3);
+        CHECK(at.queue() == strings{"b:1"});
+        CHECK(b.messages(at) == strings{"r1"});
+    }
+}
+
+TEST_CASE("queue: a manager that has lost its subscription isn't dropped with those ahead of it if it asks")
 {
     queue_master at;
     at.lock();
-    for (int each = 0; each < 150; ++each)
+    at.ask("dead:1");
+    at.ask("dead:2");
+    at.ask("dead:3");
+    at.expire();
+    CHECK(at.ask("dead:2") == 1);
+    CHECK(at.queue() == strings{"dead:3"});
+}
+
+TEST_CASE("queue: one call drops the waiters of at most a thousand managers, the next one continues")
+{
+    queue_master at;
+    at.lock();
+    for (int each = 0; each < 1050; ++each)
     {
-        at.ask(fmt::format("dead:{}", each));
+        at.ask(fmt::format("{:x}:1", 0x1000 + each));
     }
     at.ask("b:1");
     at.expire();
     check_refused(at.ask("b:1"), 50, 51);
+    CHECK(at.ask("b:1") == 0);
+}
+
+TEST_CASE("queue: one call drops about five thousand waiters, the next one continues")
+{
+    queue_master at;
+    at.lock();
+    at.ask("b:1");
+    at.get().command(
+        {"EVAL",
+         "for each = 1, 5200 do redis.call('zadd', KEYS[1], each, 'dead:' .. each) "
+         "redis.call('hset', KEYS[2], 'dead:' .. each, '9000000000000000') end",
+         "2", order_key, alive_key});
+    at.expire();
+    check_refused(
+        at.ask("b:1"), 0, 151); // In steps of 101. Those that are left don't count as waiting ahead.
     CHECK(at.ask("b:1") == 0);
 }
 

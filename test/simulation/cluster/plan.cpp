@@ -132,6 +132,28 @@ void draw_habits(plan& drawn, chance& draws)
     }
 }
 
+/// Some runs are of the size of real programs: many clients wait together, or the masters are far away.
+void draw_size(plan& drawn, chance& draws)
+{
+    if (draws.one_in(32))
+    {
+        drawn.workers = 8 + draws.below(32);
+    }
+    if (draws.one_in(32))
+    {
+        drawn.latency = one_of(draws, std::array<clock::duration, 3>{3ms, 12ms, 40ms});
+        const auto answer = std::chrono::ceil<milliseconds>(2 * (drawn.latency + drawn.jitter));
+        for (milliseconds& each : drawn.ttls)
+        {
+            each = std::max(each, 20 * answer);
+        }
+        drawn.node_timeout = 2 * answer;
+        drawn.connect_timeout = std::max(drawn.connect_timeout, 6 * answer); // Up to four round trips.
+        drawn.response_timeout = std::max(drawn.response_timeout, 2 * answer);
+        drawn.length *= 10;
+    }
+}
+
 bool breaks_assumptions(const plan& drawn, const fault& one)
 {
     return one.breaks_assumptions && !(drawn.guarded && one.guarded == in_guarded::keeps_promises);
@@ -229,6 +251,8 @@ plan draw_plan(std::uint64_t seed)
     draw_habits(drawn, draws);
     drawn.other_executors = draws.one_in(3);
     drawn.throws_one_in = draws.one_in(4) ? 6 : 0;
+    chance sizes{chance::mixed(seed + 6)};
+    draw_size(drawn, sizes);
     if (seed >= first_guarded_seed)
     {
         chance guarded{chance::mixed(seed + 5)};

@@ -195,7 +195,7 @@ std::optional<violation> queue_rules::look_at_release(const executed_command& se
     return std::nullopt;
 }
 
-/// Clients without receivers are dropped, so that the next one gets the message.
+/// If nobody receives a message, clients of its manager are dropped, so that the next one gets the message.
 std::optional<violation>
 queue_rules::look_at_messages(const executed_command& seen, queue& at, round_seen& of)
 {
@@ -206,7 +206,10 @@ queue_rules::look_at_messages(const executed_command& seen, queue& at, round_see
         const std::string name = receiver_of(each);
         if (each.receivers == 0)
         {
-            remove(at, name);
+            const std::string manager = name.substr(0, name.find(':') + 1);
+            std::erase_if(
+                at.clients,
+                [&](const waiting_client& one) { return one.receives && one.name.starts_with(manager); });
             continue;
         }
         ++woken;
