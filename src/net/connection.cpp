@@ -322,7 +322,9 @@ void connection::check_refusals()
 {
     if (commands_.backoff().refused())
     {
-        commands_.backoff().delay(last_read_, random_number());
+        const bool drains = state_ == state::draining;
+        commands_.backoff().delay(
+            last_read_, random_number(), drains ? drained_by_ : clock::time_point::max());
         watch(last_read_);
     }
     report_refusals();

@@ -7,6 +7,7 @@
 #include "core/backoff.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -45,9 +46,11 @@ class release_backoff
     /// A release succeeded, and no other is queued. Releases in flight may still be refused.
     void on_all_done() noexcept { refusals_ = in_flight_ == 0 ? 0 : refusals_; }
 
-    /// Starts a delay of the next batch if a release was refused since the last call. Returns false if none was, or if
-    /// a delay is in effect.
-    bool delay(clock::time_point now, std::uint64_t random) noexcept
+    /// Starts a delay of the next batch if a release was refused since the last call: at most half of the time until `end`, so
+    /// that the last attempt is made shortly before. Returns false if none was refused, or if a delay is in effect.
+    bool delay(
+        clock::time_point now, std::uint64_t random,
+        clock::time_point end = clock::time_point::max()) noexcept
     {
         if (!std::exchange(refused_, false) || now < not_before_)
         {
@@ -55,7 +58,10 @@ class release_backoff
         }
         // The back-off has reached its bound by this number; an unlimited counter could wrap around.
         refusals_ = std::min<std::uint32_t>(refusals_ + 1, max_refusals);
-        not_before_ = now + core::backoff_delay(policy_, refusals_, clock::duration::zero(), random);
+        const clock::duration backoff =
+            core::backoff_delay(policy_, refusals_, clock::duration::zero(), random);
+        const clock::duration half = (end - now) / 2;
+        not_before_ = now + std::min(backoff, std::max(half, least_delay));
         return true;
     }
     /// Returns whether a release was refused since the last call of `delay`.
@@ -63,6 +69,7 @@ class release_backoff
 
   private:
     static constexpr std::uint32_t max_refusals = 64;
+    static constexpr clock::duration least_delay = std::chrono::milliseconds{1};
 
     core::backoff_policy policy_;
     std::size_t in_flight_ = 0;

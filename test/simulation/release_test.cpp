@@ -312,6 +312,26 @@ TEST_CASE("releases that were refused for now are repeated before a connection i
     CHECK(sim.environment().streams() == 0);
 }
 
+TEST_CASE("a connection that is stopped tries refused releases until its end", "[release]")
+{
+    for (std::uint64_t seed = 1; seed <= 50; ++seed)
+    {
+        CAPTURE(seed);
+        simulation sim{3, seed};
+        std::optional<lock_manager> locks{sim.make_connected_manager()};
+        const outcome_ptr got = granted(sim, *locks, "stock");
+        sim.run_until_idle();
+        sim.master(0).refuse("release", "-BUSY Redis is busy running a script\r\n");
+        got->lease = {};
+        locks.reset();
+        sim.run_for(sim.options().response_timeout - 20ms);
+        REQUIRE(sim.keys() == 1);
+        sim.master(0).answer_as_usual();
+        sim.run_for(20ms);
+        CHECK(sim.keys() == 0);
+    }
+}
+
 TEST_CASE("a lease isn't extended once its manager was destroyed", "[release]")
 {
     simulation sim{3};
