@@ -228,7 +228,7 @@ void arming::quarantine::begin(core::marker begun, const std::string& seen)
     std::string command;
     net::append_quarantine(
         command, of_.guard_.keys(), seen, begun, of_.service_.options().masters[index_].database(),
-        net::script_form::text);
+        *of_.guard_.record(), net::script_form::text);
     send(index_, command);
 }
 

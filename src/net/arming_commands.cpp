@@ -59,10 +59,11 @@ arming_reply read_refusal(const resp::reply& reply, int own) noexcept
 
 void append_quarantine(
     std::string& out, const guard_keys& keys, std::string_view seen, const core::marker& begun, int database,
-    script_form form)
+    const core::member_record& members, script_form form)
 {
     const std::string marker = core::to_text(begun);
-    append_script(out, quarantine_script, form, keys, {seen, marker, decimal{database}.view()});
+    const std::string record = core::to_text(members);
+    append_script(out, quarantine_script, form, keys, {seen, marker, decimal{database}.view(), record});
 }
 
 void append_largest_counter(

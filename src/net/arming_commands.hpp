@@ -16,10 +16,11 @@ namespace redlock::net
 
 // Each of the following functions appends one serialised command to `out`. See arming_scripts.hpp.
 
-/// `seen` is the text of the marker that was seen; empty for none. `database` is the one of the master's address.
+/// `seen` is the text of the marker that was seen; empty for none. `database` is the one of the master's address. `members` is the
+/// record of the group.
 void append_quarantine(
     std::string& out, const guard_keys& keys, std::string_view seen, const core::marker& begun, int database,
-    script_form form);
+    const core::member_record& members, script_form form);
 /// `marker` is the text of the marker that the master was seen with.
 void append_largest_counter(
     std::string& out, const guard_keys& keys, std::string_view marker, script_form form);

@@ -30,10 +30,11 @@ inline constexpr char clear_common[] =
 end
 )lua";
 
-/// Begins a quarantine if the marker is the one that was seen. Deletes the markers of the other databases: SWAPDB could
-/// bring one back. The last word of the new marker has to be the server's present replication id.
+/// Begins a quarantine if the marker is the one that was seen, and writes the record: otherwise nothing would contradict an
+/// operator who gives the name of the group with other servers. Deletes the markers of the other databases: SWAPDB could bring
+/// one back. The last word of the new marker has to be the server's present replication id.
 ///
-/// Arguments: the marker that was seen (empty for none), the new marker, the number of the database.
+/// Arguments: the marker that was seen (empty for none), the new marker, the number of the database, the record.
 ///
 /// Returns the marker that the master has now, the new one or that of another client; or a negative answer.
 inline constexpr auto quarantine_text = join(
@@ -47,10 +48,11 @@ local own = tonumber(ARGV[3])
     clear_common,
     R"lua(if not clear_others() then return -3 end
 redis.call("select", own)
+redis.call("set", KEYS[1], ARGV[4])
 redis.call("set", KEYS[2], ARGV[2])
 return ARGV[2])lua");
 inline constexpr script quarantine_script{
-    {quarantine_text.data(), quarantine_text.size()}, "9ad1dfe3c1638be3319e0e830d2c9657d7aecab7"};
+    {quarantine_text.data(), quarantine_text.size()}, "16772d950729af0139bc9cc5b2b0b5edaccc10a2"};
 
 /// Reads the largest counter of a master.
 ///

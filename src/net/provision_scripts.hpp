@@ -70,10 +70,9 @@ return {
   other_keys, other_database, other_marker, math.min(time[1] * 1000000 + time[2], 9007199254740992)})lua";
 
 /// Returns the script that begins a quarantine as `quarantine_script` does, or moves a master to another group. If it did,
-/// it writes the record and the groups that are replaced, and deletes counters that don't count.
+/// it writes the groups that are replaced, and deletes counters that don't count.
 ///
-/// Arguments: those of `quarantine_script`, the record, the replaced groups (empty for none), whether the counters count (0 or
-/// 1).
+/// Arguments: those of `quarantine_script`, the replaced groups (empty for none), whether the counters count (0 or 1).
 inline std::string provision_quarantine_script()
 {
     return std::string{"local function begin()\n"}.append(quarantine_script.text).append(R"lua(
@@ -81,7 +80,6 @@ end
 local marker = begin()
 if marker == ARGV[2] then
   if ARGV[6] == "0" then redis.call("del", KEYS[3]) end
-  redis.call("set", KEYS[1], ARGV[4])
   if ARGV[5] == "" then redis.call("del", KEYS[4]) else redis.call("set", KEYS[4], ARGV[5]) end
 end
 return marker)lua");

@@ -30,7 +30,7 @@ reply run(server& at, const redlock::net::script& what, const std::vector<std::s
 
 reply quarantine(server& at, std::string_view seen, std::string_view marker, std::string_view database = "0")
 {
-    return run(at, redlock::net::quarantine_script, {seen, marker, database});
+    return run(at, redlock::net::quarantine_script, {seen, marker, database, record});
 }
 
 reply arm(server& at, std::string_view waited_for, std::string_view armed, std::string_view floor)
@@ -81,6 +81,7 @@ TEST_CASE("quarantine: begins if the marker is the one that was seen")
         const quarantine_texts texts{one};
         CHECK(quarantine(one.at(), "", texts.waited_for) == texts.waited_for);
         CHECK(one.marker() == texts.waited_for);
+        CHECK(one.at().command({"GET", one.members}) == record);
     }
     const std::vector<std::string> before = one.contents();
     CHECK(one.acquire("mine") == redlock::net::guard_differs);

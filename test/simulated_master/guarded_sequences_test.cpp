@@ -221,7 +221,7 @@ class guarded_sequence
             const bool right = chance_.in_percent(90);
             return {
                 seen_marker(), marker(marker_state::quarantine),
-                right ? std::to_string(database_) : chance_.one_of(databases)};
+                right ? std::to_string(database_) : chance_.one_of(databases), "0123456789abcdef 1=a:6379"};
         }
         if (&which == &net::largest_counter_script)
         {

@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -114,6 +116,37 @@ TEST_CASE("arming by hand: nothing is armed if a master changes during the wait"
     INFO(next->report);
     CHECK_FALSE(next->error);
     CHECK(armed_masters(sim) >= 2);
+}
+
+TEST_CASE("arming by hand: empty servers don't take the places of members that are in use", "[guarded]")
+{
+    simulation sim{5};
+    const auto with = [&sim](std::initializer_list<std::size_t> these)
+    {
+        redlock::config list = sim.options();
+        list.masters.clear();
+        for (const std::size_t each : these)
+        {
+            list.masters.push_back(sim.options().masters[each]);
+        }
+        return list;
+    };
+    const auto made = end_provision(sim, begin_provision(sim, with({0, 1, 2})));
+    REQUIRE_FALSE(made->error);
+    redlock::config guarded = with({0, 1, 2});
+    guarded.guarded.emplace();
+    const lock_manager client = sim.make_connected_manager(guarded);
+    restart(sim.master(0), false);
+    REQUIRE(sim.run_until([&] { return sim.master(0).count("quarantine") == 2; }, 1min));
+    // Two wrong addresses.
+    redlock::config wrong = with({0, 3, 4});
+    wrong.guarded.emplace();
+    wrong.guarded->group = made->report.group;
+    const auto again = end_provision(sim, begin_provision(sim, wrong, once_more));
+    INFO(again->report);
+    CHECK(again->error == errc::provisioning_failed);
+    CHECK(again->report.outcome == provision_outcome::unchanged);
+    CHECK_FALSE(its_marker(sim.master(3)));
 }
 
 TEST_CASE("arming by hand: a master that gives no answer is left out", "[guarded]")

@@ -64,10 +64,12 @@ TEST_CASE("the commands of quarantine and arming", "[wire][guarded]")
     std::string out;
     SECTION("a quarantine")
     {
-        net::append_quarantine(out, arming_keys, "seen", begun(), 7, form);
+        net::append_quarantine(
+            out, arming_keys, "seen", begun(), 7, core::parse_members(record).value(), form);
         CHECK(
             only_command(out) ==
-            script_words(net::quarantine_script, form, {"seen", std::string{waited_for}, "7"}));
+            script_words(
+                net::quarantine_script, form, {"seen", std::string{waited_for}, "7", std::string{record}}));
     }
     SECTION("the largest counter")
     {
