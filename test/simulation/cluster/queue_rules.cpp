@@ -195,7 +195,8 @@ std::optional<violation> queue_rules::look_at_release(const executed_command& se
     return std::nullopt;
 }
 
-/// If nobody receives a message, clients of its manager are dropped, so that the next one gets the message.
+/// If nobody receives a message, its client is dropped, and may be followed by others of its manager, so that the next one gets
+/// the message.
 std::optional<violation>
 queue_rules::look_at_messages(const executed_command& seen, queue& at, round_seen& of)
 {
@@ -206,10 +207,15 @@ queue_rules::look_at_messages(const executed_command& seen, queue& at, round_see
         const std::string name = receiver_of(each);
         if (each.receivers == 0)
         {
+            remove(at, name);
             const std::string manager = name.substr(0, name.find(':') + 1);
-            std::erase_if(
-                at.clients,
-                [&](const waiting_client& one) { return one.receives && one.name.starts_with(manager); });
+            for (waiting_client& one : at.clients)
+            {
+                if (one.receives && one.name.starts_with(manager))
+                {
+                    one.woken = clock::time_point{}; // It may have been dropped.
+                }
+            }
             continue;
         }
         ++woken;
