@@ -59,7 +59,9 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
             const std::string shown = error.what();
             if (name.starts_with('-') && shown.find(name) != std::string::npos)
             {
-                return fmt::format("unknown option {}", in_quotes(name));
+                return name.find_first_of(":@") == std::string::npos
+                           ? fmt::format("unknown option {}", in_quotes(name))
+                           : std::string{"unknown option"};
             }
         }
         if (words.front() == "doctor" || words.front() == "provision")
@@ -124,6 +126,14 @@ master_arguments complete(master_arguments servers)
             "no masters are given: give --master redis://host[:port] for each, or set {} to their URLs, "
             "separated by commas",
             masters_variable));
+    }
+    for (const std::string* const file :
+         {&servers.tls.ca_file, &servers.tls.certificate_file, &servers.tls.private_key_file})
+    {
+        if (file->find("://") != std::string::npos) // No message may repeat it.
+        {
+            refuse("the options of TLS take the names of files: omit the URL");
+        }
     }
     if (servers.tls.certificate_file.empty() != servers.tls.private_key_file.empty())
     {
@@ -211,7 +221,7 @@ arming_policy read_policy(const std::string& text)
     if (text != "clocks" && text != "operator")
     {
         throw std::invalid_argument{
-            fmt::format("'{}' is not a policy: give clocks or operator", short_text{text}.view())};
+            fmt::format("{} is not a policy: give clocks or operator", shown_word(text))};
     }
     return text == "clocks" ? arming_policy::clocks : arming_policy::by_hand;
 }
@@ -222,8 +232,8 @@ std::string read_group(const std::string& text)
     if (text.size() != digits || text.find_first_not_of("0123456789abcdef") != std::string::npos)
     {
         throw std::invalid_argument{fmt::format(
-            "'{}' is not the name of a group: give its 16 digits, as redlock doctor --guarded shows them",
-            short_text{text}.view())};
+            "{} is not the name of a group: give its 16 digits, as redlock doctor --guarded shows them",
+            shown_word(text))};
     }
     return text;
 }

@@ -2,7 +2,7 @@
 // Parses and formats durations.
 #include "cli/common/duration.hpp"
 
-#include <redlock/report.hpp>
+#include "cli/common/message.hpp"
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ constexpr std::int64_t max_in_ms = 36'500 * units.back().in_ms;
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why)
 {
-    throw std::invalid_argument{fmt::format("'{}' is not a duration: {}", short_text{text}.view(), why)};
+    throw std::invalid_argument{fmt::format("{} is not a duration: {}", shown_word(text), why)};
 }
 
 } // namespace

@@ -121,6 +121,11 @@ std::string in_quotes(std::string_view resource)
     return fmt::format("'{}'", short_text{resource}.view());
 }
 
+std::string shown_word(std::string_view word)
+{
+    return word.find_first_of(":@") == std::string_view::npos ? in_quotes(word) : std::string{"the value"};
+}
+
 std::string what_happened(const error_code& error)
 {
     const std::string text = error.message();

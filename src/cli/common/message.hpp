@@ -20,6 +20,9 @@ void say(std::string_view text);
 /// Formats the name of a resource for a message: quoted, escaped and shortened.
 std::string in_quotes(std::string_view resource);
 
+/// Quotes a word of the command line for a message; "the value" if it may be a URL, which may contain a password.
+std::string shown_word(std::string_view word);
+
 /// Returns an error's message without the advice after its colon, which is for programmers.
 std::string what_happened(const error_code& error);
 

@@ -6,6 +6,7 @@
 #include "unit/cli/captured_errors.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -411,6 +412,51 @@ TEST_CASE("arguments: a manager gets the masters in their order, the prefix and 
     }
     given.servers.tls = {};
     CHECK(cli::manager_config(given).masters.size() == 1);
+}
+
+TEST_CASE("arguments: no message repeats a value that may be a URL with a password", "[usage]")
+{
+    captured_errors errors;
+    const std::string url = "redis://user:SECRET@host";
+    const auto said = [&errors](const strings& words)
+    {
+        std::vector<const char*> all{"redlock"};
+        for (const std::string& each : words)
+        {
+            all.push_back(each.c_str());
+        }
+        const cli::request asked = cli::read_arguments(static_cast<int>(all.size()), all.data());
+        CHECK(std::get<cli::answered>(asked).exit_code == 64);
+        return errors.take();
+    };
+    const strings provision{"provision", "--max-ttl", "1s", "--master", "redis://a"};
+    const strings run{"run", "--max-hold", "1h", "--master", "redis://a", "job"};
+    const auto [option, first] = GENERATE_COPY(table<std::string, strings>({
+        {"--max-ttl", provision},
+        {"--policy", provision},
+        {"--again", provision},
+        {"--ca-file", provision},
+        {"--fresh", provision},
+        {"--no-such", provision},
+        {"--" + url, provision},
+        {"-v" + url, provision},
+        {"--max-hold", run},
+        {"--wait", run},
+        {"--ttl", run},
+        {"--grace", run},
+        {"--certificate-file", run},
+        {"--private-key-file", run},
+    }));
+    CAPTURE(option);
+    strings words = first;
+    words.push_back(option + "=" + url);
+    if (words.front() == "run")
+    {
+        words.insert(words.end(), {"--", "true"});
+    }
+    const std::string message = said(words);
+    CHECK(message.starts_with("redlock: "));
+    CHECK(message.find("SECRET") == std::string::npos);
 }
 
 TEST_CASE("arguments: a refusal has the message of the error without its general advice", "[usage]")
