@@ -9,6 +9,7 @@
 #include <redlock/detail/lock_body.hpp>
 #include <redlock/error.hpp>
 #include <redlock/lock_manager.hpp>
+#include <redlock/provision_action.hpp>
 #include <redlock/provision_finding.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
@@ -29,25 +30,6 @@
 
 namespace redlock
 {
-
-/// What a run of `async_provision` does.
-enum class provision_action : std::uint8_t
-{
-    /// Makes the masters a group. All of them are needed.
-    make_group,
-    /// Arms the masters of a group with `arming_policy::by_hand` that were restarted with their data. A quorum of them is
-    /// needed. If fewer were restarted, clients arm them.
-    arm,
-    /// Makes a group grant again that has lost the data of more masters than clients can arm. `config::guarded` has to name the
-    /// group, because empty servers may be the wrong ones. A quorum of masters is needed.
-    arm_again,
-    /// Deletes the markers of the masters, so that none of them votes: servers with old data, such as a copy of a virtual
-    /// machine, before clients can reach them. Each server is an entry of `config::masters`.
-    retire,
-    /// Replaces a group by another one, with other masters, another `max_ttl` or another policy. Each lock has expired before
-    /// the new group grants one. A quorum of the old masters is needed, and all of the new ones.
-    change_group
-};
 
 /// The options of `async_provision`.
 struct provision_options
@@ -117,10 +99,12 @@ struct provision_report
     std::uint64_t floor = 0;
     /// The masters in the order of `config::masters`. Empty if an argument was refused.
     std::vector<provisioned_master> masters;
+    /// The next step of an operator, in terms of `redlock provision`; empty if there is none, or if the findings are enough.
+    std::string advice;
     /// The invalid argument, with its value and the allowed range; often empty.
     std::string argument_error;
 
-    /// Returns the report as text: the result, followed by one line per master.
+    /// Returns the report as text: the result, followed by one line per master and the advice.
     REDLOCK_API std::string to_string() const;
 };
 

@@ -14,6 +14,7 @@
 #include <redlock/observer.hpp>
 #include <redlock/options.hpp>
 #include <redlock/provision.hpp>
+#include <redlock/provision_action.hpp>
 #include <redlock/provision_finding.hpp>
 #include <redlock/report.hpp>
 #include <redlock/tls.hpp>

@@ -183,7 +183,7 @@ std::string provision_report::to_string() const
     {
         text += fmt::format("\n  {}: {}", each.name, master_line(each));
     }
-    return text;
+    return advice.empty() ? text : text + "\n  next: " + advice;
 }
 
 std::ostream& operator<<(std::ostream& out, const provision_report& value)

@@ -109,10 +109,9 @@ judge(const provision_sight& seen, const found_group& group, const arming_order&
         const bool fits =
             group.fits &&
             (!its || (its->seat == seat && its->max_ttl == group.max_ttl && its->policy == group.policy));
-        one = fits ? judge_member(seen, group, static_cast<std::uint32_t>(wanted.names.size()))
-                   : seat_with(
-                         provision_finding::other_group,
-                         its ? quoted_marker(seen) : "its group has other masters, or another max_ttl");
+        one = fits
+                  ? judge_member(seen, group, static_cast<std::uint32_t>(wanted.names.size()))
+                  : seat_with(provision_finding::other_group, its ? quoted_marker(seen) : "it has no marker");
     }
     one.seat = seat;
     switch (one.found)
@@ -205,10 +204,10 @@ void leave_to_change(provision_plan& plan, std::span<const provision_sight> seen
     }
 }
 
-std::string too_few(std::size_t are, std::size_t of, const char* what)
+std::string too_few(const char* what, std::size_t are, std::size_t of)
 {
-    return std::to_string(are) + " of " + std::to_string(of) + " masters " + what + ": " +
-           std::to_string(quorum_of(of)) + " have to";
+    return std::string{"too few masters "} + what + " (" + std::to_string(are) + " of " + std::to_string(of) +
+           "; " + std::to_string(quorum_of(of)) + " are needed)";
 }
 
 provision_step decide(
@@ -225,8 +224,9 @@ provision_step decide(
     {
         return provision_step::refuse;
     }
-    if (armed == masters)
+    if (armed >= quorum_of(masters)) // Clients arm the others.
     {
+        leave_to_clients(plan);
         return provision_step::complete;
     }
     const bool is_left_to_clocks = group.policy == arming_policy::clocks && restarted >= quorum_of(masters);
@@ -239,17 +239,18 @@ provision_step decide(
     const std::size_t with_data = group.policy == arming_policy::by_hand ? armed + restarted : restarted;
     if (!wanted.accepts_losses && with_data < quorum_of(masters))
     {
-        explain(plan, too_few(with_data, masters, "were restarted with their data"));
+        plan.obstacle = too_few("were restarted with their data", with_data, masters);
         return provision_step::refuse;
     }
     if (answering < quorum_of(masters))
     {
-        explain(plan, too_few(answering, masters, "answer"));
+        plan.obstacle = too_few("answer", answering, masters) + ": start the others";
         return provision_step::refuse;
     }
     if (group.max_ttl.count() == 0)
     {
-        explain(plan, "no master shows the max_ttl of the group");
+        plan.obstacle = "no master shows the max_ttl of group " + group.name +
+                        ": give --max-ttl and --policy as the group was made with them";
         return provision_step::refuse;
     }
     return provision_step::proceed;

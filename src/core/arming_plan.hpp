@@ -25,7 +25,8 @@ struct arming_order
 
 /// Decides which masters an operator can arm, by a look at each of them in the order of `wanted.names`.
 ///
-/// It is refused if a master belongs to another group, and if so many are armed that clients arm the others. Without
+/// It is complete if a quorum is armed: clients arm the others. It is refused if a master belongs to another group, and if fewer
+/// are armed, but enough for clients to arm the others. Without
 /// `accepts_losses`, the same rule applies by which clients arm masters under the policy `clocks`: a quorum was restarted with
 /// its data. Those that were armed since count as well. With it, a quorum has to answer. A master that gives no answer isn't
 /// needed for either.

@@ -118,17 +118,16 @@ bool permits_change(const provision_seat& its)
     }
 }
 
-/// Names a master of a replaced group that the list of masters lacks; empty for none.
-std::string missing_master(const provision_plan& plan, const change_order& wanted)
+/// Names the masters of a replaced group that the list of masters lacks; empty for none.
+std::string missing_masters(const provision_plan& plan, const change_order& wanted)
 {
     for (const replaced_group& group : plan.replaced)
     {
-        for (const std::string& name : group.members.names)
+        const std::string missing = listed(without(group.members.names, wanted.names));
+        if (!missing.empty())
         {
-            if (std::find(wanted.names.begin(), wanted.names.end(), name) == wanted.names.end())
-            {
-                return "its group has " + name + ", too: name it as leaving or stopped";
-            }
+            return "group " + group.shown.group + " has " + missing +
+                   ", too: name each with --from, or with --stopped if it never comes back";
         }
     }
     return {};
@@ -150,20 +149,19 @@ std::string obstacle_in(
         counting += its.takes_part && its.keeps_counters && seen[index].has_floor ? 1 : 0;
     }
     const std::size_t masters = group.members.names.size();
-    const auto of_them = [&group, masters](std::size_t count)
+    const auto too_few = [&group, masters](const char* what, std::size_t are, std::size_t needed)
     {
-        return std::to_string(count) + " of the " + std::to_string(masters) + " masters of group " +
-               group.shown.group;
+        return "too few masters of group " + group.shown.group + what + " (" + std::to_string(are) + " of " +
+               std::to_string(masters) + "; " + std::to_string(needed) + " are needed)";
     };
     if (answering < quorum_of(masters))
     {
-        return of_them(answering) + " can be moved: " + std::to_string(quorum_of(masters)) + " have to";
+        return too_few(" can be moved", answering, quorum_of(masters));
     }
     const std::size_t needed = blocking_set(static_cast<std::uint32_t>(masters));
     if (shows_use(group.shown) && counting < needed)
     {
-        return of_them(counting) + " have counters that count: " + std::to_string(needed) +
-               " have to be armed";
+        return too_few(" have counters that count", counting, needed);
     }
     return {};
 }
@@ -176,9 +174,8 @@ provision_step decide(
     {
         return provision_step::refuse;
     }
-    if (const std::string missing = missing_master(plan, wanted); !missing.empty())
+    if (plan.obstacle = missing_masters(plan, wanted); !plan.obstacle.empty())
     {
-        explain(plan, missing);
         return provision_step::refuse;
     }
     if (groups.in_use.contains(groups.target))
@@ -191,22 +188,22 @@ provision_step decide(
     if (plan.replaced.empty() && !wanted.creates)
     {
         const bool has_group = !groups.in_use.empty();
-        explain(
-            plan,
-            has_group ? "no master has the record of its members" : "there is no group that can be changed");
+        plan.obstacle = has_group ? "no master has the record of its members"
+                                  : "no master shows a group that can be changed: new masters are "
+                                    "provisioned without --change, and "
+                                    "one that was used is armed by --again";
         return provision_step::refuse;
     }
     for (const replaced_group& each : plan.replaced)
     {
-        if (const std::string obstacle = obstacle_in(each, plan, seen, wanted); !obstacle.empty())
+        if (plan.obstacle = obstacle_in(each, plan, seen, wanted); !plan.obstacle.empty())
         {
-            explain(plan, obstacle);
             return provision_step::refuse;
         }
     }
     if (to_text(plan.replaced).size() > max_replaced_text)
     {
-        explain(plan, "the names of the masters of all groups are too long");
+        plan.obstacle = "the names of the masters of all groups are too long";
         return provision_step::refuse;
     }
     return groups.target.empty() ? provision_step::begin : provision_step::proceed;

@@ -63,6 +63,24 @@ std::string to_text(const member_record& of)
     return text;
 }
 
+std::vector<std::string> without(std::vector<std::string> names, std::span<const std::string> others)
+{
+    const auto is_other = [others](const std::string& each)
+    { return std::find(others.begin(), others.end(), each) != others.end(); };
+    names.erase(std::remove_if(names.begin(), names.end(), is_other), names.end());
+    return names;
+}
+
+std::string listed(std::span<const std::string> names)
+{
+    std::string text;
+    for (const std::string& each : names)
+    {
+        text.append(text.empty() ? "" : ", ").append(each);
+    }
+    return text;
+}
+
 std::optional<std::uint32_t> seat_of(const member_record& record, std::string_view name) noexcept
 {
     const auto found = std::find(record.names.begin(), record.names.end(), name);

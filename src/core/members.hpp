@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,11 @@ inline constexpr std::size_t max_member_name = 1024;
 std::optional<member_record> parse_members(std::string_view text);
 /// Returns the text of a record.
 std::string to_text(const member_record& of);
+
+/// Returns the names that aren't among others, in their order.
+std::vector<std::string> without(std::vector<std::string> names, std::span<const std::string> others);
+/// Returns the names as a list for a message.
+std::string listed(std::span<const std::string> names);
 
 /// Returns the seat of a member, from 1; empty if the name isn't on the record.
 std::optional<std::uint32_t> seat_of(const member_record& record, std::string_view name) noexcept;

@@ -141,17 +141,6 @@ provision_plan plan_provisioning(std::span<const provision_sight> seen, const pr
     return plan;
 }
 
-void explain(provision_plan& plan, const std::string& why)
-{
-    for (provision_seat& each : plan.masters)
-    {
-        if (each.takes_part && each.found != provision_finding::armed)
-        {
-            each.detail = why;
-        }
-    }
-}
-
 member_record
 record_of(const provision_plan& plan, const std::string& group, std::span<const std::string> names)
 {

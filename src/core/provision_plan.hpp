@@ -42,6 +42,7 @@ struct provision_plan
     std::chrono::milliseconds max_ttl{};
     arming_policy policy = arming_policy::clocks;
     std::vector<provision_seat> masters;
+    std::string obstacle;                 // Why nothing is done, if that isn't the finding of a master.
     std::vector<replaced_group> replaced; // By a change; first the one that was in use.
     bool may_skip_wait = false; // No client can hold a lock: no master is armed, and all databases are empty.
 };
@@ -52,9 +53,6 @@ struct provision_plan
 /// the seat of each master. If one of its masters is armed, the others must all have been in the quarantine of the same run:
 /// no master is armed before all were in quarantine, so one without a marker has lost its data, and clients arm it.
 provision_plan plan_provisioning(std::span<const provision_sight> seen, const provision_order& wanted);
-
-/// Says on each master that takes part, and isn't armed, why nothing is done.
-void explain(provision_plan& plan, const std::string& why);
 
 /// Returns the record of a group whose seats are those of a plan. `names` are those of its members, which come first in the plan.
 member_record

@@ -16,7 +16,16 @@ namespace
 
 using replaced_groups = std::vector<replaced_group>;
 
-/// Returns a marker of a group, by which its size and its `max_ttl` are known; one that shows its use if there is one.
+void add(replaced_groups& to, const std::optional<marker>& shown, std::optional<member_record> members)
+{
+    if (shown && members && members->names.size() == shown->masters && !contains(to, shown->group))
+    {
+        to.push_back({*shown, *std::move(members)});
+    }
+}
+
+} // namespace
+
 std::optional<marker> marker_of(std::span<const provision_sight> seen, const std::string& group)
 {
     std::optional<marker> found;
@@ -31,16 +40,7 @@ std::optional<marker> marker_of(std::span<const provision_sight> seen, const std
     return found;
 }
 
-void add(replaced_groups& to, const std::optional<marker>& shown, std::optional<member_record> members)
-{
-    if (shown && members && members->names.size() == shown->masters && !contains(to, shown->group))
-    {
-        to.push_back({*shown, *std::move(members)});
-    }
-}
-
-/// Returns the groups that a group replaces, as the masters keep them that were moved to it.
-replaced_groups replaced_by(std::span<const provision_sight> seen, const std::string& group)
+std::vector<replaced_group> replaced_by(std::span<const provision_sight> seen, const std::string& group)
 {
     replaced_groups all;
     for (const provision_sight& each : seen)
@@ -56,6 +56,9 @@ replaced_groups replaced_by(std::span<const provision_sight> seen, const std::st
     }
     return all;
 }
+
+namespace
+{
 
 /// Returns whether a group has the list, the `max_ttl` and the policy that are wanted.
 bool is_wanted(std::span<const provision_sight> seen, const std::string& group, const change_order& wanted)

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -35,6 +36,13 @@ struct shown_groups
     std::string target;                   // The one that is wanted, if it exists. Empty for none.
     std::vector<replaced_group> replaced; // By the target.
 };
+
+/// Returns a marker of a group, by which its size and its `max_ttl` are known; one that shows its use if there is one. Empty if no
+/// master shows the group.
+std::optional<marker> marker_of(std::span<const provision_sight> seen, const std::string& group);
+
+/// Returns the groups that a group replaces, as the masters keep them that were moved to it.
+std::vector<replaced_group> replaced_by(std::span<const provision_sight> seen, const std::string& group);
 
 /// Returns the groups that the masters show, in the order of `wanted.names`.
 shown_groups find_groups(std::span<const provision_sight> seen, const change_order& wanted);

@@ -111,17 +111,18 @@ redactor::redactor(std::span<const master> masters)
 
 short_text redactor::show(std::string_view raw) const
 {
-    if (secrets_.empty() || raw.empty())
-    {
-        return short_text{raw};
-    }
-    std::string text{raw.substr(0, max_bytes)};
+    return secrets_.empty() || raw.empty() ? short_text{raw}
+                                           : short_text{redact(std::string{raw.substr(0, max_bytes)})};
+}
+
+std::string redactor::redact(std::string text) const
+{
     for (const std::string& each : secrets_)
     {
         blank_out(text, each);
         blank_out_cut(text, each);
     }
-    return short_text{text};
+    return text;
 }
 
 } // namespace redlock::manager

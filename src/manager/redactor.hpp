@@ -24,6 +24,8 @@ class redactor
     explicit redactor(std::span<const master> masters);
 
     short_text show(std::string_view raw) const;
+    /// Returns the text without the passwords, in its full length. Nothing is escaped.
+    std::string redact(std::string text) const;
 
   private:
     std::vector<std::string> secrets_; // Longest first, because one may be the prefix of another.

@@ -104,7 +104,7 @@ TEST_CASE("provision: --json is one object", "[guarded]")
                          "quarantine, without a wait if all of them are empty, and arms them\n");
     const std::string text = made.output();
     CHECK(text.starts_with(fmt::format(
-        R"({{"outcome":"provisioned","group":"{}","floor":1,"masters":[{{"master":"{}","found":"armed","error":null,"detail":null}},)",
+        R"({{"outcome":"provisioned","group":"{}","floor":1,"advice":null,"masters":[{{"master":"{}","found":"armed","error":null,"detail":null}},)",
         masters.group(), masters.servers[0].url())));
     CHECK(std::count(text.begin(), text.end(), '\n') == 1);
     CHECK(master_at(read_json(text), 2).get<std::string>("master") == masters.servers[2].url());
@@ -186,9 +186,7 @@ TEST_CASE("provision: is ended by a signal, and continued by the next run", "[gu
     CHECK(other.wait() == process_end{.exit_code = 1});
     CHECK(
         other.output().find(
-            "belongs to an unfinished run with other masters or options: give the same ones, or --takeover "
-            "if "
-            "that run has ended (its marker is \"redlock 1 " +
+            "belongs to an unfinished run with other masters or options (its marker is \"redlock 1 " +
             group) != std::string::npos);
     const command_run next{provision({"--max-ttl", "1d", "--fresh"}), masters.environment()};
     CHECK(next.wait() == process_end{.exit_code = 0});
@@ -276,11 +274,10 @@ TEST_CASE("provision: --change replaces the group, and says what isn't moved", "
     CHECK(
         early.output() ==
         fmt::format(
-            "{}{}  can't be used: Connection refused\ngroup {}: 3 of 4 masters are armed, but the change "
-            "isn't finished: run the same command again when the others can be used, or name those that "
-            "never come "
-            "back with --stopped\n",
-            armed, url(0), group));
+            "{}{}  can't be used: Connection refused\ngroup {}: 3 masters are armed, but the change isn't "
+            "finished: run the same command again when {} can be used, or with --stopped if it never comes "
+            "back\n",
+            armed, url(0), group, url(0)));
     masters.servers[0].restart();
     const command_run late{provision(options), {}};
     CHECK(late.wait() == process_end{.exit_code = 0});
@@ -292,6 +289,14 @@ TEST_CASE("provision: --change replaces the group, and says what isn't moved", "
     const command_run again{provision(options), {}};
     CHECK(again.wait() == process_end{.exit_code = 0});
     CHECK(again.output().ends_with(fmt::format("group {}: 3 masters were armed already\n", group)));
+    strings without = options;
+    without.resize(9);
+    const command_run unnamed{provision(without), {}};
+    CHECK(unnamed.wait() == process_end{.exit_code = 1});
+    CHECK(unnamed.output().ends_with(fmt::format(
+        "\nno master was changed: group {} has {}, too: name each with --from, or with --stopped if it never "
+        "comes back\n",
+        old_group, url(0))));
     masters.servers[0].kill();
     strings stopped = options;
     stopped.resize(9);
@@ -310,6 +315,7 @@ TEST_CASE("provision: a killed change is continued, and another one needs --take
     REQUIRE(
         command_run{provision({"--max-ttl", "4s", "--fresh"}), masters.environment()}.wait() ==
         process_end{.exit_code = 0});
+    const std::string old_group = masters.group();
     const strings options{"--change", "--max-ttl", "50ms"};
     {
         const command_run killed{provision(options), masters.environment()};
@@ -322,11 +328,19 @@ TEST_CASE("provision: a killed change is continued, and another one needs --take
     CHECK(other.wait() == process_end{.exit_code = 1});
     CHECK(
         other.output().find(
-            "belongs to an unfinished run with other masters or options: give the same ones, or --takeover "
-            "if "
-            "that run has ended (its marker is \"redlock 1 " +
+            "belongs to an unfinished run with other masters or options (its marker is \"redlock 1 " +
             group) != std::string::npos);
-    CHECK(other.output().ends_with("\nno master was changed\n"));
+    CHECK(
+        other.output().find(fmt::format(
+            "\nno master was changed: group {} is that of an unfinished run: repeat redlock provision "
+            "--change "
+            "--max-ttl 50ms --master redis://",
+            group)) != std::string::npos);
+    CHECK(other.output().ends_with("; if that run is given up, add --takeover to this one\n"));
+    const command_run again{provision({"--again", old_group}), masters.environment()};
+    CHECK(again.wait() == process_end{.exit_code = 1});
+    CHECK(again.output().find("repeat redlock provision --change --max-ttl 50ms") != std::string::npos);
+    CHECK(again.output().find("takeover") == std::string::npos);
     const bool takes_over = GENERATE(false, true);
     const command_run next{
         provision(takes_over ? strings{"--change", "--takeover", "--max-ttl", "60ms"} : options),
@@ -351,11 +365,29 @@ TEST_CASE("provision: --arm arms masters that were restarted with their data", "
         expect_ok(each.command({"SAVE"}));
         each.restart();
     }
+    const bool has_lost_one = GENERATE(false, true);
+    if (has_lost_one)
+    {
+        masters.servers[2].command({"FLUSHALL"});
+    }
+    const command_run refused{
+        provision({"--max-ttl", "100ms", "--policy", "operator"}), masters.environment()};
+    CHECK(refused.wait() == process_end{.exit_code = 1});
+    CHECK(refused.output().ends_with("\nno master was changed: redlock provision --arm arms them\n"));
     const command_run made{provision({"--arm"}), masters.environment()};
     CHECK(made.wait() == process_end{.exit_code = 0});
     CHECK(
         made.errors() == "redlock: arms a group of 3 masters: puts those that were restarted into "
                          "quarantine, waits for its max_ttl, and arms them\n");
+    if (has_lost_one)
+    {
+        CHECK(made.output().ends_with(fmt::format(
+            "{}  has lost its data\ngroup {}: 2 of 3 masters are armed now; clients arm each that isn't "
+            "armed: "
+            "leave one running\n",
+            masters.servers[2].url(), group)));
+        return;
+    }
     CHECK(made.output().ends_with(fmt::format("group {}: 3 masters are armed now\n", group)));
     CHECK(masters.all_are("armed"));
 }
@@ -374,12 +406,18 @@ TEST_CASE("provision: --again needs the group's name, and arms masters without d
     CHECK(
         refused.output() ==
         fmt::format(
-            "{}  is armed\n{}  has lost its data: only --again arms it\n{}  has lost its data: only --again "
-            "arms it\nno master was changed\n",
-            masters.servers[0].url(), masters.servers[1].url(), masters.servers[2].url()));
+            "{}  is armed\n{}  has lost its data\n{}  has lost its data\nno master was changed: too few "
+            "masters "
+            "were restarted with their data (0 of 3; 2 are needed): if these are the masters of the group, "
+            "redlock provision --again {} arms them\n",
+            masters.servers[0].url(), masters.servers[1].url(), masters.servers[2].url(), group));
     const command_run misnamed{provision({"--again", "00000000000000aa"}), masters.environment()};
     CHECK(misnamed.wait() == process_end{.exit_code = 1});
-    CHECK(misnamed.output().find("belongs to another group") != std::string::npos);
+    CHECK(misnamed.output().ends_with(fmt::format(
+        "\nno master was changed: no master shows group 00000000000000aa, but group {}: check the name and "
+        "the "
+        "addresses\n",
+        group)));
     const command_run made{provision({"--again", group, "--json"}), masters.environment()};
     CHECK(made.wait() == process_end{.exit_code = 0});
     CHECK(made.errors().starts_with(fmt::format("redlock: arms group {} of 3 masters again: ", group)));
@@ -389,6 +427,13 @@ TEST_CASE("provision: --again needs the group's name, and arms masters without d
     CHECK(report.get<std::uint64_t>("floor") > 1'000'000'000'000'000);
     CHECK(masters.all_are("armed"));
     CHECK(masters.group() == group);
+    masters.servers[2].kill();
+    const command_run repeated{provision({"--again", group}), masters.environment()};
+    CHECK(repeated.wait() == process_end{.exit_code = 0});
+    CHECK(repeated.output().ends_with(fmt::format(
+        "\ngroup {}: 2 of 3 masters were armed already; clients arm each that isn't armed: leave one "
+        "running\n",
+        group)));
 }
 
 TEST_CASE("provision: --retire deletes the marker of the servers that it names, and of no other", "[guarded]")

@@ -253,6 +253,7 @@ TEST_CASE("change: an old master that was down is named until it is moved", "[gu
     CHECK(got.report.outcome == provision_outcome::incomplete);
     CHECK(found_at(got, 3) == provision_finding::unknown);
     CHECK(got.report.masters[3].reason);
+    CHECK(got.report.advice.starts_with("run the same command again when " + got.report.masters[3].name));
     masters.check(got.report, {1, 2, 3}, {});
     SECTION("or is named as stopped")
     {
@@ -290,9 +291,9 @@ TEST_CASE("change: what can't be done is refused, and nothing is moved", "[guard
         masters.at(1).kill();
         check_report = [&](const changed& got)
         {
-            CHECK(
-                got.report.masters[5].detail ==
-                "1 of the 3 masters of group " + masters.group() + " can be moved: 2 have to");
+            CHECK(got.report.advice.starts_with(
+                "too few masters of group " + masters.group() +
+                " can be moved (1 of 3; 2 are needed): start the masters that give no answer"));
         };
     }
     SECTION("a new master doesn't")
@@ -306,18 +307,18 @@ TEST_CASE("change: what can't be done is refused, and nothing is moved", "[guard
         check_report = [&](const changed& got)
         {
             CHECK(
-                got.report.masters[3].detail ==
-                "its group has " + address_of(masters.at(2)).name() + ", too: name it as leaving or stopped");
+                got.report.advice ==
+                "group " + masters.group() + " has " + address_of(masters.at(2)).name() +
+                    ", too: name each with --from, or with --stopped if it never comes back");
         };
     }
     SECTION("too few have counters")
     {
         masters.at(0).command({"DEL", guarded_masters::fence});
         masters.at(1).command({"DEL", guarded_masters::fence});
-        check_report = [](const changed& got)
-        {
+        check_report = [](const changed& got) {
             CHECK(
-                got.report.masters[5].detail.find("have counters that count: 2 have to be armed") !=
+                got.report.advice.find(" have counters that count (1 of 3; 2 are needed)") !=
                 std::string::npos);
         };
     }

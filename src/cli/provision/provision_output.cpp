@@ -6,8 +6,6 @@
 #include "cli/common/json.hpp"
 #include "cli/common/message.hpp"
 
-#include <redlock/vote.hpp>
-
 #include <boost/asio/error.hpp>
 #include <boost/json/array.hpp>
 #include <fmt/format.h>
@@ -24,17 +22,8 @@ namespace
 
 namespace json = boost::json;
 
-/// Returns whether enough masters are armed for clients to arm the others: each quorum has one of them.
-bool can_clients_arm(const provision_report& of, std::size_t members)
-{
-    const auto armed = std::count_if(
-        of.masters.begin(), of.masters.end(),
-        [](const provisioned_master& each) { return each.found == provision_finding::armed; });
-    return static_cast<std::size_t>(armed) + quorum_of(members) > members;
-}
-
-/// Returns a finding and what to do about it.
-std::string finding_in_words(const provisioned_master& of, bool clients_can_arm)
+/// Returns a finding, and what to do about it if that depends on this master only.
+std::string finding_in_words(const provisioned_master& of)
 {
     switch (of.found)
     {
@@ -45,16 +34,13 @@ std::string finding_in_words(const provisioned_master& of, bool clients_can_arm)
     case provision_finding::armed:
         return "is armed";
     case provision_finding::changed:
-        return "has changed meanwhile: run the command again";
+        return "has changed meanwhile";
     case provision_finding::in_service:
-        return std::string{"belongs to a group that is in use: its clients arm it again"} +
-               (clients_can_arm ? "" : ", or redlock provision --again does");
+        return "isn't armed";
     case provision_finding::other_run:
-        return "belongs to an unfinished run with other masters or options: give the same ones, or "
-               "--takeover if that run has ended";
+        return "belongs to an unfinished run with other masters or options";
     case provision_finding::other_group:
-        return "belongs to another group: give the masters and options of that group, which --change "
-               "replaces, or an empty server";
+        return "can't take part";
     case provision_finding::other_database:
         return "has a group in another database: two groups on one server need different prefixes";
     case provision_finding::unreadable:
@@ -68,9 +54,9 @@ std::string finding_in_words(const provisioned_master& of, bool clients_can_arm)
     case provision_finding::restarted:
         return "was restarted with its data";
     case provision_finding::emptied:
-        return "has lost its data: only --again arms it";
+        return "has lost its data";
     case provision_finding::clock_ahead:
-        return "has a wrong clock, or had one: only --again arms it";
+        return "has a wrong clock, or had one";
     case provision_finding::marked:
         return "has a marker";
     case provision_finding::old_group:
@@ -85,12 +71,12 @@ std::string finding_in_words(const provisioned_master& of, bool clients_can_arm)
     return of.reason ? "can't be used: " + in_plain_words(of.reason) : std::string{"wasn't asked"};
 }
 
-std::string line_about(const provisioned_master& of, bool clients_can_arm)
+std::string line_about(const provisioned_master& of)
 {
     // Its own sentence says it all.
     const bool is_explained = of.found == provision_finding::not_empty || of.detail.empty();
     return fmt::format(
-        "{}  {}{}\n", of.name, finding_in_words(of, clients_can_arm),
+        "{}  {}{}\n", of.name, finding_in_words(of),
         is_explained ? std::string{} : fmt::format(" ({})", of.detail));
 }
 
@@ -99,16 +85,16 @@ bool is_old(const provisioned_master& of)
     return of.found == provision_finding::left_group || of.found == provision_finding::stopped;
 }
 
-/// Returns how many masters are armed, of all if there are others.
-std::string armed_masters(const provision_report& of)
+/// Returns how many members are armed, as the beginning of a sentence: "2 of 3 masters are".
+std::string armed_members(
+    const provision_report& of, std::size_t members, std::string_view singular, std::string_view plural)
 {
-    const auto armed = std::count_if(
+    const auto armed = static_cast<std::size_t>(std::count_if(
         of.masters.begin(), of.masters.end(),
-        [](const provisioned_master& each) { return each.found == provision_finding::armed; });
-    const auto members = static_cast<std::ptrdiff_t>(of.masters.size()) -
-                         std::count_if(of.masters.begin(), of.masters.end(), is_old);
-    return armed == members ? fmt::format("{} masters", armed)
-                            : fmt::format("{} of {} masters", armed, members);
+        [](const provisioned_master& each) { return each.found == provision_finding::armed; }));
+    const std::string of_all = armed == members ? std::string{} : fmt::format(" of {}", members);
+    return fmt::format(
+        "{}{} master{} {}", armed, of_all, members == 1 ? "" : "s", armed == 1 ? singular : plural);
 }
 
 /// Returns what is said of the group before.
@@ -163,46 +149,42 @@ std::string intention(const provision_options& options, const config& masters)
 
 std::string conclusion_of(const provision_report& of, std::size_t members)
 {
-    const bool was_stopped = of.result == boost::asio::error::operation_aborted;
+    const auto next_after = [&of](std::string_view separator)
+    { return of.advice.empty() ? std::string{} : fmt::format("{}{}", separator, of.advice); };
+    const char* const interrupted = of.result == boost::asio::error::operation_aborted ? "interrupted: " : "";
     switch (of.outcome)
     {
     case provision_outcome::provisioned:
-        return fmt::format("group {}: {} are armed now{}", of.group, armed_masters(of), change_of(of));
-    case provision_outcome::incomplete:
-        if (!can_clients_arm(of, members))
-        {
-            return fmt::format(
-                "group {}: {} are armed, too few for clients to arm the others: run redlock provision "
-                "--again {} with the members, then the same command again",
-                of.group, armed_masters(of), of.group);
-        }
         return fmt::format(
-            "group {}: {} are armed, but the change isn't finished: run the same command again when the "
-            "others can be used, or name those that never come back with --stopped",
-            of.group, armed_masters(of));
+            "group {}: {} armed now{}{}", of.group, armed_members(of, members, "is", "are"), change_of(of),
+            next_after("; "));
+    case provision_outcome::incomplete:
+        return fmt::format(
+            "group {}: {} armed, but the change isn't finished{}", of.group,
+            armed_members(of, members, "is", "are"), next_after(": "));
     case provision_outcome::complete:
         return of.group.empty() ? std::string{"there was no marker"}
-                                : fmt::format("group {}: {} were armed already", of.group, armed_masters(of));
+                                : fmt::format(
+                                      "group {}: {} armed already{}", of.group,
+                                      armed_members(of, members, "was", "were"), next_after("; "));
     case provision_outcome::retired:
         return "the markers are deleted";
     case provision_outcome::unchanged:
-        return was_stopped ? "interrupted: no master was changed" : "no master was changed";
+        return fmt::format("{}no master was changed{}", interrupted, next_after(": "));
     case provision_outcome::unfinished:
         break;
     }
-    const std::string what = of.group.empty() ? "the deletion" : "group " + of.group;
     return fmt::format(
-        "{}{} is unfinished: run the same command again, which continues", was_stopped ? "interrupted: " : "",
-        what);
+        "{}{} is unfinished: {}", interrupted, of.group.empty() ? "the deletion" : "group " + of.group,
+        of.advice.empty() ? "run the same command again, which continues" : of.advice);
 }
 
 std::string text_of(const provision_report& of, std::size_t members)
 {
     std::string text;
-    const bool clients_can_arm = can_clients_arm(of, members);
     for (const provisioned_master& each : of.masters)
     {
-        text += line_about(each, clients_can_arm);
+        text += line_about(each);
     }
     return text + conclusion_of(of, members) + '\n';
 }
@@ -222,6 +204,7 @@ json::object json_of(const provision_report& of)
         {"outcome", json_string(to_string(of.outcome))},
         {"group", json_string_or_null(of.group)},
         {"floor", of.floor == 0 ? nullptr : json::value(of.floor)},
+        {"advice", json_string_or_null(of.advice)},
         {"masters", std::move(masters)}};
 }
 

@@ -170,6 +170,28 @@ void provisioning::judge()
     {
         note(master, plan_.masters[master].found, plan_.masters[master].detail);
     }
+    advise(core::advice_on(plan_, seen_, asked()));
+}
+
+core::advised_run provisioning::asked() const
+{
+    return {options_.action, *service_.names(), members(), group_, options_.max_ttl, options_.policy};
+}
+
+void provisioning::advise(const std::string& next_step)
+{
+    report_.advice = service_.redacted().redact(next_step);
+}
+
+/// Advises after masters were armed.
+void provisioning::advise_after()
+{
+    std::vector<provision_finding> found;
+    for (const provisioned_master& each : report_.masters)
+    {
+        found.push_back(each.found);
+    }
+    advise(core::advice_after(found, seen_, asked(), report_.group));
 }
 
 core::provision_plan provisioning::plan() const

@@ -5,6 +5,7 @@
 #include <redlock/provision.hpp>
 
 #include "core/change_plan.hpp"
+#include "core/provision_advice.hpp"
 #include "manager/lock_service.hpp"
 #include "manager/operations/provision_replies.hpp"
 #include "net/arming_commands.hpp"
@@ -24,7 +25,7 @@ namespace redlock::manager
 /// A run of provisioning. The service and its connections serve this run only.
 ///
 /// It looks at all masters, puts those that take part into quarantine, waits, looks again, and arms them. All decisions are those
-/// of core/provision_plan.hpp, core/arming_plan.hpp and core/change_plan.hpp. Each step can fail or be cancelled; another run
+/// of core/provision_plan.hpp, core/arming_plan.hpp and core/change_plan.hpp, and core/provision_advice.hpp advises. Each step can fail or be cancelled; another run
 /// then continues, by what it finds.
 class provisioning
 {
@@ -59,6 +60,9 @@ class provisioning
     error_code decide();
     void judge();
     core::provision_plan plan() const;
+    core::advised_run asked() const;
+    void advise(const std::string& next_step);
+    void advise_after();
     bool is_refused_for_keys();
     runtime::task<bool> try_changes();
     runtime::task<step_end> begin_quarantines();

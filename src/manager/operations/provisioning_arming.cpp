@@ -102,6 +102,7 @@ runtime::task<error_code> provisioning::arm_all()
     if (!why)
     {
         report_.outcome = provision_outcome::provisioned;
+        advise_after();
     }
     co_return why;
 }
@@ -144,6 +145,9 @@ runtime::task<provisioning::step_end> provisioning::arm(const std::vector<std::s
         if (!answer.reason)
         {
             note(master, provision_finding::armed);
+            seen_[master].marker = core::to_text(core::armed(*expected_[master]));
+            seen_[master].members = core::to_text(record_);
+            seen_[master].has_floor = true;
             if (service_.observed())
             {
                 service_.notify(master_armed{master, report_.masters[master].name, expected_[master]->nonce});

@@ -159,6 +159,7 @@ error_code provisioning::conclude()
         report_.masters.begin(), report_.masters.end(),
         [](const provisioned_master& each) { return core::ends_change(each.found); });
     report_.outcome = is_finished ? provision_outcome::provisioned : provision_outcome::incomplete;
+    advise_after();
     return is_finished ? error_code{} : failure();
 }
 

@@ -177,8 +177,24 @@ TEST_CASE("arming: the operator arms nothing that clients can arm", "[guarded]")
         const provision_sight unarmed = GENERATE(restarted_member(2), empty_server());
         const provision_plan made =
             plan_arming(std::vector{armed_member(1), unarmed, armed_member(3)}, order);
-        CHECK(made.next == provision_step::refuse);
+        CHECK(made.next == provision_step::complete);
         CHECK(made.masters[1].found == provision_finding::in_service);
+    }
+    SECTION("because enough of an even number are armed, though no quorum")
+    {
+        const std::vector<std::string> names{"redis://a:1", "redis://b:1", "redis://c:1", "redis://d:1"};
+        std::vector<provision_sight> four;
+        for (std::uint32_t seat = 1; seat <= 4; ++seat)
+        {
+            core::marker its = member_marker(seat);
+            its.masters = 4;
+            four.push_back(member_with(its));
+            four.back().members = core::to_text(core::member_record{armed_group, names});
+            four.back().replication_id = replication_id(seat <= 2 ? '1' : '2');
+        }
+        const provision_plan made = plan_arming(four, {.names = names});
+        CHECK(made.next == provision_step::refuse);
+        CHECK(made.masters[2].found == provision_finding::in_service);
     }
     SECTION("because the policy is clocks")
     {
@@ -225,7 +241,7 @@ TEST_CASE(
         std::vector{left_to_clocks(1, '1'), absent_master(), left_to_clocks(3, '2')}, by_operator());
     CHECK(made.masters[0].found == provision_finding::armed);
     CHECK(made.next == provision_step::refuse);
-    CHECK(made.masters[2].detail == "1 of 3 masters were restarted with their data: 2 have to");
+    CHECK(made.obstacle == "too few masters were restarted with their data (1 of 3; 2 are needed)");
 }
 
 TEST_CASE("arming: losses of a majority are refused unless the group is named", "[guarded]")
@@ -240,7 +256,7 @@ TEST_CASE("arming: losses of a majority are refused unless the group is named", 
     CHECK(refused.next == provision_step::refuse);
     CHECK(
         findings(refused) == std::vector{provision_finding::restarted, finding, provision_finding::emptied});
-    CHECK(refused.masters[0].detail == "1 of 3 masters were restarted with their data: 2 have to");
+    CHECK(refused.obstacle == "too few masters were restarted with their data (1 of 3; 2 are needed)");
     const provision_plan made = plan_arming(seen, again());
     CHECK(made.next == provision_step::proceed);
     CHECK(made.masters[0].why == incarnation_end::stale);
@@ -264,7 +280,7 @@ TEST_CASE("arming: a group of which nothing is left needs its max_ttl", "[guarde
     const std::vector<provision_sight> seen{empty_server(), empty_server(), empty_server()};
     const provision_plan refused = plan_arming(seen, again());
     CHECK(refused.next == provision_step::refuse);
-    CHECK(refused.masters[0].detail == "no master shows the max_ttl of the group");
+    CHECK(refused.obstacle.starts_with("no master shows the max_ttl of group 0123456789abcdef: "));
     const provision_plan made = plan_arming(seen, again(60s));
     CHECK(made.next == provision_step::proceed);
     CHECK(made.group == armed_group);
@@ -279,7 +295,7 @@ TEST_CASE("arming: fewer than a quorum of answers are refused", "[guarded]")
     const provision_plan made =
         plan_arming(std::vector{absent_master(), quarantined_member(2), absent_master()}, again());
     CHECK(made.next == provision_step::refuse);
-    CHECK(made.masters[1].detail == "1 of 3 masters answer: 2 have to");
+    CHECK(made.obstacle == "too few masters answer (1 of 3; 2 are needed): start the others");
 }
 
 TEST_CASE("arming: one master of something else is enough to refuse", "[guarded]")

@@ -228,7 +228,7 @@ TEST_CASE("change: nothing is moved if fewer than a quorum of the old masters ca
     CHECK(plan(masters{old_group}.lose("a"), disjoint).next == provision_step::begin);
     const provision_plan made = plan(masters{old_group}.lose("a").lose("b"), disjoint);
     CHECK(made.next == provision_step::refuse);
-    CHECK(made.masters[5].detail == "1 of the 3 masters of group 0123456789abcdef can be moved: 2 have to");
+    CHECK(made.obstacle == "too few masters of group 0123456789abcdef can be moved (1 of 3; 2 are needed)");
 }
 
 TEST_CASE("change: nothing is moved if the counters of too few old masters count")
@@ -250,8 +250,8 @@ TEST_CASE("change: nothing is moved if the counters of too few old masters count
     const provision_plan too_few = plan(all);
     CHECK(too_few.next == provision_step::refuse);
     CHECK(
-        too_few.masters[0].detail == "1 of the 3 masters of group 0123456789abcdef have counters that count: "
-                                     "2 have to be armed");
+        too_few.obstacle ==
+        "too few masters of group 0123456789abcdef have counters that count (1 of 3; 2 are needed)");
 }
 
 TEST_CASE("change: a master of the old group that isn't given is named")
@@ -259,14 +259,16 @@ TEST_CASE("change: a master of the old group that isn't given is named")
     const provision_plan made =
         plan(masters{old_group}, {{"b", "c", "d"}, 3, 0, 30s, core::arming_policy::clocks});
     CHECK(made.next == provision_step::refuse);
-    CHECK(made.masters[0].detail == "its group has a, too: name it as leaving or stopped");
+    CHECK(
+        made.obstacle ==
+        "group 0123456789abcdef has a, too: name each with --from, or with --stopped if it never comes back");
 }
 
 TEST_CASE("change: without a group there is nothing to change")
 {
     const provision_plan made = plan(masters{});
     CHECK(made.next == provision_step::refuse);
-    CHECK(made.masters[0].detail == "there is no group that can be changed");
+    CHECK(made.obstacle.starts_with("no master shows a group that can be changed: "));
     masters forgotten{old_group};
     for (const char* each : {"a", "b", "c"})
     {
@@ -481,8 +483,8 @@ TEST_CASE("change: another unfinished run is named, and its group is replaced by
         const provision_plan impossible = plan(seen.lose("e").lose("f"), disjoint);
         CHECK(impossible.next == provision_step::refuse);
         CHECK(
-            impossible.masters[0].detail ==
-            "1 of the 3 masters of group 00000000000000ff can be moved: 2 have to");
+            impossible.obstacle ==
+            "too few masters of group 00000000000000ff can be moved (1 of 3; 2 are needed)");
     }
 }
 
@@ -686,7 +688,7 @@ TEST_CASE("change: too long a text of the replaced groups is refused before anyt
     huge.names.push_back("z3" + std::string(1'020, 'x'));
     const provision_plan made = with_another_ttl();
     CHECK(made.next == provision_step::refuse);
-    CHECK(made.masters[0].detail == "the names of the masters of all groups are too long");
+    CHECK(made.obstacle == "the names of the masters of all groups are too long");
 }
 
 TEST_CASE("change: what ends it")
