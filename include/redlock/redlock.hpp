@@ -7,6 +7,7 @@
 #include <redlock/config.hpp>
 #include <redlock/error.hpp>
 #include <redlock/examination.hpp>
+#include <redlock/guarded_step.hpp>
 #include <redlock/inspection.hpp>
 #include <redlock/lease.hpp>
 #include <redlock/lock_manager.hpp>
