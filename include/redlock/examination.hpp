@@ -2,7 +2,9 @@
 // The result of an examination: whether a master is suited to keep locks, by its settings, its clock and its speed.
 #pragma once
 
+#include <redlock/arming_policy.hpp>
 #include <redlock/error.hpp>
+#include <redlock/guarded_step.hpp>
 #include <redlock/observer.hpp>
 
 #include <chrono>
@@ -35,6 +37,11 @@ struct guarded_examination
     std::optional<std::chrono::milliseconds> armed_in;
     /// The server's message for `reason`, escaped; often empty.
     std::string detail{};
+    /// The number of masters of that group, and its policy; 0 if it has no group.
+    std::uint32_t masters = 0;
+    arming_policy policy = arming_policy::clocks;
+    /// What to do next, if it doesn't vote.
+    guarded_advice advice{};
 };
 
 /// The examination of one master. A plain value.

@@ -2,6 +2,7 @@
 // The masters of a guarded group, as one manager sees them.
 #include "manager/guard.hpp"
 
+#include "core/guarded_steps.hpp"
 #include "core/provision_plan.hpp"
 #include "core/validity.hpp"
 #include "manager/lock_service.hpp"
@@ -449,6 +450,8 @@ guarded_examination guard::describe(std::size_t master) const
         found.group = one.marker->group;
         found.seat = one.marker->seat;
         found.max_ttl = one.marker->max_ttl;
+        found.masters = one.marker->masters;
+        found.policy = one.marker->policy;
     }
     if (const std::optional<clock::time_point> ends = arming_.ends(master))
     {
@@ -456,6 +459,26 @@ guarded_examination guard::describe(std::size_t master) const
             std::chrono::ceil<std::chrono::milliseconds>(core::remaining(*ends, service_.strand().now()));
     }
     return found;
+}
+
+std::vector<guarded_advice> guard::advise() const
+{
+    std::vector<core::provision_sight> seen;
+    std::vector<std::string> names;
+    for (std::size_t master = 0; master < members_.size(); ++master)
+    {
+        const member& one = *members_[master];
+        core::provision_sight& its = seen.emplace_back();
+        its.is_known = one.has_looked && !one.reason;
+        its.marker = one.seen.marker;
+        its.members = one.record ? std::optional{core::to_text(*one.record)} : std::nullopt;
+        its.has_floor = one.seen.has_floor;
+        its.replication_id = one.seen.replication_id;
+        its.is_master = one.seen.is_master;
+        its.maxmemory_policy = "noeviction"; // Another one is a risk, which is reported.
+        names.push_back(service_.names()->at(master));
+    }
+    return core::guarded_steps(seen, names, service_.options().drift_factor);
 }
 
 std::optional<net::voting_terms> guard::terms(

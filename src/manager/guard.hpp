@@ -102,6 +102,8 @@ class guard
     /// Returns the record of the members that so many masters of the group show that every quorum has one of them.
     const std::optional<core::member_record>& record() const noexcept { return record_; }
     guarded_examination describe(std::size_t master) const;
+    /// Returns the next step of each master.
+    std::vector<guarded_advice> advise() const;
     /// A wait for the end of a quarantine has begun.
     void on_quarantine(std::size_t master, clock::time_point ends);
 

@@ -305,6 +305,7 @@ bool lock_service::all_ready() const noexcept
 std::vector<master_examination> lock_service::describe_masters() const
 {
     std::vector<master_examination> found;
+    const std::vector<guarded_advice> advice = guard_ ? guard_->advise() : std::vector<guarded_advice>{};
     for (std::size_t index = 0; index < connections_.size(); ++index)
     {
         const net::connection& one = *connections_[index];
@@ -324,6 +325,7 @@ std::vector<master_examination> lock_service::describe_masters() const
         if (guard_)
         {
             entry.guarded = guard_->describe(index);
+            entry.guarded->advice = advice[index];
         }
         for (const master_issue& each : one.risks())
         {
