@@ -152,6 +152,25 @@ TEST_CASE(
     CHECK(found->masters.at(0).risks.empty());
 }
 
+TEST_CASE("an examination in guarded mode tries the commands of arming before there is a group", "[guarded]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.guarded.emplace();
+    lock_manager locks = sim.make_connected_manager(options);
+    sim.master(1).habits["HVALS"] = "-ERR Unknown Redis command called from script\r\n";
+    const auto found = examine(locks);
+    REQUIRE(finish(sim, found));
+    CHECK(found->masters.at(0).risks.empty());
+    const master_examination& its = found->masters.at(1);
+    REQUIRE(its.guarded);
+    CHECK(its.guarded->reason == master_errc::not_provisioned);
+    CHECK(its.guarded->advice.step == guarded_step::provision);
+    REQUIRE(its.risks.size() == 1);
+    CHECK(its.risks[0].what == risk::arming_refused);
+    CHECK(its.risks[0].detail.starts_with("HVALS: "));
+}
+
 TEST_CASE("an examination in guarded mode doesn't call a master armed that breaks at its trial", "[guarded]")
 {
     guarded_simulation test{3};

@@ -143,7 +143,7 @@ class vote_trials final : public reply_collector
             {
                 arming_refused = its.vote_refused; // Arming needs these commands, too.
             }
-            if (!arming_refused.empty() && !guarded->group.empty())
+            if (!arming_refused.empty())
             {
                 found[master].risks.push_back({risk::arming_refused, std::move(arming_refused)});
             }
