@@ -3,6 +3,7 @@
 #include "cli/doctor/diagnosis_json.hpp"
 
 #include "cli/common/json.hpp"
+#include "cli/doctor/standing.hpp"
 
 #include <boost/json/array.hpp>
 
@@ -59,8 +60,12 @@ json::value json_of(const std::optional<guarded_examination>& one)
         {"reason", one->reason ? json_string(error_name(one->reason)) : json::value(nullptr)},
         {"group", json_string_or_null(one->group)},
         {"seat", one->seat == 0 ? json::value(nullptr) : json::value(one->seat)},
+        {"masters", one->seat == 0 ? json::value(nullptr) : json::value(one->masters)},
         {"max_ttl_ms", one->seat == 0 ? json::value(nullptr) : json::value(one->max_ttl.count())},
-        {"armed_in_ms", one->armed_in ? json::value(one->armed_in->count()) : json::value(nullptr)}};
+        {"policy", one->seat == 0 ? json::value(nullptr) : json_string(name_of(one->policy))},
+        {"armed_in_ms", one->armed_in ? json::value(one->armed_in->count()) : json::value(nullptr)},
+        {"next_step", one->advice.step == guarded_step::none ? json::value(nullptr)
+                                                             : json_string(to_string(one->advice.step))}};
 }
 
 json::object json_of(const master_diagnosis& one)

@@ -3,6 +3,7 @@
 #include "cli/doctor/diagnosis_text.hpp"
 
 #include "cli/doctor/persistence.hpp"
+#include "cli/doctor/standing.hpp"
 
 #include <fmt/format.h>
 
@@ -70,6 +71,19 @@ std::string table_of(const diagnosis& all)
         text += each.back() + '\n';
     }
     return text;
+}
+
+/// Returns the lines about the groups of guarded mode, after an empty one.
+std::string groups_in(const diagnosis& all)
+{
+    std::vector<const guarded_examination*> masters;
+    for (const master_diagnosis& each : all.masters)
+    {
+        const std::optional<guarded_examination>& its = each.facts.examined.guarded;
+        masters.push_back(its ? &*its : nullptr);
+    }
+    const std::string text = group_lines(masters);
+    return text.empty() ? text : '\n' + text;
 }
 
 /// Returns true if two findings are equal except for the measured time.
@@ -157,7 +171,7 @@ std::string conclusion(const diagnosis& all)
 
 std::string text_of(const diagnosis& all)
 {
-    return table_of(all) + findings_in(all) + '\n' + conclusion(all) + '\n';
+    return table_of(all) + groups_in(all) + findings_in(all) + '\n' + conclusion(all) + '\n';
 }
 
 } // namespace redlock::cli

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
 
 namespace redlock::cli
@@ -17,19 +16,6 @@ namespace
 {
 
 constexpr const char* no_vote = "It has no vote";
-
-/// Returns the advice in the library's message, which follows its colon, as a sentence.
-std::string advice_in(const error_code& reason)
-{
-    const std::string text = reason.message();
-    const std::size_t colon = text.find(": ");
-    std::string advice = colon == std::string::npos ? std::string{} : text.substr(colon + 2);
-    if (!advice.empty() && advice.front() >= 'a' && advice.front() <= 'z')
-    {
-        advice.front() = static_cast<char>(advice.front() - 'a' + 'A');
-    }
-    return advice;
-}
 
 std::string seen(const master_examination& one)
 {
@@ -118,33 +104,16 @@ std::string_view kind_of(master_errc reason) noexcept
 
 } // namespace
 
-std::optional<finding> about_standing(const master_examination& one)
+std::string advice_in(const error_code& reason)
 {
-    if (!one.guarded || !one.guarded->reason)
+    const std::string text = reason.message();
+    const std::size_t colon = text.find(": ");
+    std::string advice = colon == std::string::npos ? std::string{} : text.substr(colon + 2);
+    if (!advice.empty() && advice.front() >= 'a' && advice.front() <= 'z')
     {
-        return std::nullopt;
+        advice.front() = static_cast<char>(advice.front() - 'a' + 'A');
     }
-    const error_code& reason = one.guarded->reason;
-    finding result{
-        severity::failure, error_name(reason), in_plain_words(reason), "It has no vote in guarded mode",
-        advice_in(reason)};
-    if (!one.guarded->detail.empty())
-    {
-        result.what += fmt::format(" ({})", one.guarded->detail);
-    }
-    if (reason == master_errc::not_provisioned && !one.guarded->group.empty())
-    {
-        result.what =
-            fmt::format("it is a member of group {}, which too few other masters show", one.guarded->group);
-        result.advice =
-            fmt::format("If they have lost their data: redlock provision --again {}", one.guarded->group);
-    }
-    if (one.guarded->armed_in)
-    {
-        const std::chrono::duration<double> left = *one.guarded->armed_in;
-        result.what += fmt::format(", for about {:.1f} s more", left.count());
-    }
-    return result;
+    return advice;
 }
 
 finding failure_of(const master_facts& facts, const std::vector<master_facts>& all)

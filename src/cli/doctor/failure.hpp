@@ -4,7 +4,7 @@
 
 #include "cli/doctor/finding.hpp"
 
-#include <optional>
+#include <string>
 #include <vector>
 
 namespace redlock::cli
@@ -13,7 +13,7 @@ namespace redlock::cli
 /// Returns the finding for a master whose examination ended with an error.
 finding failure_of(const master_facts& one, const std::vector<master_facts>& all);
 
-/// Returns the finding for a master that doesn't vote in guarded mode; empty if it does, and in plain mode.
-std::optional<finding> about_standing(const master_examination& one);
+/// Returns the advice in the library's message, which follows its colon, as a sentence.
+std::string advice_in(const error_code& reason);
 
 } // namespace redlock::cli

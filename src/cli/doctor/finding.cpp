@@ -5,6 +5,7 @@
 #include "cli/doctor/failure.hpp"
 #include "cli/doctor/persistence.hpp"
 #include "cli/doctor/probe_finding.hpp"
+#include "cli/doctor/standing.hpp"
 
 #include <fmt/format.h>
 
@@ -66,10 +67,12 @@ finding of_risk(const master_issue& found)
         break;
     case risk::arming_refused:
         result.kind = "arming_refused";
-        result.what = "it refuses a command of arming (" + found.detail + ")";
-        result.meaning = "If it may have forgotten keys, this client can't make it vote again";
-        result.advice = "Allow the commands of guarded mode: see 'ACL' in docs/deployment.md; set "
-                        "maxmemory-policy noeviction";
+        result.what = "it can't be armed (" + found.detail + ")";
+        result.meaning = "Provisioning it, and arming it after a restart, fails";
+        result.advice = found.detail.starts_with("maxmemory-policy")
+                            ? "Set maxmemory-policy noeviction"
+                            : "Allow the command: its ACL or a rename-command forbids it, see 'ACL' in "
+                              "docs/deployment.md";
         break;
     }
     return result;
@@ -176,7 +179,7 @@ std::vector<finding> findings_of(const master_facts& one, const std::vector<mast
         }
     }
     for (std::optional<finding> more :
-         {about_standing(one.examined), about_round_trips(one.examined), about_strangers(one),
+         {about_standing(one.examined, all), about_round_trips(one.examined), about_strangers(one),
           about_persistence(one.examined)})
     {
         if (more)

@@ -162,6 +162,9 @@ TEST_CASE("diagnosis: every key of the JSON has its own value", "[doctor]")
     one.facts.examined.appendfsync = "everysec";
     one.facts.examined.save = "3600 1";
     one.facts.examined.guarded = {master_errc::quarantined, "0123456789abcdef", 2, 60s, 1500ms};
+    one.facts.examined.guarded->masters = 5;
+    one.facts.examined.guarded->policy = arming_policy::by_hand;
+    one.facts.examined.guarded->advice.step = guarded_step::arm;
     one.facts.probed->at(probe_step::inspect).took = 9ms;
     one.findings.push_back(
         {cli::severity::warning, "slow", "it took", "it means", "do this",
@@ -174,8 +177,9 @@ TEST_CASE("diagnosis: every key of the JSON has its own value", "[doctor]")
         "8.0.1\",\"run_id\":\"f00\",\"fastest_round_trip_us\":"
         "1001,\"median_round_trip_us\":2000,\"acquire_us\":1000,\"extend_us\":2000,\"release_us\":3000,"
         "\"appendonly\":\"yes\",\"appendfsync\":\"everysec\",\"save\":\"3600 1\",\"guarded\":{\"armed\":"
-        "false,\"reason\":\"quarantined\",\"group\":\"0123456789abcdef\",\"seat\":2,\"max_ttl_ms\":60000,"
-        "\"armed_in_ms\":1500},\"findings\":[{\"level\":"
+        "false,\"reason\":\"quarantined\",\"group\":\"0123456789abcdef\",\"seat\":2,\"masters\":5,\"max_ttl_"
+        "ms\":"
+        "60000,\"policy\":\"operator\",\"armed_in_ms\":1500,\"next_step\":\"arm\"},\"findings\":[{\"level\":"
         "\"warning\",\"kind\":\"slow\",\"what\":\"it took 4.56 ms\",\"meaning\":\"it means\",\"advice\":\"do "
         "this\"},{\"level\":\"note\",\"kind\":\"other\",\"what\":\"it \\\"is\\\"\",\"meaning\":\"no time\","
         "\"advice\":\"nothing\"}]}]}");
@@ -206,7 +210,35 @@ TEST_CASE("diagnosis: what is unknown is null in the JSON, and an empty setting 
     one.facts.examined.guarded.emplace(); // Armed, and nothing else is known.
     CHECK(
         in_json(all).find("\"guarded\":{\"armed\":true,\"reason\":null,\"group\":null,\"seat\":null,"
-                          "\"max_ttl_ms\":null,\"armed_in_ms\":null}") != std::string::npos);
+                          "\"masters\":null,\"max_ttl_ms\":null,\"policy\":null,\"armed_in_ms\":null,"
+                          "\"next_step\":null}") != std::string::npos);
+}
+
+TEST_CASE("diagnosis: a line describes each group of guarded mode that a master shows", "[doctor][guarded]")
+{
+    const auto with_groups = [](const std::vector<std::string>& groups)
+    {
+        std::vector<master_facts> masters;
+        for (const std::string& each : groups)
+        {
+            guarded_examination& its =
+                masters.emplace_back(facts_of('g', masters.size() + 1)).examined.guarded.emplace();
+            its.group = each;
+            its.seat = 1;
+            its.masters = 5;
+            its.max_ttl = 60s;
+            its.policy = each == "b" ? arming_policy::by_hand : arming_policy::clocks;
+        }
+        const std::string text = cli::text_of(cli::diagnose(masters));
+        const std::size_t begins = text.find("\n\n") + 1;
+        return text.substr(begins, text.find("\n\n", begins) - begins);
+    };
+    CHECK(with_groups({"a", "a"}) == "\ngroup a: 5 masters, max_ttl 1 m, policy clocks");
+    CHECK(
+        with_groups({"a", "", "b"}) ==
+        "\ngroup a: 5 masters, max_ttl 1 m, policy clocks; 1 of 3 of this list show it\n"
+        "group b: 5 masters, max_ttl 1 m, policy operator; 1 of 3 of this list show it");
+    CHECK(with_groups({"", ""}).find("group") == std::string::npos);
 }
 
 TEST_CASE("diagnosis: the text has a row for each master, and a line for each finding", "[doctor]")

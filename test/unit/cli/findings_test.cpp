@@ -18,6 +18,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::test
@@ -107,15 +108,78 @@ void add_standings(collection& to)
         }
         to.add(fmt::format("guarded: {}", to_string(why)), one);
     }
-    master_facts left = good_facts();
-    left.examined.guarded = {master_errc::not_provisioned, "0123456789abcdef", 2, 60s, std::nullopt};
-    to.add("guarded: the others have lost their data", left);
     master_facts armed = good_facts();
     armed.examined.guarded.emplace();
     to.add("guarded: armed", armed);
     armed.examined.guarded->reason = master_errc::no_permission;
     armed.examined.guarded->detail = "NOPERM (HSET)";
     to.add("guarded: armed, but refuses a command of its vote", armed);
+}
+
+/// Returns a master that doesn't vote, with its next step. It shows the group 0123456789abcdef of three masters, or none.
+master_facts unarmed(master_errc why, bool shows_group, guarded_advice advice)
+{
+    master_facts one = good_facts();
+    guarded_examination& its = one.examined.guarded.emplace();
+    its.reason = why;
+    advice.group = "0123456789abcdef";
+    if (shows_group)
+    {
+        its.group = "0123456789abcdef";
+        its.seat = 1;
+        its.masters = 3;
+        its.max_ttl = 60s;
+    }
+    its.advice = std::move(advice);
+    return one;
+}
+
+void add_steps(collection& to)
+{
+    using enum guarded_step;
+    using enum master_errc;
+    const std::vector<std::string> one{"redis://b:1"};
+    const std::vector<std::string> two{"redis://b:1", "redis://c:1"};
+    const auto add = [&to](guarded_step step, const master_facts& facts, std::string_view more = {})
+    { to.add(fmt::format("step {}{}", to_string(step), more), facts, {good_facts("redis://b:1")}); };
+    add(provision, unarmed(not_provisioned, false, {.step = provision}));
+    add(finish_provision, unarmed(quarantined, true, {.step = finish_provision}));
+    add(use_group_list, unarmed(not_provisioned, true, {.step = use_group_list, .lacking = two}),
+        " of a list that is too short");
+    add(use_group_list, unarmed(not_provisioned, true, {.step = use_group_list}), " without a record");
+    master_facts of_two =
+        unarmed(quarantined, true, {.step = use_group_list, .lacking = one, .unknown = two});
+    of_two.examined.guarded->masters = 2;
+    add(use_group_list, of_two, " of a list with wrong addresses");
+    add(use_latest_group, unarmed(other_group, true, {.step = use_latest_group}));
+    add(use_latest_group, unarmed(other_group, true, {.step = use_latest_group, .lacking = one}),
+        " whose record is shown");
+    master_facts left = unarmed(other_group, true, {.step = use_latest_group});
+    left.examined.guarded->advice.group.clear();
+    add(use_latest_group, left, " that no member shows");
+    add(use_recorded_name, unarmed(incarnation_changed, true, {.step = use_recorded_name, .lacking = two}));
+    add(check_address, unarmed(not_provisioned, false, {.step = check_address, .lacking = one}));
+    add(check_address, unarmed(not_provisioned, false, {.step = check_address}), " without a record");
+    add(check_empty, unarmed(not_provisioned, true, {.step = check_empty, .concerned = two}));
+    add(check_empty, unarmed(not_provisioned, false, {.step = check_empty, .concerned = two}),
+        " if it is empty");
+    add(check_empty, unarmed(quarantined, true, {.step = check_empty}), " if none is empty");
+    const guarded_advice wait{.step = wait_for_clients, .within = 63'602ms};
+    add(wait_for_clients, unarmed(quarantined, true, wait));
+    master_facts refusing = unarmed(quarantined, true, wait);
+    refusing.examined.risks.push_back({risk::arming_refused, "HVALS: ERR as it said"});
+    add(wait_for_clients, refusing, " if it refuses a command of arming");
+    refusing.examined.risks = {{risk::eviction, "maxmemory-policy is allkeys-lru"}};
+    add(wait_for_clients, refusing, " if it may evict keys");
+    add(bring_back, unarmed(quarantined, true, {.step = bring_back, .concerned = one}));
+    add(bring_back, unarmed(not_provisioned, true, {.step = bring_back, .concerned = two}), " of two");
+    add(mend_others, unarmed(quarantined, true, {.step = mend_others, .concerned = one}));
+    add(arm, unarmed(quarantined, true, {.step = arm}));
+    add(arm_again, unarmed(not_a_member, true, {.step = arm_again}));
+    add(arm_again, unarmed(not_provisioned, false, {.step = arm_again, .concerned = one}),
+        " with an empty server");
+    add(arm_again, unarmed(not_provisioned, true, {.step = arm_again, .concerned = two}),
+        " with empty servers");
 }
 
 void add_risks(collection& to)
@@ -126,6 +190,9 @@ void add_risks(collection& to)
         one.examined.risks.push_back({static_cast<risk>(value), "as observed"});
         to.add(fmt::format("risk {}", to_string(static_cast<risk>(value))), one);
     }
+    master_facts evicting = good_facts();
+    evicting.examined.risks.push_back({risk::arming_refused, "maxmemory-policy isn't noeviction"});
+    to.add("risk arming_refused, because it may evict keys", evicting);
 }
 
 void add_times(collection& to)
@@ -314,6 +381,7 @@ std::string all_findings()
     collection all;
     add_failures(all);
     add_standings(all);
+    add_steps(all);
     add_risks(all);
     add_times(all);
     add_settings(all);
