@@ -97,17 +97,6 @@ class group_view
     }
 
   private:
-    static std::vector<std::string>
-    without(const std::vector<std::string>& names, const std::vector<std::string>& others)
-    {
-        std::vector<std::string> left;
-        std::copy_if(
-            names.begin(), names.end(), std::back_inserter(left),
-            [&others](const std::string& each)
-            { return std::find(others.begin(), others.end(), each) == others.end(); });
-        return left;
-    }
-
     template <class Predicate>
     std::vector<std::string> names_of(Predicate is_one) const
     {
