@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace redlock::test
+namespace redlock::test::stepping // Its names are equal to others in a unity build.
 {
 
 namespace
@@ -301,4 +301,4 @@ TEST_CASE("steps: each has a name", "[guarded]")
     CHECK(to_string(static_cast<guarded_step>(13)) == "unknown");
 }
 
-} // namespace redlock::test
+} // namespace redlock::test::stepping

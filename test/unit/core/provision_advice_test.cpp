@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace redlock::test
+namespace redlock::test::advising // Its names are equal to others in a unity build.
 {
 
 namespace
@@ -549,4 +549,4 @@ TEST_CASE("advice: after a run that has armed a quorum, clients arm the others")
     CHECK(advice_after(servers{abc}, arm(abc.names), {armed, armed, armed}, first_name).empty());
 }
 
-} // namespace redlock::test
+} // namespace redlock::test::advising
