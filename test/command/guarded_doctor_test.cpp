@@ -23,7 +23,7 @@ namespace
 
 using Catch::Matchers::ContainsSubstring;
 
-constexpr const char* guard = "lock::redlock-guard";
+constexpr const char* marker_key = "lock::redlock-guard";
 
 server_options keeping_data()
 {
@@ -46,7 +46,7 @@ struct group_and_servers
         words.insert(words.end(), options.begin(), options.end());
         const command_run made{words, environment(urls_of(members))};
         REQUIRE(made.wait() == process_end{.exit_code = 0});
-        group = this->members[0].command({"GET", guard}).text.substr(10, 16);
+        group = this->members[0].command({"GET", marker_key}).text.substr(10, 16);
     }
 
     static strings environment(const strings& list)
@@ -141,7 +141,7 @@ TEST_CASE("guarded doctor: advises --again only if the record confirms the list"
         masters.members[0].command({"FLUSHALL"});
         REQUIRE_THAT(masters.diagnosis(), ContainsSubstring("it arms this master within 64 s"));
         REQUIRE_THAT(
-            masters.members[0].command({"GET", guard}).text, ContainsSubstring(" quarantine emptied "));
+            masters.members[0].command({"GET", marker_key}).text, ContainsSubstring(" quarantine emptied "));
         const std::string text = masters.diagnosis_of(wrong);
         CHECK_THAT(text, !ContainsSubstring("--again"));
         CHECK_THAT(text, ContainsSubstring("Check its address: the list lacks"));
@@ -228,7 +228,7 @@ TEST_CASE("guarded doctor: an interrupted run is repeated", "[guarded][doctor]")
     made.wait_for_error_line(servers[0], "waits");
     for (server& each : servers)
     {
-        REQUIRE(comes_true(each, [&] { return each.command({"EXISTS", guard}) == 1; }));
+        REQUIRE(comes_true(each, [&] { return each.command({"EXISTS", marker_key}) == 1; }));
     }
     made.signal(SIGKILL);
     made.wait();
