@@ -54,6 +54,17 @@ outcome_ptr granted(simulation& sim, lock_manager& locks, const std::string& res
     return got;
 }
 
+/// Destroys a manager with its lease while a master refuses releases for now.
+void end_while_busy(simulation& sim)
+{
+    std::optional<lock_manager> locks{sim.make_connected_manager()};
+    const outcome_ptr got = granted(sim, *locks, "stock");
+    sim.run_until_idle();
+    sim.master(0).refuse("release", "-BUSY Redis is busy running a script\r\n");
+    got->lease = {};
+    locks.reset();
+}
+
 } // namespace
 
 TEST_CASE("a release is done with a quorum, and reports whether the key existed")
@@ -298,12 +309,7 @@ TEST_CASE("acquires that end with their manager leave the queue", "[release][que
 TEST_CASE("releases that were refused for now are repeated before a connection is closed", "[release]")
 {
     simulation sim{3};
-    std::optional<lock_manager> locks{sim.make_connected_manager()};
-    const outcome_ptr got = granted(sim, *locks, "stock");
-    sim.run_until_idle();
-    sim.master(0).refuse("release", "-BUSY Redis is busy running a script\r\n");
-    got->lease = {};
-    locks.reset();
+    end_while_busy(sim);
     sim.run_for(400ms);
     CHECK(sim.keys() == 1);
     sim.master(0).answer_as_usual();
@@ -318,12 +324,7 @@ TEST_CASE("a connection that is stopped tries refused releases until its end", "
     {
         CAPTURE(seed);
         simulation sim{3, seed};
-        std::optional<lock_manager> locks{sim.make_connected_manager()};
-        const outcome_ptr got = granted(sim, *locks, "stock");
-        sim.run_until_idle();
-        sim.master(0).refuse("release", "-BUSY Redis is busy running a script\r\n");
-        got->lease = {};
-        locks.reset();
+        end_while_busy(sim);
         sim.run_for(sim.options().response_timeout - 20ms);
         REQUIRE(sim.keys() == 1);
         sim.master(0).answer_as_usual();

@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,102 +31,8 @@ const std::string old_name = "0123456789abcdef";
 const std::string new_name = "fedcba9876543210";
 const std::string run_name = "00000000000000ff";
 
-/// A group of masters with short names: their order is that of the seats.
-struct group
-{
-    std::string name;
-    std::vector<std::string> names;
-    std::chrono::milliseconds max_ttl = 60s;
-
-    core::member_record record() const { return {name, names}; }
-    core::marker
-    marker(const std::string& of, marker_state state, incarnation_end why = incarnation_end::created) const
-    {
-        return {
-            name,
-            core::seat_of(record(), of).value_or(1),
-            static_cast<std::uint32_t>(names.size()),
-            max_ttl,
-            core::arming_policy::clocks,
-            state,
-            why,
-            "00000000000000aa",
-            replication_id('1')};
-    }
-};
-
-const group old_group{old_name, {"a", "b", "c"}};
-const group new_group{new_name, {"b", "c", "d"}, 30s};
-
-/// What the masters a to e show, in the order of the list that is given.
-class masters
-{
-  public:
-    masters() = default;
-    explicit masters(const group& of)
-    {
-        for (const std::string& each : of.names)
-        {
-            put(each, of, marker_state::armed);
-        }
-    }
-
-    provision_sight& operator[](const std::string& name)
-    {
-        const auto [at, is_new] = seen_.try_emplace(name);
-        if (is_new)
-        {
-            at->second.replication_id = replication_id('1');
-            at->second.maxmemory_policy = "noeviction";
-        }
-        return at->second;
-    }
-    masters&
-    put(const std::string& name, const group& of, marker_state state,
-        incarnation_end why = incarnation_end::created)
-    {
-        provision_sight& seen = (*this)[name];
-        seen.marker = core::to_text(of.marker(name, state, why));
-        seen.members = core::to_text(of.record());
-        seen.has_floor = seen.has_floor || state == marker_state::armed;
-        return *this;
-    }
-    /// As a run leaves a master that it has moved to a group.
-    masters& move(const std::string& name, const group& to, const std::vector<group>& from = {old_group})
-    {
-        const bool stays = core::seat_of(to.record(), name).has_value();
-        put(name, to, stays ? marker_state::quarantine : marker_state::retired);
-        std::vector<core::replaced_group> replaced;
-        for (const group& each : from)
-        {
-            replaced.push_back({each.marker(each.names[0], marker_state::armed), each.record()});
-        }
-        (*this)[name].replaced = core::to_text(replaced);
-        return *this;
-    }
-    masters& lose(const std::string& name)
-    {
-        (*this)[name].is_known = false;
-        return *this;
-    }
-    masters& restart(const std::string& name)
-    {
-        (*this)[name].replication_id = replication_id('2');
-        return *this;
-    }
-    std::vector<provision_sight> in_order(const std::vector<std::string>& names)
-    {
-        std::vector<provision_sight> all;
-        for (const std::string& each : names)
-        {
-            all.push_back((*this)[each]);
-        }
-        return all;
-    }
-
-  private:
-    std::map<std::string, provision_sight> seen_;
-};
+const named_group old_group{old_name, {"a", "b", "c"}};
+const named_group new_group{new_name, {"b", "c", "d"}, 30s};
 
 /// The order of a change to the new group.
 change_order to_new_group()
@@ -135,7 +40,7 @@ change_order to_new_group()
     return {{"b", "c", "d", "a"}, 3, 0, 30s, core::arming_policy::clocks};
 }
 
-provision_plan plan(masters seen, const change_order& wanted = to_new_group())
+provision_plan plan(shown_masters seen, const change_order& wanted = to_new_group())
 {
     return core::plan_change(seen.in_order(wanted.names), wanted);
 }
@@ -144,7 +49,7 @@ provision_plan plan(masters seen, const change_order& wanted = to_new_group())
 
 TEST_CASE("change: a group in use is replaced by one with another list")
 {
-    const provision_plan made = plan(masters{old_group});
+    const provision_plan made = plan(shown_masters{old_group});
     CHECK(made.next == provision_step::begin);
     CHECK(made.group.empty());
     REQUIRE(made.replaced.size() == 1);
@@ -170,7 +75,7 @@ TEST_CASE("change: the seats are those of the sorted names, whatever the order o
 {
     change_order reordered = to_new_group();
     reordered.names = {"d", "b", "c", "a"};
-    const provision_plan made = plan(masters{old_group}, reordered);
+    const provision_plan made = plan(shown_masters{old_group}, reordered);
     CHECK(made.masters[0].seat == 3);
     CHECK(made.masters[1].seat == 1);
     CHECK(made.masters[2].seat == 2);
@@ -183,7 +88,7 @@ TEST_CASE("change: another max_ttl, another policy, more and fewer masters repla
         change_order{{"c", "b", "a"}, 3, 0, 60s, core::arming_policy::by_hand},
         change_order{{"a", "b", "c", "d", "e"}, 5, 0, 60s, core::arming_policy::clocks},
         change_order{{"a", "b", "c"}, 1, 0, 60s, core::arming_policy::clocks});
-    const provision_plan made = plan(masters{old_group}, wanted);
+    const provision_plan made = plan(shown_masters{old_group}, wanted);
     CHECK(made.next == provision_step::begin);
     CHECK(made.max_ttl == wanted.max_ttl);
     CHECK(made.policy == wanted.policy);
@@ -192,7 +97,7 @@ TEST_CASE("change: another max_ttl, another policy, more and fewer masters repla
 TEST_CASE("change: a group that is as it is wanted already is complete")
 {
     const provision_plan made =
-        plan(masters{old_group}, {{"c", "a", "b"}, 3, 0, 60s, core::arming_policy::clocks});
+        plan(shown_masters{old_group}, {{"c", "a", "b"}, 3, 0, 60s, core::arming_policy::clocks});
     CHECK(made.next == provision_step::complete);
     CHECK(made.group == old_name);
 }
@@ -201,7 +106,7 @@ TEST_CASE("change: one old master may be away, if it leaves")
 {
     SECTION("and the change isn't finished")
     {
-        const provision_plan made = plan(masters{old_group}.lose("a"));
+        const provision_plan made = plan(shown_masters{old_group}.stop("a"));
         CHECK(made.next == provision_step::begin);
         CHECK(made.masters[3].found == provision_finding::unknown);
         CHECK_FALSE(made.masters[3].takes_part);
@@ -210,23 +115,23 @@ TEST_CASE("change: one old master may be away, if it leaves")
     {
         change_order wanted = to_new_group();
         wanted.stopped = 1;
-        const provision_plan made = plan(masters{old_group}.lose("a"), wanted);
+        const provision_plan made = plan(shown_masters{old_group}.stop("a"), wanted);
         CHECK(made.next == provision_step::begin);
         CHECK(made.masters[3].found == provision_finding::stopped);
-        CHECK(plan(masters{old_group}, wanted).masters[3].found == provision_finding::old_group);
+        CHECK(plan(shown_masters{old_group}, wanted).masters[3].found == provision_finding::old_group);
     }
     SECTION("but a member has to answer")
     {
-        CHECK(plan(masters{old_group}.lose("d")).next == provision_step::refuse);
-        CHECK(plan(masters{old_group}.lose("b")).next == provision_step::refuse);
+        CHECK(plan(shown_masters{old_group}.stop("d")).next == provision_step::refuse);
+        CHECK(plan(shown_masters{old_group}.stop("b")).next == provision_step::refuse);
     }
 }
 
 TEST_CASE("change: nothing is moved if fewer than a quorum of the old masters can be")
 {
     const change_order disjoint{{"d", "e", "f", "a", "b", "c"}, 3, 0, 60s, core::arming_policy::clocks};
-    CHECK(plan(masters{old_group}.lose("a"), disjoint).next == provision_step::begin);
-    const provision_plan made = plan(masters{old_group}.lose("a").lose("b"), disjoint);
+    CHECK(plan(shown_masters{old_group}.stop("a"), disjoint).next == provision_step::begin);
+    const provision_plan made = plan(shown_masters{old_group}.stop("a").stop("b"), disjoint);
     CHECK(made.next == provision_step::refuse);
     CHECK(made.obstacle == "too few masters of group 0123456789abcdef can be moved (1 of 3; 2 are needed)");
 }
@@ -234,13 +139,13 @@ TEST_CASE("change: nothing is moved if fewer than a quorum of the old masters ca
 TEST_CASE("change: nothing is moved if the counters of too few old masters count")
 {
     const auto spoil = GENERATE(
-        std::function<void(masters&, const std::string&)>{[](masters& all, const std::string& name)
-                                                          { all.restart(name); }},
-        [](masters& all, const std::string& name) { all[name].has_floor = false; },
-        [](masters& all, const std::string& name) { all[name].marker.reset(); },
-        [](masters& all, const std::string& name)
+        std::function<void(shown_masters&, const std::string&)>{
+            [](shown_masters& all, const std::string& name) { all.restart(name); }},
+        [](shown_masters& all, const std::string& name) { all[name].has_floor = false; },
+        [](shown_masters& all, const std::string& name) { all[name].marker.reset(); },
+        [](shown_masters& all, const std::string& name)
         { all.put(name, old_group, marker_state::quarantine, incarnation_end::emptied); });
-    masters all{old_group};
+    shown_masters all{old_group};
     spoil(all, "b");
     const provision_plan enough = plan(all);
     CHECK(enough.next == provision_step::begin);
@@ -257,7 +162,7 @@ TEST_CASE("change: nothing is moved if the counters of too few old masters count
 TEST_CASE("change: a master of the old group that isn't given is named")
 {
     const provision_plan made =
-        plan(masters{old_group}, {{"b", "c", "d"}, 3, 0, 30s, core::arming_policy::clocks});
+        plan(shown_masters{old_group}, {{"b", "c", "d"}, 3, 0, 30s, core::arming_policy::clocks});
     CHECK(made.next == provision_step::refuse);
     CHECK(
         made.obstacle ==
@@ -266,10 +171,10 @@ TEST_CASE("change: a master of the old group that isn't given is named")
 
 TEST_CASE("change: without a group there is nothing to change")
 {
-    const provision_plan made = plan(masters{});
+    const provision_plan made = plan(shown_masters{});
     CHECK(made.next == provision_step::refuse);
     CHECK(made.obstacle.starts_with("no master shows a group that can be changed: "));
-    masters forgotten{old_group};
+    shown_masters forgotten{old_group};
     for (const char* each : {"a", "b", "c"})
     {
         forgotten[each].members.reset();
@@ -279,7 +184,7 @@ TEST_CASE("change: without a group there is nothing to change")
 
 TEST_CASE("change: an unfitting master prevents it, but needs no policy of eviction if it leaves")
 {
-    masters all{old_group};
+    shown_masters all{old_group};
     const std::string who = GENERATE("a", "d");
     const auto [expected, spoil] = GENERATE(table<provision_finding, std::function<void(provision_sight&)>>({
         {provision_finding::replica, [](provision_sight& of) { of.is_master = false; }},
@@ -303,16 +208,16 @@ TEST_CASE("change: an unfitting master prevents it, but needs no policy of evict
 
 TEST_CASE("change: a master of a third group is refused")
 {
-    const group third{run_name, {"d", "e", "f"}};
-    const provision_plan made = plan(masters{old_group}.put("d", third, marker_state::armed));
+    const named_group third{run_name, {"d", "e", "f"}};
+    const provision_plan made = plan(shown_masters{old_group}.put("d", third, marker_state::armed));
     CHECK(made.next == provision_step::refuse);
     CHECK(made.masters[2].found == provision_finding::other_group);
 }
 
 TEST_CASE("change: of masters of several groups, only the strangers are named")
 {
-    const group third{run_name, {"d", "e", "f"}};
-    masters seen{old_group};
+    const named_group third{run_name, {"d", "e", "f"}};
+    shown_masters seen{old_group};
     seen.put("d", third, marker_state::armed);
     const auto a_stranger = std::vector{
         provision_finding::old_group, provision_finding::old_group, provision_finding::other_group,
@@ -323,7 +228,7 @@ TEST_CASE("change: of masters of several groups, only the strangers are named")
     }
     SECTION("the stranger's group has the list and the max_ttl that are wanted")
     {
-        const group wanted{run_name, new_group.names, new_group.max_ttl};
+        const named_group wanted{run_name, new_group.names, new_group.max_ttl};
         const auto state = GENERATE(marker_state::armed, marker_state::quarantine);
         seen.put("d", wanted, state, incarnation_end::stale);
         CHECK(plan(seen).next == provision_step::refuse);
@@ -391,10 +296,10 @@ TEST_CASE("change: of masters of several groups, only the strangers are named")
 
 TEST_CASE("change: an unfinished run is continued, whichever masters it has moved")
 {
-    masters all{old_group};
+    shown_masters all{old_group};
     SECTION("only one that leaves")
     {
-        const provision_plan made = plan(all.move("a", new_group));
+        const provision_plan made = plan(all.move("a", new_group, {old_group}));
         CHECK(made.next == provision_step::proceed);
         CHECK(made.group == new_name);
         CHECK(
@@ -405,8 +310,10 @@ TEST_CASE("change: an unfinished run is continued, whichever masters it has move
     }
     SECTION("all of them: the old group is known by what they keep")
     {
-        const provision_plan made =
-            plan(all.move("a", new_group).move("b", new_group).move("c", new_group).move("d", new_group));
+        const provision_plan made = plan(all.move("a", new_group, {old_group})
+                                             .move("b", new_group, {old_group})
+                                             .move("c", new_group, {old_group})
+                                             .move("d", new_group, {old_group}));
         CHECK(made.next == provision_step::proceed);
         REQUIRE(made.replaced.size() == 1);
         CHECK(made.replaced[0].members == old_group.record());
@@ -416,7 +323,9 @@ TEST_CASE("change: an unfinished run is continued, whichever masters it has move
     }
     SECTION("one that a client has found emptied meanwhile keeps that marker")
     {
-        all.move("a", new_group).move("b", new_group).move("c", new_group);
+        all.move("a", new_group, {old_group})
+            .move("b", new_group, {old_group})
+            .move("c", new_group, {old_group});
         const provision_plan made =
             plan(all.put("d", new_group, marker_state::quarantine, incarnation_end::emptied));
         CHECK(made.next == provision_step::proceed);
@@ -427,8 +336,10 @@ TEST_CASE("change: an unfinished run is continued, whichever masters it has move
     }
     SECTION("a moved master that was restarted gets another marker, and its counters count")
     {
-        const provision_plan made =
-            plan(all.move("a", new_group).move("b", new_group).restart("a").restart("b"));
+        const provision_plan made = plan(all.move("a", new_group, {old_group})
+                                             .move("b", new_group, {old_group})
+                                             .restart("a")
+                                             .restart("b"));
         CHECK(made.next == provision_step::proceed);
         CHECK(made.masters[0].found == provision_finding::unfinished);
         CHECK_FALSE(made.masters[0].keeps);
@@ -441,13 +352,13 @@ TEST_CASE("change: an unfinished run is continued, whichever masters it has move
 
 TEST_CASE("change: another unfinished run is named, and its group is replaced by a takeover")
 {
-    const group others{run_name, {"a", "b", "e"}, 90s};
-    masters all{old_group};
-    all.move("a", others);
+    const named_group others{run_name, {"a", "b", "e"}, 90s};
+    shown_masters all{old_group};
+    all.move("a", others, {old_group});
     const bool has_moved_more = GENERATE(false, true);
     if (has_moved_more)
     {
-        all.move("b", others).move("c", others).move("e", others);
+        all.move("b", others, {old_group}).move("c", others, {old_group}).move("e", others, {old_group});
     }
     change_order wanted{{"b", "c", "d", "a", "e"}, 3, 0, 30s, core::arming_policy::clocks};
     const provision_plan refused = plan(all, wanted);
@@ -475,12 +386,12 @@ TEST_CASE("change: another unfinished run is named, and its group is replaced by
     {
         change_order disjoint{{"b", "c", "d", "a", "e"}, 3, 0, 30s, core::arming_policy::clocks};
         disjoint.takeover = true;
-        const group away{run_name, {"a", "e", "f"}};
-        masters seen{old_group};
+        const named_group away{run_name, {"a", "e", "f"}};
+        shown_masters seen{old_group};
         disjoint.names = {"b", "c", "d", "a", "e", "f"};
-        const provision_plan possible = plan(seen.move("a", away), disjoint);
+        const provision_plan possible = plan(seen.move("a", away, {old_group}), disjoint);
         CHECK(possible.next == provision_step::begin);
-        const provision_plan impossible = plan(seen.lose("e").lose("f"), disjoint);
+        const provision_plan impossible = plan(seen.stop("e").stop("f"), disjoint);
         CHECK(impossible.next == provision_step::refuse);
         CHECK(
             impossible.obstacle ==
@@ -490,8 +401,8 @@ TEST_CASE("change: another unfinished run is named, and its group is replaced by
 
 TEST_CASE("change: a way back to the old list needs a takeover, and makes a group of its own")
 {
-    masters all{old_group};
-    all.move("a", new_group).move("b", new_group);
+    shown_masters all{old_group};
+    all.move("a", new_group, {old_group}).move("b", new_group, {old_group});
     change_order back{{"a", "b", "c", "d"}, 3, 0, 60s, core::arming_policy::clocks};
     CHECK(plan(all, back).next == provision_step::refuse);
     back.takeover = true;
@@ -502,8 +413,11 @@ TEST_CASE("change: a way back to the old list needs a takeover, and makes a grou
 
 TEST_CASE("change: once a master of the new group is armed, clients arm the others", "[scenario-85]")
 {
-    masters all{old_group};
-    all.move("a", new_group).move("b", new_group).move("c", new_group).move("d", new_group);
+    shown_masters all{old_group};
+    all.move("a", new_group, {old_group})
+        .move("b", new_group, {old_group})
+        .move("c", new_group, {old_group})
+        .move("d", new_group, {old_group});
     all.put("d", new_group, marker_state::armed);
     SECTION("those that wait")
     {
@@ -523,7 +437,7 @@ TEST_CASE("change: once a master of the new group is armed, clients arm the othe
     {
         all.put("b", new_group, marker_state::armed).put("c", new_group, marker_state::armed);
         CHECK(plan(all).next == provision_step::complete);
-        CHECK(plan(masters{all}.restart("a")).next == provision_step::complete);
+        CHECK(plan(shown_masters{all}.restart("a")).next == provision_step::complete);
         const provision_plan made = plan(all.put("a", old_group, marker_state::armed));
         CHECK(made.next == provision_step::finish);
         CHECK(made.masters[3].found == provision_finding::old_group);
@@ -534,15 +448,15 @@ TEST_CASE("change: once a master of the new group is armed, clients arm the othe
 
 TEST_CASE("change: a master that left for a group that is long gone is refused")
 {
-    const group gone{run_name, {"x", "y"}};
-    const provision_plan made = plan(masters{old_group}.put("d", gone, marker_state::retired));
+    const named_group gone{run_name, {"x", "y"}};
+    const provision_plan made = plan(shown_masters{old_group}.put("d", gone, marker_state::retired));
     CHECK(made.next == provision_step::refuse);
     CHECK(made.masters[2].found == provision_finding::other_group);
 }
 
 TEST_CASE("change: a master that has left the group before comes back")
 {
-    const provision_plan made = plan(masters{old_group}.put("d", old_group, marker_state::retired));
+    const provision_plan made = plan(shown_masters{old_group}.put("d", old_group, marker_state::retired));
     CHECK(made.next == provision_step::begin);
     CHECK(made.masters[2].found == provision_finding::old_group);
 }
@@ -551,14 +465,14 @@ TEST_CASE("change: a master that leaves has to be one of the group")
 {
     change_order wanted = to_new_group();
     wanted.names.push_back("e");
-    const provision_plan made = plan(masters{old_group}, wanted);
+    const provision_plan made = plan(shown_masters{old_group}, wanted);
     CHECK(made.next == provision_step::refuse);
     CHECK(made.masters[4].found == provision_finding::other_group);
     CHECK(made.masters[4].detail == "it is no master of the group that is to be changed");
     SECTION("or have left it before")
     {
         const provision_plan other =
-            plan(masters{old_group}.put("e", old_group, marker_state::retired), wanted);
+            plan(shown_masters{old_group}.put("e", old_group, marker_state::retired), wanted);
         CHECK(other.next == provision_step::begin);
         CHECK(other.masters[4].found == provision_finding::left_group);
         CHECK_FALSE(other.masters[4].takes_part);
@@ -569,38 +483,41 @@ TEST_CASE("change: a takeover without a change makes a group of masters that onl
 {
     change_order wanted{{"b", "c", "d", "a"}, 3, 0, 30s, core::arming_policy::clocks};
     wanted.creates = wanted.takeover = true;
-    const group others{run_name, {"a", "b", "c"}};
-    masters all;
+    const named_group others{run_name, {"a", "b", "c"}};
+    shown_masters all;
     all.put("a", others, marker_state::quarantine).put("b", others, marker_state::quarantine);
     const provision_plan made = plan(all, wanted);
     CHECK(made.next == provision_step::begin);
     CHECK(made.replaced.size() == 1);
     CHECK(made.masters[1].keeps_counters); // They may be those of an earlier group.
-    CHECK(plan(masters{old_group}, wanted).next == provision_step::refuse);
-    CHECK(plan(masters{}, wanted).next == provision_step::begin);
+    CHECK(plan(shown_masters{old_group}, wanted).next == provision_step::refuse);
+    CHECK(plan(shown_masters{}, wanted).next == provision_step::begin);
 }
 
 TEST_CASE("change: the new group is armed if a quorum of the old one has stayed moved", "[scenario-84]")
 {
     const change_order wanted = to_new_group();
-    masters all{old_group};
-    all.move("a", new_group).move("b", new_group).move("c", new_group).move("d", new_group);
+    shown_masters all{old_group};
+    all.move("a", new_group, {old_group})
+        .move("b", new_group, {old_group})
+        .move("c", new_group, {old_group})
+        .move("d", new_group, {old_group});
     const provision_plan made = plan(all);
     std::vector<std::optional<core::marker>> expected;
     for (const core::provision_seat& each : made.masters)
     {
         expected.push_back(each.keeps);
     }
-    const auto is_moved = [&](masters seen)
+    const auto is_moved = [&](shown_masters seen)
     { return core::is_moved(seen.in_order(wanted.names), expected, made, wanted); };
     CHECK(is_moved(all));
     const auto lose = GENERATE(
-        std::function<void(masters&, const std::string&)>{[](masters& of, const std::string& name)
-                                                          { of.lose(name); }},
-        [](masters& of, const std::string& name) { of.restart(name); },
-        [](masters& of, const std::string& name) { of[name].marker.reset(); },
-        [](masters& of, const std::string& name) { of[name].is_master = false; },
-        [](masters& of, const std::string& name) { of.put(name, old_group, marker_state::armed); });
+        std::function<void(shown_masters&, const std::string&)>{[](shown_masters& of, const std::string& name)
+                                                                { of.stop(name); }},
+        [](shown_masters& of, const std::string& name) { of.restart(name); },
+        [](shown_masters& of, const std::string& name) { of[name].marker.reset(); },
+        [](shown_masters& of, const std::string& name) { of[name].is_master = false; },
+        [](shown_masters& of, const std::string& name) { of.put(name, old_group, marker_state::armed); });
     SECTION("one of them may be lost")
     {
         lose(all, "a");
@@ -636,10 +553,10 @@ TEST_CASE("change: the new group is armed if a quorum of the old one has stayed 
 
 TEST_CASE("change: half of an even number of old masters isn't a quorum of them", "[scenario-84]")
 {
-    const group four{old_name, {"a", "b", "c", "d"}};
-    const group next{new_name, {"b", "c", "d", "e"}};
+    const named_group four{old_name, {"a", "b", "c", "d"}};
+    const named_group next{new_name, {"b", "c", "d", "e"}};
     const change_order wanted{{"b", "c", "d", "e", "a"}, 4, 0, 60s, core::arming_policy::clocks};
-    masters all{four};
+    shown_masters all{four};
     for (const char* const each : {"a", "b", "c", "d", "e"})
     {
         all.move(each, next, {four});
@@ -651,16 +568,16 @@ TEST_CASE("change: half of an even number of old masters isn't a quorum of them"
         expected.push_back(each.keeps);
     }
     const auto is_moved = [&] { return core::is_moved(all.in_order(wanted.names), expected, made, wanted); };
-    all.lose("a");
+    all.stop("a");
     CHECK(is_moved());
     // Three members show their markers, and two masters, which meet each quorum of the old group, their counters.
-    all.lose("b");
+    all.stop("b");
     CHECK_FALSE(is_moved());
 }
 
 TEST_CASE("change: an unfinished run with the same list that doesn't replace the group needs a takeover")
 {
-    masters all{old_group};
+    shown_masters all{old_group};
     all.put("d", new_group, marker_state::quarantine);
     const provision_plan refused = plan(all);
     CHECK(refused.next == provision_step::refuse);
@@ -675,13 +592,14 @@ TEST_CASE("change: an unfinished run with the same list that doesn't replace the
 
 TEST_CASE("change: too long a text of the replaced groups is refused before anything is moved")
 {
-    group huge{old_name, {}};
+    named_group huge{old_name, {}};
     for (char letter = 'a'; letter <= 'z'; ++letter)
     {
         huge.names.push_back(letter + std::string(1'020, 'x'));
     }
     const auto with_another_ttl = [&huge] {
-        return plan(masters{huge}, {huge.names, huge.names.size(), 0, 30s, core::arming_policy::clocks});
+        return plan(
+            shown_masters{huge}, {huge.names, huge.names.size(), 0, 30s, core::arming_policy::clocks});
     };
     CHECK(with_another_ttl().next == provision_step::begin);
     huge.names.push_back("z2" + std::string(1'020, 'x'));

@@ -13,7 +13,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,105 +34,8 @@ using strings = std::vector<std::string>;
 const std::string first_name = "0123456789abcdef";
 const std::string second_name = "fedcba9876543210";
 
-struct group
-{
-    std::string name;
-    strings names;
-    std::chrono::milliseconds max_ttl = 2s;
-    arming_policy policy = arming_policy::clocks;
-
-    core::member_record record() const { return {name, names}; }
-    core::marker
-    marker(const std::string& of, marker_state state, incarnation_end why = incarnation_end::created) const
-    {
-        return {
-            name,
-            core::seat_of(record(), of).value_or(1),
-            static_cast<std::uint32_t>(names.size()),
-            max_ttl,
-            policy,
-            state,
-            why,
-            "00000000000000aa",
-            replication_id('1')};
-    }
-};
-
-const group abc{first_name, {"a", "b", "c"}};
-const group bcd{second_name, {"b", "c", "d"}};
-
-/// Servers by their names.
-class servers
-{
-  public:
-    servers() = default;
-    explicit servers(const group& armed)
-    {
-        for (const std::string& each : armed.names)
-        {
-            put(each, armed, marker_state::armed);
-        }
-    }
-
-    provision_sight& operator[](const std::string& name)
-    {
-        const auto [at, is_new] = seen_.try_emplace(name);
-        if (is_new)
-        {
-            at->second.replication_id = replication_id('1');
-            at->second.maxmemory_policy = "noeviction";
-        }
-        return at->second;
-    }
-    servers&
-    put(const std::string& name, const group& of, marker_state state,
-        incarnation_end why = incarnation_end::created)
-    {
-        provision_sight& seen = (*this)[name];
-        seen.marker = core::to_text(of.marker(name, state, why));
-        seen.members = core::to_text(of.record());
-        seen.has_floor = true;
-        return *this;
-    }
-    /// As a run leaves a master that it has moved to a group.
-    servers& move(const std::string& name, const group& to, const group& from)
-    {
-        const bool stays = core::seat_of(to.record(), name).has_value();
-        put(name, to, stays ? marker_state::quarantine : marker_state::retired);
-        const std::vector<core::replaced_group> replaced{
-            {from.marker(from.names[0], marker_state::armed), from.record()}};
-        (*this)[name].replaced = core::to_text(replaced);
-        return *this;
-    }
-    servers& restart(const std::string& name)
-    {
-        (*this)[name].replication_id = replication_id('2');
-        return *this;
-    }
-    servers& empty(const std::string& name)
-    {
-        seen_.erase(name);
-        (*this)[name];
-        return *this;
-    }
-    servers& stop(const std::string& name)
-    {
-        (*this)[name].is_known = false;
-        return *this;
-    }
-    std::vector<provision_sight> in_order(const strings& names)
-    {
-        std::vector<provision_sight> all;
-        for (const std::string& each : names)
-        {
-            all.push_back((*this)[each]);
-        }
-        return all;
-    }
-
-  private:
-    std::map<std::string, provision_sight> seen_;
-};
+const named_group abc{first_name, {"a", "b", "c"}, 2s};
+const named_group bcd{second_name, {"b", "c", "d"}, 2s};
 
 advised_run arm(const strings& names)
 {
@@ -157,7 +59,7 @@ advised_run change(strings members, const strings& leaving = {}, std::chrono::mi
     return {provision_action::change_group, std::move(members), count, {}, max_ttl};
 }
 
-std::string advice(servers from, const advised_run& run)
+std::string advice(shown_masters from, const advised_run& run)
 {
     const std::vector<provision_sight> seen = from.in_order(run.names);
     core::provision_plan plan;
@@ -180,7 +82,7 @@ std::string advice(servers from, const advised_run& run)
 }
 
 std::string advice_after(
-    servers from, const advised_run& run, const std::vector<provision_finding>& found,
+    shown_masters from, const advised_run& run, const std::vector<provision_finding>& found,
     const std::string& group)
 {
     return core::advice_after(found, from.in_order(run.names), run, group);
@@ -190,9 +92,9 @@ std::string advice_after(
 
 TEST_CASE("advice: a list that isn't that of the group is compared with it")
 {
-    const group five{first_name, {"a", "b", "c", "d", "e"}};
+    const named_group five{first_name, {"a", "b", "c", "d", "e"}, 2s};
     const std::string rest = ". Give the masters of the group";
-    const auto of_arming = [&](servers from, const strings& names, const std::string& expected)
+    const auto of_arming = [&](shown_masters from, const strings& names, const std::string& expected)
     {
         CHECK(advice(from, again(names, first_name)) == expected + rest);
         CHECK(advice(from, arm(names)) == expected + rest);
@@ -201,25 +103,25 @@ TEST_CASE("advice: a list that isn't that of the group is compared with it")
     SECTION("it is shorter")
     {
         of_arming(
-            servers{five}, {"a", "b", "c"},
+            shown_masters{five}, {"a", "b", "c"},
             "group 0123456789abcdef has 5 masters, and the list has 3: the list lacks d, e");
     }
     SECTION("it is longer")
     {
-        const group one{first_name, {"a"}};
+        const named_group one{first_name, {"a"}, 2s};
         of_arming(
-            servers{one}, {"a", "b", "c"},
+            shown_masters{one}, {"a", "b", "c"},
             "group 0123456789abcdef has 1 master, and the list has 3: b, c aren't among them");
     }
     SECTION("another master is in it")
     {
         of_arming(
-            servers{abc}, {"a", "b", "x"},
+            shown_masters{abc}, {"a", "b", "x"},
             "group 0123456789abcdef has 3 masters: the list lacks c; x isn't one of them");
     }
     SECTION("only the record is left")
     {
-        servers without;
+        shown_masters without;
         without["a"].members = core::to_text(abc.record());
         CHECK(
             advice(without, again({"a", "x"}, first_name, 2s)) ==
@@ -229,7 +131,7 @@ TEST_CASE("advice: a list that isn't that of the group is compared with it")
     }
     SECTION("no master shows the record")
     {
-        servers without{five};
+        shown_masters without{five};
         for (const std::string& each : five.names)
         {
             without[each].members.reset();
@@ -240,21 +142,21 @@ TEST_CASE("advice: a list that isn't that of the group is compared with it")
 
 TEST_CASE("advice: another max_ttl or policy than that of the group is named")
 {
-    const group longer{first_name, {"a", "b", "c"}, 3s};
+    const named_group longer{first_name, {"a", "b", "c"}, 3s};
     CHECK(
-        advice(servers{longer}, again(longer.names, first_name, 2s)) ==
+        advice(shown_masters{longer}, again(longer.names, first_name, 2s)) ==
         "group 0123456789abcdef has a max_ttl of 3 s, not 2 s: omit --max-ttl");
     CHECK(
-        advice(servers{longer}, make(longer.names, 2500ms)) ==
+        advice(shown_masters{longer}, make(longer.names, 2500ms)) ==
         "group 0123456789abcdef has a max_ttl of 3 s, not 2500 ms: redlock provision --change replaces it");
     advised_run by_hand = make(longer.names, 3s);
     by_hand.policy = arming_policy::by_hand;
     CHECK(
-        advice(servers{longer}, by_hand) ==
+        advice(shown_masters{longer}, by_hand) ==
         "group 0123456789abcdef has the policy clocks, not operator: redlock provision --change replaces it");
     SECTION("also if another operator has just begun to arm it, with another max_ttl")
     {
-        servers begun;
+        shown_masters begun;
         for (const std::string& each : longer.names)
         {
             begun.put(each, longer, marker_state::quarantine, incarnation_end::emptied);
@@ -270,12 +172,12 @@ TEST_CASE("advice: an unfinished change is repeated, whatever else was tried")
     const std::string repeat =
         "group fedcba9876543210 is that of an unfinished run: repeat redlock provision "
         "--change --max-ttl 2s --master b --master c --master d --from a";
-    servers half{abc};
-    half.move("a", bcd, abc).move("b", bcd, abc);
+    shown_masters half{abc};
+    half.move("a", bcd, {abc}).move("b", bcd, {abc});
     const bool is_moved = GENERATE(false, true);
     if (is_moved)
     {
-        half.move("c", bcd, abc).move("d", bcd, abc);
+        half.move("c", bcd, {abc}).move("d", bcd, {abc});
     }
     CHECK(advice(half, again(abc.names, first_name)) == repeat);
     CHECK(advice(half, arm(abc.names)) == repeat);
@@ -293,7 +195,7 @@ TEST_CASE("advice: an unfinished change is repeated, whatever else was tried")
 
 TEST_CASE("advice: an unfinished run without a change is repeated with its options, or taken over")
 {
-    servers begun;
+    shown_masters begun;
     begun.put("a", abc, marker_state::quarantine);
     CHECK(
         advice(begun, make(abc.names, 3s)) ==
@@ -315,14 +217,14 @@ TEST_CASE("advice: a group of which nothing is left needs its max_ttl and policy
 TEST_CASE("advice: a change names the masters of the old group that aren't given")
 {
     const std::string named = ", too: name each with --from, or with --stopped if it never comes back";
-    CHECK(advice(servers{abc}, change(bcd.names)) == "group 0123456789abcdef has a" + named);
-    CHECK(advice(servers{abc}, change({"c", "d", "e"})) == "group 0123456789abcdef has a, b" + named);
+    CHECK(advice(shown_masters{abc}, change(bcd.names)) == "group 0123456789abcdef has a" + named);
+    CHECK(advice(shown_masters{abc}, change({"c", "d", "e"})) == "group 0123456789abcdef has a, b" + named);
     SECTION("also when it is finished")
     {
-        servers finished;
+        shown_masters finished;
         for (const char* const each : {"a", "b", "c", "d"})
         {
-            finished.move(each, bcd, abc);
+            finished.move(each, bcd, {abc});
             if (*each != 'a')
             {
                 finished.put(each, bcd, marker_state::armed);
@@ -335,8 +237,8 @@ TEST_CASE("advice: a change names the masters of the old group that aren't given
 
 TEST_CASE("advice: a master that has left a group is retired before it joins another one")
 {
-    const group older{second_name, {"b", "c", "d"}};
-    servers seen{abc};
+    const named_group older{second_name, {"b", "c", "d"}, 2s};
+    shown_masters seen{abc};
     seen.put("d", older, marker_state::retired);
     const std::string retire =
         "d has left group fedcba9876543210: redlock provision --retire d, then the same command again";
@@ -352,10 +254,10 @@ TEST_CASE("advice: a master that has left a group is retired before it joins ano
     }
     SECTION("but the old list of a group is replaced by the new one")
     {
-        servers gone;
+        shown_masters gone;
         for (const std::string& each : abc.names)
         {
-            gone.move(each, {second_name, {"d", "e", "f"}}, abc);
+            gone.move(each, {second_name, {"d", "e", "f"}, 2s}, {abc});
         }
         CHECK(
             advice(gone, again(abc.names, first_name)) ==
@@ -366,16 +268,16 @@ TEST_CASE("advice: a master that has left a group is retired before it joins ano
 TEST_CASE("advice: the name and the addresses are checked if the masters show other groups")
 {
     CHECK(
-        advice(servers{abc}, again(abc.names, second_name)) ==
+        advice(shown_masters{abc}, again(abc.names, second_name)) ==
         "no master shows group fedcba9876543210, but group 0123456789abcdef: check the name and the "
         "addresses");
     SECTION("unless one of them has replaced it")
     {
-        const group next{second_name, {"a", "b", "c"}};
-        servers changed;
+        const named_group next{second_name, {"a", "b", "c"}, 2s};
+        shown_masters changed;
         for (const std::string& each : next.names)
         {
-            changed.move(each, next, abc).put(each, next, marker_state::armed);
+            changed.move(each, next, {abc}).put(each, next, marker_state::armed);
         }
         CHECK(
             advice(changed, again(abc.names, first_name)) ==
@@ -383,7 +285,7 @@ TEST_CASE("advice: the name and the addresses are checked if the masters show ot
     }
     SECTION("one master is of another group")
     {
-        servers mixed{abc};
+        shown_masters mixed{abc};
         mixed.put("c", bcd, marker_state::armed);
         CHECK(
             advice(mixed, again(abc.names, first_name)) ==
@@ -396,7 +298,7 @@ TEST_CASE("advice: the name and the addresses are checked if the masters show ot
     }
     SECTION("one master shows the group with another max_ttl, as two operators at once may leave it")
     {
-        servers mixed{abc};
+        shown_masters mixed{abc};
         mixed.put("c", {first_name, abc.names, 3s}, marker_state::armed);
         CHECK(
             advice(mixed, again(abc.names, first_name, 2s)) ==
@@ -405,7 +307,7 @@ TEST_CASE("advice: the name and the addresses are checked if the masters show ot
     }
     SECTION("one of its masters is given under another name")
     {
-        servers seen{abc};
+        shown_masters seen{abc};
         seen["x"] = seen["c"];
         CHECK(
             advice(seen, change({"a", "b"}, {"x"})) ==
@@ -413,8 +315,8 @@ TEST_CASE("advice: the name and the addresses are checked if the masters show ot
     }
     SECTION("one master has left for a group of which the others are")
     {
-        servers seen{bcd};
-        seen.move("a", bcd, {first_name, abc.names});
+        shown_masters seen{bcd};
+        seen.move("a", bcd, {abc});
         CHECK(
             advice(seen, again(abc.names, "00000000000000ff")) ==
             "no master shows group 00000000000000ff, but group fedcba9876543210: check the name and the "
@@ -422,7 +324,7 @@ TEST_CASE("advice: the name and the addresses are checked if the masters show ot
     }
     SECTION("only an emptied one of its masters is in the list")
     {
-        servers seen;
+        shown_masters seen;
         seen.put("a", abc, marker_state::quarantine, incarnation_end::emptied);
         seen["a"].members.reset();
         CHECK(
@@ -431,7 +333,7 @@ TEST_CASE("advice: the name and the addresses are checked if the masters show ot
     }
     SECTION("it isn't certain which group is the latest")
     {
-        servers both;
+        shown_masters both;
         both.put("a", abc, marker_state::armed).put("d", bcd, marker_state::armed);
         CHECK(
             advice(both, change({"a", "d"})) == "the masters show several groups: check the addresses; if "
@@ -448,36 +350,36 @@ TEST_CASE("advice: masters that aren't armed are left to whatever can arm them")
     const std::string started =
         "start the masters that give no answer, with their data; if they never come back, redlock provision "
         "--again 0123456789abcdef";
-    const group by_hand{first_name, abc.names, 2s, arming_policy::by_hand};
-    const auto advice_for = [](const group& of, const std::function<void(servers&)>& harm)
+    const named_group by_hand{first_name, abc.names, 2s, arming_policy::by_hand};
+    const auto advice_for = [](const named_group& of, const std::function<void(shown_masters&)>& harm)
     {
-        servers harmed{of};
+        shown_masters harmed{of};
         harm(harmed);
         advised_run run = make(of.names);
         run.policy = of.policy;
         return advice(harmed, run);
     };
-    const auto restart_all = [](servers& of) { of.restart("a").restart("b").restart("c"); };
+    const auto restart_all = [](shown_masters& of) { of.restart("a").restart("b").restart("c"); };
     CHECK(advice_for(abc, restart_all) == clients);
     CHECK(advice_for(by_hand, restart_all) == "redlock provision --arm arms them");
-    CHECK(advice_for(abc, [](servers& of) { of.restart("a"); }) == clients);
-    CHECK(advice_for(by_hand, [](servers& of) { of.empty("a"); }) == clients);
-    CHECK(advice_for(abc, [](servers& of) { of.restart("a").empty("b").empty("c"); }) == by_again);
-    CHECK(advice_for(abc, [](servers& of) { of.empty("b").empty("c"); }) == by_again);
-    CHECK(advice_for(by_hand, [](servers& of) { of.restart("a").stop("b").empty("c"); }) == started);
+    CHECK(advice_for(abc, [](shown_masters& of) { of.restart("a"); }) == clients);
+    CHECK(advice_for(by_hand, [](shown_masters& of) { of.empty("a"); }) == clients);
+    CHECK(advice_for(abc, [](shown_masters& of) { of.restart("a").empty("b").empty("c"); }) == by_again);
+    CHECK(advice_for(abc, [](shown_masters& of) { of.empty("b").empty("c"); }) == by_again);
+    CHECK(advice_for(by_hand, [](shown_masters& of) { of.restart("a").stop("b").empty("c"); }) == started);
     SECTION("also by --arm")
     {
-        servers lost{by_hand};
+        shown_masters lost{by_hand};
         lost.restart("a").empty("b").empty("c");
         CHECK(
             advice(lost, arm(abc.names)) ==
             "too few masters were restarted with their data (1 of 3; 2 are needed): " + by_again);
         CHECK(
-            advice(servers{by_hand}.stop("a").stop("b").restart("c"), arm(abc.names)) ==
+            advice(shown_masters{by_hand}.stop("a").stop("b").restart("c"), arm(abc.names)) ==
             "too few masters were restarted with their data (1 of 3; 2 are needed): start the masters that "
             "give no "
             "answer, with their data");
-        servers stopped{by_hand};
+        shown_masters stopped{by_hand};
         stopped.restart("a").stop("b").stop("c");
         CHECK(
             advice(stopped, again(abc.names, first_name)) ==
@@ -486,15 +388,15 @@ TEST_CASE("advice: masters that aren't armed are left to whatever can arm them")
     SECTION("also before a change")
     {
         CHECK(
-            advice(servers{abc}.restart("a").restart("b").restart("c"), change(abc.names, {}, 3s)) ==
+            advice(shown_masters{abc}.restart("a").restart("b").restart("c"), change(abc.names, {}, 3s)) ==
             "too few masters of group 0123456789abcdef have counters that count (0 of 3; 2 are needed): " +
                 clients + "; then the same command again");
     }
     SECTION("a quorum is armed already")
     {
-        CHECK(advice(servers{abc}.restart("a"), again(abc.names, first_name)) == clients);
-        CHECK(advice(servers{abc}.stop("a"), arm(abc.names)) == clients);
-        CHECK(advice(servers{abc}, arm(abc.names)).empty());
+        CHECK(advice(shown_masters{abc}.restart("a"), again(abc.names, first_name)) == clients);
+        CHECK(advice(shown_masters{abc}.stop("a"), arm(abc.names)) == clients);
+        CHECK(advice(shown_masters{abc}, arm(abc.names)).empty());
     }
 }
 
@@ -505,10 +407,10 @@ TEST_CASE("advice: the finding of a master that says what to do needs no other")
         [](provision_sight& of) { of.maxmemory_policy = "allkeys-lru"; },
         [](provision_sight& of) { of.has_foreign_key = true; },
         [](provision_sight& of) { of.other_database = 3; }, [](provision_sight& of) { of.is_known = false; });
-    servers fresh;
+    shown_masters fresh;
     spoil(fresh["b"]);
     CHECK(advice(fresh, make(abc.names)).empty());
-    servers used{abc};
+    shown_masters used{abc};
     spoil(used["b"]);
     CHECK(advice(used, change(abc.names, {}, 3s)).empty());
 }
@@ -520,7 +422,7 @@ TEST_CASE("advice: an incomplete change is continued as far as that helps")
     const auto left = provision_finding::left_group;
     const auto lost = provision_finding::changed;
     const advised_run run = change(bcd.names, {"a"});
-    servers seen{bcd};
+    shown_masters seen{bcd};
     CHECK(
         advice_after(seen, run, {armed, armed, armed, gone}, second_name) ==
         "run the same command again when a can be used, or with --stopped if it never comes back");
@@ -534,19 +436,19 @@ TEST_CASE("advice: an incomplete change is continued as far as that helps")
         advice_after(seen.empty("c"), run, {armed, lost, lost, gone}, second_name) ==
         "if these are the masters of the group, redlock provision --again fedcba9876543210 arms them; then "
         "the same command again");
-    CHECK(advice_after(servers{bcd}, run, {armed, armed, armed, left}, second_name).empty());
+    CHECK(advice_after(shown_masters{bcd}, run, {armed, armed, armed, left}, second_name).empty());
 }
 
 TEST_CASE("advice: after a run that has armed a quorum, clients arm the others")
 {
     const auto armed = provision_finding::armed;
     const auto other = GENERATE(provision_finding::emptied, provision_finding::unknown);
-    servers seen{abc};
+    shown_masters seen{abc};
     other == provision_finding::unknown ? seen.stop("c") : seen.empty("c");
     CHECK(
         advice_after(seen, arm(abc.names), {armed, armed, other}, first_name) ==
         "clients arm each that isn't armed: leave one running");
-    CHECK(advice_after(servers{abc}, arm(abc.names), {armed, armed, armed}, first_name).empty());
+    CHECK(advice_after(shown_masters{abc}, arm(abc.names), {armed, armed, armed}, first_name).empty());
 }
 
 } // namespace redlock::test::advising
