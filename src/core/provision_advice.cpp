@@ -30,24 +30,16 @@ std::string in_text(std::chrono::milliseconds value, const char* before_unit)
            (is_whole ? "s" : "ms");
 }
 
-/// Returns whether the line about a master says what to do about it.
-bool is_explained(const provision_seat& its) noexcept
-{
-    switch (its.found)
-    {
-    case provision_finding::other_database:
-    case provision_finding::unreadable:
-    case provision_finding::evicts:
-    case provision_finding::replica:
-        return true;
-    default:
-        return false;
-    }
-}
-
+/// Returns whether the marker of a master doesn't fit.
 bool is_refused(const provision_seat& its) noexcept
 {
     return its.found == provision_finding::other_run || its.found == provision_finding::other_group;
+}
+
+/// Returns whether the line about a master says what to do about it.
+bool is_explained(const provision_seat& its) noexcept
+{
+    return prevents_arming(its.found) && !is_refused(its);
 }
 
 bool is_arming(const advised_run& run) noexcept

@@ -23,11 +23,10 @@ namespace redlock::net
 // returns the position, without up to 1000 lost members at the head of the queue: the first client has to ask all masters now
 // and then, which one that has died doesn't. It writes no key until it has read all that it needs, so that a user who may not
 // read it leaves none without an expiry. `serve` returns the waiter that may take the free resource, and wakes it unless it
-// is the one that asks; it gives up after 1000 messages without a receiver, or 5000 members that it has dropped. A member is
-// lost if its deadline has passed, or if nobody receives the messages of its manager; it is dropped as well if it was woken
-// longer than the grace ago and has not asked since. A member that
-// was woken within the grace, and has not asked since, stays the one that is served, even if an older one has returned. It is
-// sent a message again, which shows whether its client is still connected.
+// is the one that asks; it gives up after 1000 steps, or once it has dropped 5000 members. A member is lost if its deadline has
+// passed, or if nobody receives the messages of its manager; it is dropped as well if it was woken longer than the grace ago and
+// has not asked since. A member that was woken within the grace, and has not asked since, stays the one that is served, even if
+// an older one has returned. It is sent a message again, which shows whether its client is still connected.
 inline constexpr char queue_common[] =
     R"lua(local order, alive = "redlock-queue:order:" .. KEYS[1], "redlock-queue:alive:" .. KEYS[1]
 local function number(value) return string.format("%.0f", value) end

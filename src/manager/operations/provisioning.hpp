@@ -25,8 +25,8 @@ namespace redlock::manager
 /// A run of provisioning. The service and its connections serve this run only.
 ///
 /// It looks at all masters, puts those that take part into quarantine, waits, looks again, and arms them. All decisions are those
-/// of core/provision_plan.hpp, core/arming_plan.hpp and core/change_plan.hpp, and core/provision_advice.hpp advises. Each step can fail or be cancelled; another run
-/// then continues, by what it finds.
+/// of core/provision_plan.hpp, core/arming_plan.hpp and core/change_plan.hpp; core/provision_advice.hpp names the next step of
+/// the operator. Each step can fail or be cancelled; another run then continues, by what it finds.
 class provisioning
 {
   public:
