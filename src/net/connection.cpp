@@ -170,7 +170,7 @@ runtime::task<failure> connection::serve()
     for (;;)
     {
         failure why = take_replies();
-        if (!why.reason)
+        if (!why.reason && is_disturbed())
         {
             why = io_failure();
         }

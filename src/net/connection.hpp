@@ -198,6 +198,11 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     failure take_replies();
     bool accepts(const resp::reply& push);
     failure io_failure() const;
+    /// Returns whether a connection that was ready may have failed. Costs less than `io_failure`.
+    bool is_disturbed() const noexcept
+    {
+        return stopping_ || reading_.error || writing_.error || unresponsive_;
+    }
     bool is_draining() const noexcept;
     void report_refused_subscription();
     void check_clock();
