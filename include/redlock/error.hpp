@@ -34,7 +34,7 @@ enum class errc
     too_many_operations,  ///< `max_operations` or `max_waiting_acquires` was reached.
     closed,               ///< The manager is being shut down, was shut down or was destroyed.
     invalid_resource,     ///< The name of the resource is empty or longer than 1024 bytes.
-    invalid_ttl,          ///< The ttl leaves no validity, or is longer than 100 years.
+    invalid_ttl,          ///< It leaves no validity, or exceeds 100 years or a guarded group's `max_ttl`.
     invalid_wait,         ///< `wait` is negative.
     invalid_min_validity, ///< `min_validity` is negative, or more than the ttl can leave.
     invalid_max_rounds,   ///< `max_rounds` is zero.
