@@ -22,11 +22,14 @@ constexpr std::size_t max_links = 4096;
 constexpr int max_accept_errors = 1000;
 constexpr std::chrono::seconds command_limit{30};
 
+asio::ip::tcp::endpoint on_loopback(int port)
+{
+    return {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(port)};
+}
+
 } // namespace
 
-proxy::proxy(int upstream_port, proxy_tap tap)
-    : upstream_{asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(upstream_port)},
-      tap_{std::move(tap)}
+proxy::proxy(int upstream_port, proxy_tap tap) : tap_{std::move(tap)}, upstream_{on_loopback(upstream_port)}
 {
     listener listening = listen_on_loopback();
     port_ = listening.port;
@@ -105,6 +108,11 @@ void proxy::close_client_side_keep_server()
 void proxy::refuse(bool on)
 {
     run([=, this] { refusing_ = on; });
+}
+
+void proxy::redirect(int upstream_port)
+{
+    run([=, this] { upstream_ = on_loopback(upstream_port); });
 }
 
 std::size_t proxy::connections() const

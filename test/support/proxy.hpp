@@ -60,6 +60,8 @@ class proxy
     void close_client_side_keep_server();
     /// Starts or stops closing new connections at once. They count as accepted.
     void refuse(bool on);
+    /// Connects clients that come from now on to another server.
+    void redirect(int upstream_port);
 
     /// Returns the number of connected clients.
     std::size_t connections() const;
@@ -83,12 +85,12 @@ class proxy
     void on_each_link(void (proxy_link::*change)());
     bool wait(std::chrono::milliseconds at_most, const std::function<bool()>& condition);
 
-    const asio::ip::tcp::endpoint upstream_;
     const proxy_tap tap_;
     int port_ = 0;
     mutable proxy_counters counters_;
     asio::io_context io_{1};
     // Used on the proxy's thread only.
+    asio::ip::tcp::endpoint upstream_;
     proxy_faults faults_;
     bool refusing_ = false;
     asio::ip::tcp::acceptor acceptor_{io_};

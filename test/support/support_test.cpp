@@ -338,6 +338,19 @@ TEST_CASE("the proxy resets, closes and refuses connections", "[threads][own-ser
     CHECK(between.accepted() == 4);
 }
 
+TEST_CASE("the proxy connects later clients to another server", "[threads][own-servers]")
+{
+    server former{server_options::plain()};
+    server next{server_options::plain()};
+    proxy between{former.port()};
+    control_client client = control_client::to_port(between.port());
+    REQUIRE(client.command({"SET", "key", "former"}) == "OK");
+    REQUIRE(next.command({"SET", "key", "next"}) == "OK");
+    between.redirect(next.port());
+    CHECK(client.command({"GET", "key"}) == "former");
+    CHECK(control_client::to_port(between.port()).command({"GET", "key"}) == "next");
+}
+
 TEST_CASE("the proxy passes on the ends of connections of clients and servers", "[threads][own-servers]")
 {
     server upstream{server_options::plain()};
