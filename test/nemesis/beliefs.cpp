@@ -70,8 +70,96 @@ void read_line(const std::string& client, const std::string& line, diary& into)
 std::string in_words(const belief& one)
 {
     return fmt::format(
-        "{} {} ({}) from {} until {}, ended {}", one.client, one.id, one.is_kept ? "kept" : "held", one.from,
-        one.until, one.ended == never ? "never" : std::to_string(one.ended));
+        "{} {} ({}, token {}) from {} until {}, ended {}", one.client, one.id, one.is_kept ? "kept" : "held",
+        one.token, one.from, one.until, one.ended == never ? "never" : std::to_string(one.ended));
+}
+
+/// In the order in which they were written down.
+std::map<std::string, std::vector<belief>> by_resource(const std::vector<diary>& of)
+{
+    std::map<std::string, std::vector<belief>> sorted;
+    for (const diary& each : of)
+    {
+        for (const belief& one : each.leases)
+        {
+            sorted[one.resource].push_back(one);
+        }
+    }
+    for (auto& [resource, all] : sorted)
+    {
+        std::sort(
+            all.begin(), all.end(),
+            [](const belief& left, const belief& right) { return left.from < right.from; });
+    }
+    return sorted;
+}
+
+void find_missing(const std::vector<belief>& all, std::vector<std::string>& found)
+{
+    for (const belief& one : all)
+    {
+        if (one.token == 0)
+        {
+            found.push_back(fmt::format("none: {}", in_words(one)));
+        }
+    }
+}
+
+/// No token is issued twice (G2).
+void find_repeated(const std::vector<belief>& all, std::vector<std::string>& found)
+{
+    std::map<std::uint64_t, const belief*> issued;
+    for (const belief& one : all)
+    {
+        if (const auto [first, is_new] = issued.try_emplace(one.token, &one); !is_new)
+        {
+            found.push_back(fmt::format("twice: {}; and {}", in_words(*first->second), in_words(one)));
+        }
+    }
+}
+
+/// An acquire that begins after a token was issued gets a larger one (G3).
+void find_unordered(std::vector<belief> all, std::vector<std::string>& found)
+{
+    std::sort(
+        all.begin(), all.end(),
+        [](const belief& left, const belief& right) { return left.token > right.token; });
+    const belief* issued_first = nullptr; // Of those with a larger token.
+    for (const belief& one : all)
+    {
+        if (issued_first != nullptr && one.began > issued_first->from)
+        {
+            found.push_back(
+                fmt::format("begun later, and smaller: {}; than {}", in_words(one), in_words(*issued_first)));
+        }
+        if (issued_first == nullptr || one.from < issued_first->from)
+        {
+            issued_first = &one;
+        }
+    }
+}
+
+/// While there is one holder, tokens are issued in rising order, whenever their acquires began (G4). A lease that was over
+/// before it was written down is left out: it isn't known when it was issued.
+void find_falling(const std::vector<belief>& all, std::vector<std::string>& found)
+{
+    const belief* largest = nullptr;
+    for (const belief& one : all)
+    {
+        if (one.from >= one.end())
+        {
+            continue;
+        }
+        if (largest != nullptr && one.token < largest->token && largest->end() <= one.from)
+        {
+            found.push_back(
+                fmt::format("issued later, and smaller: {}; than {}", in_words(one), in_words(*largest)));
+        }
+        if (largest == nullptr || one.token > largest->token)
+        {
+            largest = &one;
+        }
+    }
 }
 
 } // namespace
@@ -89,20 +177,9 @@ diary read_diary(const std::string& client, std::string_view text)
 
 std::vector<std::string> overlaps(const std::vector<diary>& of)
 {
-    std::map<std::string, std::vector<belief>> by_resource;
-    for (const diary& each : of)
-    {
-        for (const belief& one : each.leases)
-        {
-            by_resource[one.resource].push_back(one);
-        }
-    }
     std::vector<std::string> found;
-    for (auto& [resource, all] : by_resource)
+    for (const auto& [resource, all] : by_resource(of))
     {
-        std::sort(
-            all.begin(), all.end(),
-            [](const belief& left, const belief& right) { return left.from < right.from; });
         const belief* longest = nullptr;
         for (const belief& one : all)
         {
@@ -124,46 +201,13 @@ std::vector<std::string> overlaps(const std::vector<diary>& of)
 
 std::vector<std::string> wrong_tokens(const std::vector<diary>& of)
 {
-    std::map<std::string, std::vector<const belief*>> by_resource;
-    for (const diary& each : of)
-    {
-        for (const belief& one : each.leases)
-        {
-            by_resource[one.resource].push_back(&one);
-        }
-    }
     std::vector<std::string> found;
-    for (auto& [resource, all] : by_resource)
+    for (const auto& [resource, all] : by_resource(of))
     {
-        std::sort(
-            all.begin(), all.end(),
-            [](const belief* left, const belief* right) { return left->token < right->token; });
-        const belief* issued_last = nullptr;
-        for (const belief* const one : all)
-        {
-            if (one->token == 0)
-            {
-                found.push_back(fmt::format("{}: no token: {}", resource, in_words(*one)));
-            }
-            else if (issued_last != nullptr && issued_last->token == one->token)
-            {
-                found.push_back(fmt::format(
-                    "{}: {} twice: {}; and {}", resource, one->token, in_words(*issued_last),
-                    in_words(*one)));
-            }
-            issued_last = one;
-        }
-        // No acquire that began after a token was issued has a smaller one.
-        instant first_issue_above = never;
-        for (auto at = all.rbegin(); at != all.rend(); ++at)
-        {
-            if ((*at)->began > first_issue_above)
-            {
-                found.push_back(
-                    fmt::format("{}: {} after a larger one: {}", resource, (*at)->token, in_words(**at)));
-            }
-            first_issue_above = std::min(first_issue_above, (*at)->from);
-        }
+        find_missing(all, found);
+        find_repeated(all, found);
+        find_unordered(all, found);
+        find_falling(all, found);
     }
     return found;
 }

@@ -61,7 +61,7 @@ diary read_diary(const std::string& client, std::string_view text);
 
 /// Two that held the same resource at the same time, in words.
 std::vector<std::string> overlaps(const std::vector<diary>& of);
-/// Fencing tokens that were issued twice, or not in the order of the acquires, in words.
+/// Fencing tokens that were issued twice (G2), or not in the order of the acquires (G3), nor of the leases (G4), in words.
 std::vector<std::string> wrong_tokens(const std::vector<diary>& of);
 /// Bodies that worked under a kept lease beyond its validity, in words. Not where their process didn't run.
 std::vector<std::string> late_losses(const std::vector<diary>& of);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSL-1.0
 // A process that acquires, holds, extends, keeps, releases and drops, and writes down what it believes.
 //
-// usage: nemesis_client SEED CLAIM_MS RESOURCES plain|guarded URL...
+// usage: nemesis_client SEED CLAIM_MS RESOURCES plain URL...
+//        nemesis_client SEED CLAIM_MS RESOURCES guarded SOCKET SCRIPT URL...
+// In guarded mode, it shows its tokens to the resource at SOCKET, and also writes there when it is too late.
 // Each line of its output is a belief (beliefs.hpp), written before it acts on it. SIGTERM ends it in order.
+#include "resource.hpp"
+
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/awaitable.hpp>
@@ -18,6 +22,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -33,6 +38,8 @@ namespace
 {
 
 using namespace std::chrono_literals;
+using redlock::nemesis::resource_access;
+using redlock::nemesis::visit;
 using std::chrono::milliseconds;
 
 constexpr int workers = 4;
@@ -63,8 +70,13 @@ class client
   public:
     client(
         asio::io_context& io, redlock::config options, std::uint64_t seed, milliseconds claim,
-        std::size_t resources)
-        : io_{io}, locks_{io, std::move(options)}, numbers_{seed}, claim_{claim}, resources_{resources}
+        std::size_t resources, std::optional<resource_access> access)
+        : io_{io},
+          locks_{io, std::move(options)},
+          numbers_{seed},
+          claim_{claim},
+          resources_{resources},
+          access_{std::move(access)}
     {
     }
 
@@ -75,15 +87,16 @@ class client
         {
             const bool keeps = below(3) == 0;
             const std::string resource = "stock" + std::to_string(below(resources_));
+            std::optional<visit> visited;
             try
             {
                 if (keeps)
                 {
-                    co_await keep(resource);
+                    co_await keep(resource, visited);
                 }
                 else
                 {
-                    co_await hold(resource);
+                    co_await hold(resource, visited);
                 }
             }
             catch (const redlock::system_error&)
@@ -91,6 +104,11 @@ class client
                 // Another client has it, masters are away, or it was lost: on to the next.
             }
             co_await pause(milliseconds{below(20)});
+            if (visited && below(4) == 0)
+            {
+                co_await pause(milliseconds{below(100)});
+                visited->write(true); // On purpose.
+            }
         }
         if (++ended_ == workers)
         {
@@ -137,8 +155,28 @@ class client
         say("ended {} {} {}", id, now() + std::chrono::nanoseconds{claim_}.count(), until(held));
     }
 
-    /// Holds it for a while, and may extend it; gives it back, or leaves that to its destructor.
-    asio::awaitable<void> hold(std::string resource)
+    /// Shows its token to the resource, before all else.
+    void begin_visit(const redlock::lease& held, const std::string& resource, std::optional<visit>& visited)
+    {
+        if (access_)
+        {
+            visited.emplace(
+                *access_, resource, held.fencing_token().value_or(0), std::string{held.owner_id()},
+                !held.valid());
+        }
+    }
+
+    /// Doesn't ask whether the lease is valid, as a program that believes so: it may have been stopped since it looked.
+    static void write(const redlock::lease& held, std::optional<visit>& visited)
+    {
+        if (visited)
+        {
+            visited->write(!held.valid());
+        }
+    }
+
+    /// Holds it for a while, and may extend it; releases it, or leaves that to its destructor.
+    asio::awaitable<void> hold(std::string resource, std::optional<visit>& visited)
     {
         static constexpr std::array ttls{600ms, 1200ms, 2000ms};
         const redlock::acquire_options options{.ttl = ttls[below(ttls.size())], .wait = 2s};
@@ -147,13 +185,16 @@ class client
         const std::uint64_t id = ++last_;
         say_begin("held", held, id, resource, began);
         const end_of_work at_the_latest{*this, held, id};
+        begin_visit(held, resource, visited);
         for (std::size_t left = below(3); left > 0; --left)
         {
             co_await pause(milliseconds{below(50)});
             co_await held.async_extend(options.ttl, asio::use_awaitable);
             say("extended {} {} {}", id, now(), until(held));
+            write(held, visited);
         }
-        co_await pause(milliseconds{below(50)});
+        co_await pause(milliseconds{below(8) == 0 ? 1000 : below(50)}); // Seldom beyond its validity.
+        write(held, visited);
         if (below(10) != 0)
         {
             say_end(held, id);
@@ -163,24 +204,27 @@ class client
     }
 
     /// Keeps it for a while, up to several times its ttl.
-    asio::awaitable<void> keep(std::string resource)
+    asio::awaitable<void> keep(std::string resource, std::optional<visit>& visited)
     {
         static constexpr std::array ttls{1200ms, 2000ms};
         const redlock::keep_options options{.ttl = ttls[below(ttls.size())], .max_hold = 5s, .wait = 2s};
         const std::uint64_t id = ++last_;
-        const milliseconds length{below(8) == 0 ? 3000 : below(100)};
+        const milliseconds length{below(4) == 0 ? 3000 : below(100)};
         const std::int64_t began = now();
-        auto body = [this, id, length, began, &resource](redlock::lease& held) -> asio::awaitable<void>
+        auto body = [this, id, length, began, &resource,
+                     &visited](redlock::lease& held) -> asio::awaitable<void>
         {
             say_begin("kept", held, id, resource, began);
-            co_await look_at(held, id, length);
+            begin_visit(held, resource, visited);
+            co_await look_at(held, id, length, visited);
         };
         co_await locks_.async_with_lock(resource, options, body, asio::use_awaitable);
         say("released {} {}", id, now());
     }
 
     /// The body: it looks at its lease all the time, and ends at once when it is cancelled.
-    asio::awaitable<void> look_at(redlock::lease& held, std::uint64_t id, milliseconds length)
+    asio::awaitable<void>
+    look_at(redlock::lease& held, std::uint64_t id, milliseconds length, std::optional<visit>& visited)
     {
         const redlock::clock::time_point end = redlock::clock::now() + length;
         std::int64_t seen = until(held);
@@ -193,6 +237,10 @@ class client
                 {
                     seen = next;
                     say("extended {} {} {}", id, now(), seen);
+                }
+                if (below(8) == 0)
+                {
+                    write(held, visited);
                 }
             }
         }
@@ -209,6 +257,7 @@ class client
     std::mt19937_64 numbers_;
     milliseconds claim_;
     std::size_t resources_;
+    std::optional<resource_access> access_; // In guarded mode.
     std::uint64_t last_ = 0;
     int ended_ = 0;
     bool stopping_ = false;
@@ -240,18 +289,26 @@ int main(int count, char** values)
         return 2;
     }
     redlock::config options;
+    std::optional<resource_access> access;
+    std::span<char*> urls = arguments.subspan(5);
     if (arguments[4] == std::string{"guarded"})
     {
         options.guarded.emplace();
+        access.emplace(redlock::test::control_client::to_path(urls[0]), urls[1]);
+        urls = urls.subspan(2);
     }
-    for (const char* const url : arguments.subspan(5))
+    for (const char* const url : urls)
     {
         options.masters.emplace_back(url);
     }
     asio::io_context io;
     client one{
-        io, options, std::strtoull(arguments[1], nullptr, 10), milliseconds{std::atoi(arguments[2])},
-        std::strtoul(arguments[3], nullptr, 10)};
+        io,
+        options,
+        std::strtoull(arguments[1], nullptr, 10),
+        milliseconds{std::atoi(arguments[2])},
+        std::strtoul(arguments[3], nullptr, 10),
+        std::move(access)};
     asio::signal_set signals{io, SIGTERM};
     signals.async_wait([&one](const boost::system::error_code&, int) { one.stop(); });
     for (int worker = 0; worker < workers; ++worker)

@@ -33,9 +33,11 @@ constexpr auto patience = 60s; // Whatever takes longer doesn't come.
 struct settings
 {
     std::chrono::seconds length{600};
+    std::size_t grants = 0; // It continues until it has seen as many.
     std::uint64_t seed = std::random_device{}();
     std::chrono::milliseconds claim{0};
     std::optional<keeping> keys{}; // Of all rounds; empty: drawn.
+    bool compares = true;          // The resource.
     bool own_network = false;
 };
 
@@ -43,13 +45,17 @@ struct settings
 struct summary
 {
     std::size_t rounds = 0;
-    std::size_t acquisitions = 0;
+    std::size_t grants = 0;
     std::size_t kept = 0;
     std::size_t losses = 0;
     std::size_t releases = 0;
     std::size_t pauses = 0;
-    std::size_t double_holds = 0; // Where nothing was promised.
-    instant longest_wait = 0;     // For a resource, once nothing bad happened any more.
+    std::size_t double_holders = 0;
+    std::size_t expected = 0; // Of these, where nothing was promised.
+    std::size_t writes = 0;   // That the resource has accepted.
+    std::size_t late = 0;     // Requests of clients that no longer held it.
+    std::size_t refused = 0;
+    instant longest_wait = 0; // For a resource, once nothing bad happened any more.
     std::map<std::string, std::size_t> faults{};
     std::vector<std::string> violations{};
 };
@@ -63,6 +69,7 @@ scene draw_scene(chance& from, const settings& how)
     static constexpr std::array kinds{keeping::on_disk, keeping::on_disk, keeping::away,
                                       keeping::broken,  keeping::guarded, keeping::guarded_at_random};
     drawn.keys = how.keys.value_or(kinds[from.below(kinds.size())]);
+    drawn.compares = how.compares;
     if (how.keys)
     {
         drawn.masters = 5;
@@ -74,6 +81,15 @@ scene draw_scene(chance& from, const settings& how)
     {
         drawn.keys = keeping::on_disk; // If keys are lost, no violation is detected.
     }
+    if (is_guarded(drawn.keys))
+    {
+        drawn.kept = draw_files(from);
+    }
+    else if (drawn.keys == keeping::on_disk)
+    {
+        drawn.kept = files::aof;
+    }
+    drawn.replicas = !is_lasting(drawn.keys) && from.below(2) == 0;
     return drawn;
 }
 
@@ -86,14 +102,14 @@ void complain(summary& of, const char* about, const std::vector<std::string>& fo
     }
 }
 
-void play(stage& on, chance& from, instant end, summary& of)
+void play(stage& on, chance& from, instant end)
 {
     while (now() < end)
     {
         on.heal_what_is_due();
         if (from.below(10) == 0)
         {
-            on.harm(of.faults);
+            on.harm();
         }
         std::this_thread::sleep_for(20ms);
     }
@@ -148,7 +164,7 @@ void look_at_keys(stage& on, const std::vector<diary>& all, summary& of)
     std::vector<std::string> left = on.owners_on_a_quorum();
     for (const std::string& owner : left)
     {
-        if (released.contains(owner))
+        if (is_lasting(on.what().keys) && released.contains(owner))
         {
             complain(of, "released and still there", {owner});
         }
@@ -161,12 +177,26 @@ void look_at_keys(stage& on, const std::vector<diary>& all, summary& of)
     complain(of, "it never lapses", left);
 }
 
+void look_at_resources(stage& on, summary& of)
+{
+    for (const std::vector<request>& log : on.requests())
+    {
+        complain(of, "write", wrong_writes(log));
+        for (const request& one : log)
+        {
+            of.writes += one.accepted && one.written ? 1U : 0U;
+            of.late += one.late ? 1U : 0U;
+            of.refused += one.accepted ? 0U : 1U;
+        }
+    }
+}
+
 void count(const std::vector<diary>& all, summary& of)
 {
     for (const diary& each : all)
     {
         of.pauses += each.pauses.size();
-        of.acquisitions += each.leases.size();
+        of.grants += each.leases.size();
         for (const belief& one : each.leases)
         {
             of.kept += one.is_kept ? 1U : 0U;
@@ -180,9 +210,10 @@ void play_round(chance& from, const settings& how, instant end, summary& of)
 {
     ++of.rounds;
     const scene drawn = draw_scene(from, how);
-    const std::size_t before = of.acquisitions;
-    stage on{drawn, from};
-    play(on, from, std::min(end, now() + std::chrono::nanoseconds{from.between(5s, 15s)}.count()), of);
+    const std::size_t before = of.grants;
+    stage on{drawn, from, of.faults};
+    const instant drawn_end = now() + std::chrono::nanoseconds{from.between(5s, 15s)}.count();
+    play(on, from, of.grants < how.grants ? drawn_end : std::min(end, drawn_end));
     on.heal();
     if (drawn.keys != keeping::broken && drawn.keys != keeping::guarded_at_random)
     {
@@ -193,56 +224,80 @@ void play_round(chance& from, const settings& how, instant end, summary& of)
         complain(of, "a client", {"doesn't end"});
     }
     const std::vector<diary> all = on.diaries();
-    if (drawn.keys == keeping::broken)
+    const std::vector<std::string> held_twice = overlaps(all);
+    of.double_holders += held_twice.size();
+    if (is_exclusive(drawn.keys))
     {
-        of.double_holds += overlaps(all).size();
+        complain(of, "held twice", held_twice);
+        look_at_keys(on, all, of);
     }
     else
     {
-        complain(of, "held twice", overlaps(all));
-        if (is_guarded(drawn.keys))
-        {
-            complain(of, "token", wrong_tokens(all));
-        }
-        look_at_keys(on, all, of);
+        of.expected += held_twice.size();
+    }
+    if (is_guarded(drawn.keys))
+    {
+        complain(of, "token", wrong_tokens(all));
+        look_at_resources(on, of);
     }
     complain(of, "told too late", late_losses(all));
     count(all, of);
     fmt::print(
-        "round {}: {} masters, {} clients, {} resources, {}: {} acquisitions\n", of.rounds, drawn.masters,
-        drawn.clients, drawn.resources, name_of(drawn.keys), of.acquisitions - before);
+        "round {}: {} masters, {}{}, {} clients, {} resources, {}: {} grants\n", of.rounds, drawn.masters,
+        name_of(drawn.kept), drawn.replicas ? ", replicas" : "", drawn.clients, drawn.resources,
+        name_of(drawn.keys), of.grants - before);
     std::fflush(stdout);
 }
 
 void print(const summary& of)
 {
     fmt::print(
-        "{} rounds, {} acquisitions ({} kept), {} confirmed releases, {} losses told, {} pauses of clients\n",
-        of.rounds, of.acquisitions, of.kept, of.releases, of.losses, of.pauses);
+        "{} rounds, {} grants ({} kept), {} confirmed releases, {} losses told, {} pauses of clients\n",
+        of.rounds, of.grants, of.kept, of.releases, of.losses, of.pauses);
     for (const auto& [name, times] : of.faults)
     {
-        fmt::print("  {:<22}{:>6}\n", name, times);
+        fmt::print("  {:<32}{:>6}\n", name, times);
     }
     fmt::print(
         "longest wait for a resource after the faults: {} ms\n"
-        "held twice where keys were lost on purpose: {}\nviolations: {}\n",
-        of.longest_wait / 1'000'000, of.double_holds, of.violations.size());
+        "resources that check tokens: {} writes accepted, {} requests known to be late, {} refused\n"
+        "{} double holders, {} of them where keys were lost in plain mode\nviolations: {}\n",
+        of.longest_wait / 1'000'000, of.writes, of.late, of.refused, of.double_holders, of.expected,
+        of.violations.size());
 }
 
 settings read(std::span<char*> arguments)
 {
     settings how;
-    for (std::size_t at = 1; at + 1 < arguments.size(); at += 2)
+    for (std::size_t at = 1; at < arguments.size(); ++at)
     {
         const std::string name = arguments[at];
+        if (name == "--plain")
+        {
+            how.keys = keeping::lost;
+            continue;
+        }
+        if (name == "--unchecked")
+        {
+            how.compares = false;
+            continue;
+        }
+        if (++at == arguments.size())
+        {
+            throw std::invalid_argument{"no value, or unknown: " + name};
+        }
         if (name == "--guarded")
         {
             how.keys =
-                arguments[at + 1] == std::string{"at-random"} ? keeping::guarded_at_random : keeping::guarded;
+                arguments[at] == std::string{"at-random"} ? keeping::guarded_at_random : keeping::guarded;
             continue;
         }
-        const std::uint64_t value = std::strtoull(arguments[at + 1], nullptr, 10);
-        if (name == "--seconds")
+        const std::uint64_t value = std::strtoull(arguments[at], nullptr, 10);
+        if (name == "--grants")
+        {
+            how.grants = value;
+        }
+        else if (name == "--seconds")
         {
             how.length = std::chrono::seconds{value};
         }
@@ -277,12 +332,16 @@ int run(std::span<char*> arguments)
     chance from{how.seed};
     summary all;
     const instant end = now() + std::chrono::nanoseconds{how.length}.count();
-    while (now() < end)
+    while (now() < end || (all.grants < how.grants && all.violations.empty()))
     {
         play_round(from, how, end, all);
     }
+    if (how.grants > 0 && how.keys && is_guarded(*how.keys) && all.late == 0)
+    {
+        complain(all, "write", {"none was late, so that nothing was shown about late ones"});
+    }
     print(all);
-    return all.violations.empty() && all.acquisitions > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+    return all.violations.empty() && all.grants > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 } // namespace redlock::nemesis

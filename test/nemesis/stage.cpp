@@ -31,20 +31,6 @@ instant count(std::chrono::nanoseconds length)
     return length.count();
 }
 
-test::server_options options_for(const scene& what, const test::settable_clock* clock)
-{
-    test::server_options options = test::server_options::plain();
-    if (what.keys == keeping::on_disk)
-    {
-        options.settings = {"--appendonly", "yes", "--appendfsync", "always"};
-    }
-    if (clock != nullptr)
-    {
-        options.program = clock->program();
-    }
-    return options;
-}
-
 } // namespace
 
 instant now()
@@ -60,8 +46,10 @@ std::string_view name_of(keeping how)
         return "keys on disk";
     case keeping::away:
         return "keys kept away";
-    case keeping::broken:
+    case keeping::lost:
         return "keys lost";
+    case keeping::broken:
+        return "keys lost, clocks moved";
     case keeping::guarded:
         return "guarded";
     case keeping::guarded_at_random:
@@ -73,7 +61,7 @@ std::string_view name_of(keeping how)
 const std::vector<stage::fault>& stage::faults()
 {
     static const std::vector<fault> all{
-        {"master killed", &stage::kill, &stage::start_again, false, true},
+        {"master killed", &stage::kill, &stage::start_again, true},
         {"master stopped", &stage::stop, &stage::go_on},
         {"delay", &stage::delay, &stage::pass_on},
         {"requests held", &stage::hold_requests, &stage::let_go},
@@ -87,15 +75,38 @@ const std::vector<stage::fault>& stage::faults()
         {"ghosts", &stage::mark_stale, &stage::let_go},
         {"connections refused", &stage::refuse, &stage::pass_on},
         {"scripts forgotten", &stage::forget_scripts, &stage::nothing},
-        {"keys flushed", &stage::flush, &stage::nothing, true, true},
-        {"databases swapped", &stage::swap_databases, &stage::nothing, true, true},
-        {"demoted and promoted", &stage::promote, &stage::nothing, true, true},
-        {"clock ahead", &stage::clock_ahead, &stage::clock_back, true},
+        {"keys flushed", &stage::flush, &stage::nothing, true},
+        {"databases swapped", &stage::swap_databases, &stage::nothing, true},
+        {"demoted and promoted", &stage::promote, &stage::nothing, true},
+        {"failover to a late replica", &stage::cut_off_replica, &stage::fail_over, true},
+        {"clock ahead", &stage::clock_ahead, &stage::clock_back, false, true},
     };
     return all;
 }
 
-stage::stage(scene what, chance& from) : scene_{what}, chance_{from}
+files draw_files(chance& from)
+{
+    return std::array{files::none, files::rdb, files::aof, files::both}[from.below(4)];
+}
+
+std::string_view name_of(files kept)
+{
+    switch (kept)
+    {
+    case files::none:
+        return "no files";
+    case files::rdb:
+        return "RDB";
+    case files::aof:
+        return "AOF";
+    case files::both:
+        return "RDB and AOF";
+    }
+    return "unknown";
+}
+
+stage::stage(scene what, chance& from, std::map<std::string, std::size_t>& counts)
+    : scene_{what}, chance_{from}, counts_{counts}
 {
     for (std::size_t index = 0; index < scene_.masters; ++index)
     {
@@ -104,17 +115,76 @@ stage::stage(scene what, chance& from) : scene_{what}, chance_{from}
         {
             made.clock = std::make_unique<test::settable_clock>(SETTABLE_CLOCK_PRELOAD);
         }
-        made.server = std::make_unique<test::server>(options_for(scene_, made.clock.get()));
+        made.server = start_server(made);
         made.proxy = std::make_unique<test::proxy>(made.server->port());
+        if (scene_.replicas)
+        {
+            attach_replica(made);
+        }
     }
     if (is_guarded(scene_.keys))
     {
+        wait_for_replicas();
         provision();
+        resource_.emplace(scene_.compares);
     }
     clients_.resize(scene_.clients);
     for (one_client& each : clients_)
     {
         start_client(each);
+    }
+}
+
+/// Most servers of a guarded round have the same files: none, an RDB of a second ago, an AOF, or both.
+std::unique_ptr<test::server> stage::start_server(const one_master& one)
+{
+    test::server_options options = test::server_options::plain();
+    options.settings = {"--repl-diskless-sync-delay", "0"};
+    const auto add = [&](std::initializer_list<const char*> words)
+    { options.settings.insert(options.settings.end(), words.begin(), words.end()); };
+    if (scene_.keys == keeping::on_disk)
+    {
+        add({"--appendfsync", "always"});
+    }
+    const files kept = is_guarded(scene_.keys) && chance_.below(3) == 0 ? draw_files(chance_) : scene_.kept;
+    if (kept == files::rdb || kept == files::both)
+    {
+        add({"--save", "1", "1"});
+    }
+    if (kept == files::aof || kept == files::both)
+    {
+        add({"--appendonly", "yes"});
+    }
+    if (one.clock != nullptr)
+    {
+        options.program = one.clock->program();
+    }
+    return std::make_unique<test::server>(options);
+}
+
+void stage::attach_replica(one_master& one)
+{
+    one.link = std::make_unique<test::proxy>(one.server->port());
+    one.replica = start_server(one);
+    one.replica->command({"REPLICAOF", "127.0.0.1", std::to_string(one.link->port())});
+}
+
+/// A first replica gives its master another incarnation, so that it would begin in quarantine.
+void stage::wait_for_replicas()
+{
+    const instant limit = now() + count(60s);
+    for (const one_master& each : masters_)
+    {
+        while (each.replica != nullptr &&
+               each.replica->command({"INFO", "replication"}).text.find("master_link_status:up") ==
+                   std::string::npos)
+        {
+            if (now() > limit)
+            {
+                throw std::runtime_error{"a replica doesn't reach its master: " + each.replica->log()};
+            }
+            std::this_thread::sleep_for(5ms);
+        }
     }
 }
 
@@ -136,42 +206,50 @@ void stage::provision()
     }
 }
 
-/// Returns whether each master has an armed marker for its present incarnation.
-bool stage::are_all_armed()
+/// Returns whether a master has an armed marker for its present incarnation, and is about to keep it.
+bool stage::is_armed(one_master& one)
 {
-    return std::all_of(
-        masters_.begin(), masters_.end(),
-        [](one_master& each)
-        {
-            if (each.heal != nullptr)
-            {
-                return false; // It may not answer.
-            }
-            const std::string marker = each.server->command({"GET", "lock::redlock-guard"}).text;
-            const std::string info = each.server->command({"INFO", "replication"}).text;
-            const std::string id = marker.substr(marker.rfind(' ') + 1);
-            return marker.find(" armed ") != std::string::npos &&
-                   info.find("master_replid:" + id) != std::string::npos;
-        });
+    if (one.suffers != nullptr && (one.suffers->loses_keys || one.suffers->begin == &stage::stop))
+    {
+        return false; // It may not answer.
+    }
+    const std::string marker = one.server->command({"GET", "lock::redlock-guard"}).text;
+    const std::string info = one.server->command({"INFO", "replication"}).text;
+    const std::string id = marker.substr(marker.rfind(' ') + 1);
+    return marker.find(" armed ") != std::string::npos &&
+           info.find("master_replid:" + id) != std::string::npos;
 }
 
-bool stage::may_happen(const fault& what)
+bool stage::may_happen(const fault& what, const one_master& to)
 {
-    if (!is_guarded(scene_.keys))
+    if (what.begin == &stage::cut_off_replica && to.replica == nullptr)
     {
-        return !what.breaks_assumptions || scene_.keys == keeping::broken;
+        return false;
     }
-    // One of two masters isn't a minority: if it comes back empty, it takes an operator.
-    return what.loses_keys
-               ? scene_.keys == keeping::guarded_at_random || (scene_.masters > 2 && are_all_armed())
-               : !what.breaks_assumptions;
+    if (what.moves_clock || (what.loses_keys && is_lasting(scene_.keys)))
+    {
+        return scene_.keys == keeping::broken || what.begin == &stage::kill;
+    }
+    if (what.loses_keys && scene_.keys == keeping::guarded)
+    {
+        const auto unarmed = std::count_if(
+            masters_.begin(), masters_.end(),
+            [&](one_master& each) { return &each != &to && !is_armed(each); });
+        const std::size_t minority = (scene_.masters - 1) / 2;
+        return static_cast<std::size_t>(unarmed) < minority; // And this one.
+    }
+    return true;
 }
 
 void stage::start_client(one_client& one)
 {
     std::vector<std::string> arguments{
         NEMESIS_CLIENT, std::to_string(chance_.number()), std::to_string(scene_.claim.count()),
-        std::to_string(scene_.resources), is_guarded(scene_.keys) ? "guarded" : "plain"};
+        std::to_string(scene_.resources), resource_ ? "guarded" : "plain"};
+    if (resource_)
+    {
+        arguments.insert(arguments.end(), {resource_->path(), resource_->script()});
+    }
     for (const one_master& each : masters_)
     {
         arguments.push_back(each.proxy->url());
@@ -180,29 +258,31 @@ void stage::start_client(one_client& one)
     one.stopped_until = 0;
 }
 
-void stage::harm(std::map<std::string, std::size_t>& counts)
+void stage::harm()
 {
     if (scene_.own_network && chance_.below(30) == 0)
     {
-        ++counts["network unplugged"];
+        ++counts_["network unplugged"];
         unplug();
         return;
     }
     if (chance_.below(8) == 0)
     {
-        harm_client(counts);
+        harm_client();
         return;
     }
     const fault& what = faults()[chance_.below(faults().size())];
     const std::chrono::milliseconds longest = std::array{100ms, 500ms, 2500ms}[chance_.below(3)];
-    if (chance_.below(20) != 0)
+    // A majority that comes back without its last writes lets two clients in.
+    const bool replaces_process = what.loses_keys && what.end != &stage::nothing;
+    if (chance_.below(replaces_process ? 3 : 20) != 0)
     {
-        counts[what.name] += harm_master(masters_[chance_.below(masters_.size())], what, longest) ? 1U : 0U;
+        harm_master(masters_[chance_.below(masters_.size())], what, longest);
         return;
     }
     for (one_master& each : masters_)
     {
-        counts[what.name] += harm_master(each, what, longest) ? 1U : 0U;
+        harm_master(each, what, longest);
     }
 }
 
@@ -214,7 +294,7 @@ void stage::unplug()
     plug_in(true);
 }
 
-void stage::harm_client(std::map<std::string, std::size_t>& counts)
+void stage::harm_client()
 {
     one_client& one = clients_[chance_.below(clients_.size())];
     if (one.stopped_until != 0)
@@ -223,36 +303,36 @@ void stage::harm_client(std::map<std::string, std::size_t>& counts)
     }
     if (chance_.below(2) == 0)
     {
-        ++counts["client killed"];
+        ++counts_["client killed"];
         one.process.kill();
         start_client(one);
         return;
     }
-    ++counts["client stopped"];
+    ++counts_["client stopped"];
     one.process.stop();
     one.stopped_until = now() + count(chance_.between(50ms, longest_ttl));
 }
 
-bool stage::harm_master(one_master& one, const fault& what, std::chrono::milliseconds longest)
+void stage::harm_master(one_master& one, const fault& what, std::chrono::milliseconds longest)
 {
-    if (one.heal != nullptr || !may_happen(what))
+    if (one.suffers != nullptr || !may_happen(what, one))
     {
-        return false;
+        return;
     }
+    ++counts_[what.name];
     (this->*what.begin)(one);
     const bool stays_away = scene_.keys == keeping::away && what.begin == &stage::kill;
     one.suffers_until = now() + count(stays_away ? longest_ttl : chance_.between(10ms, longest));
-    one.heal = what.end;
-    return true;
+    one.suffers = &what;
 }
 
 void stage::heal_what_is_due()
 {
     for (one_master& each : masters_)
     {
-        if (each.heal != nullptr && now() >= each.suffers_until)
+        if (each.suffers != nullptr && now() >= each.suffers_until)
         {
-            (this->*std::exchange(each.heal, nullptr))(each);
+            (this->*std::exchange(each.suffers, nullptr)->end)(each);
         }
     }
     for (one_client& each : clients_)
@@ -271,7 +351,7 @@ void stage::heal()
     const auto suffers = [this]
     {
         return std::any_of(
-            masters_.begin(), masters_.end(), [](const one_master& each) { return each.heal != nullptr; });
+            masters_.begin(), masters_.end(), [](const one_master& each) { return each.suffers != nullptr; });
     };
     for (one_client& each : clients_)
     {
@@ -304,6 +384,16 @@ std::vector<diary> stage::diaries() const
         std::ifstream file{fmt::format("{}/{}", directory_.path(), number)};
         const std::string text{std::istreambuf_iterator<char>{file}, {}};
         all.push_back(read_diary(fmt::format("client {}", number), text));
+    }
+    return all;
+}
+
+std::vector<std::vector<request>> stage::requests()
+{
+    std::vector<std::vector<request>> all;
+    for (std::size_t number = 0; resource_ && number < scene_.resources; ++number)
+    {
+        all.push_back(resource_->log(fmt::format("stock{}", number)));
     }
     return all;
 }
@@ -342,6 +432,11 @@ void stage::kill(one_master& one)
 void stage::start_again(one_master& one)
 {
     one.server->restart();
+    if (is_guarded(scene_.keys))
+    {
+        const bool has_marker = one.server->command({"EXISTS", "lock::redlock-guard"}).integer == 1;
+        ++counts_[has_marker ? "master killed: back with its data" : "master killed: back empty"];
+    }
 }
 void stage::stop(one_master& one)
 {
@@ -404,6 +499,20 @@ void stage::promote(one_master& one)
 {
     one.server->command({"REPLICAOF", "127.0.0.1", "1"});
     one.server->command({"REPLICAOF", "NO", "ONE"});
+}
+/// It doesn't notice, and remains what its master is now.
+void stage::cut_off_replica(one_master& one)
+{
+    one.link->drop_to_client(true);
+}
+/// The late replica replaces its master under the master's address.
+void stage::fail_over(one_master& one)
+{
+    one.server->kill();
+    one.replica->command({"REPLICAOF", "NO", "ONE"});
+    one.proxy->redirect(one.replica->port());
+    one.server = std::move(one.replica);
+    attach_replica(one);
 }
 void stage::clock_ahead(one_master& one)
 {
