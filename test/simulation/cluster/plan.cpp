@@ -132,28 +132,6 @@ void draw_habits(plan& drawn, chance& draws)
     }
 }
 
-/// Some runs are of the size of real programs: many clients wait together, or the masters are far away.
-void draw_size(plan& drawn, chance& draws)
-{
-    if (draws.one_in(32))
-    {
-        drawn.workers = 8 + draws.below(32);
-    }
-    if (draws.one_in(32))
-    {
-        drawn.latency = one_of(draws, std::array<clock::duration, 3>{3ms, 12ms, 40ms});
-        const auto answer = std::chrono::ceil<milliseconds>(2 * (drawn.latency + drawn.jitter));
-        for (milliseconds& each : drawn.ttls)
-        {
-            each = std::max(each, 20 * answer);
-        }
-        drawn.node_timeout = answer + 20ms;
-        drawn.connect_timeout = std::max(drawn.connect_timeout, 6 * answer); // Up to four round trips.
-        drawn.response_timeout = std::max(drawn.response_timeout, 2 * answer);
-        drawn.length *= 10;
-    }
-}
-
 bool breaks_assumptions(const plan& drawn, const fault& one)
 {
     return one.breaks_assumptions && !(drawn.guarded && one.guarded == in_guarded::keeps_promises);
@@ -185,6 +163,33 @@ void draw_guarded(plan& drawn, chance& draws)
     its.plain_client = draws.one_in(6);
     its.shared_counter = draws.one_in(3);
     drawn.guarded = its;
+}
+
+/// Some runs are of the size of real programs: many clients wait together, or the masters are far away.
+void draw_size(plan& drawn, chance& draws)
+{
+    if (draws.one_in(32))
+    {
+        drawn.workers = 8 + draws.below(32);
+        drawn.does.pause = std::max<clock::duration>(drawn.does.pause, 5ms);
+    }
+    if (draws.one_in(32))
+    {
+        drawn.latency = one_of(draws, std::array<clock::duration, 3>{3ms, 12ms, 40ms});
+        const auto answer = std::chrono::ceil<milliseconds>(2 * (drawn.latency + drawn.jitter));
+        for (milliseconds& each : drawn.ttls)
+        {
+            each = std::max(each, 20 * answer);
+        }
+        drawn.node_timeout = answer + 20ms;
+        drawn.connect_timeout = std::max(drawn.connect_timeout, 6 * answer); // Up to four round trips.
+        drawn.response_timeout = std::max(drawn.response_timeout, 2 * answer);
+        drawn.length *= 10;
+        if (drawn.guarded)
+        {
+            drawn.guarded->max_ttl = std::max(drawn.guarded->max_ttl, drawn.longest_ttl());
+        }
+    }
 }
 
 void draw_injections(plan& drawn, chance& draws)
@@ -251,13 +256,13 @@ plan draw_plan(std::uint64_t seed)
     draw_habits(drawn, draws);
     drawn.other_executors = draws.one_in(3);
     drawn.throws_one_in = draws.one_in(4) ? 6 : 0;
-    chance sizes{chance::mixed(seed + 6)};
-    draw_size(drawn, sizes);
     if (seed >= first_guarded_seed)
     {
         chance guarded{chance::mixed(seed + 5)};
         draw_guarded(drawn, guarded);
     }
+    chance sizes{chance::mixed(seed + 6)};
+    draw_size(drawn, sizes);
     draw_injections(drawn, draws);
     drawn.strict = draws.one_in(4);
     drawn.close_resets = draws.one_in(2);
