@@ -73,6 +73,14 @@ std::string what_of(const command& words)
 namespace
 {
 
+/// Returns whether the last but one argument of a command is a hint.
+bool has_hint(const command& words)
+{
+    const auto is = [&words](const net::script& script)
+    { return words[1] == script.sha1 || words[1] == script.text; };
+    return words.size() > 2 && (is(net::guarded_acquire_script) || is(net::guarded_ask_script));
+}
+
 bool writes(std::string_view what)
 {
     static constexpr std::array<std::string_view, 9> all{
@@ -91,6 +99,7 @@ sim_master::sim_master(virtual_world& world, std::string its_run_id)
 void sim_master::draw_replication_id()
 {
     replication_id = sha1_hex(run_id + " " + std::to_string(promotions_++));
+    replication_ids_.emplace_back(world_.now(), replication_id);
 }
 
 virtual_link& sim_master::link(std::int64_t id)
@@ -195,6 +204,16 @@ void sim_master::lose_writes_of(clock::duration last)
     keys_.go_back_to(world_.now() - last);
     draw_replication_id();
     may_have_lost();
+}
+
+void sim_master::put_back(clock::duration by)
+{
+    const clock::time_point then = world_.now() - by;
+    keys_.go_back_to(then);
+    for (const auto& [since, id] : replication_ids_)
+    {
+        replication_id = since <= then ? id : replication_id;
+    }
 }
 
 void sim_master::show_database(std::size_t which)
@@ -303,7 +322,7 @@ void sim_master::serve(virtual_link& who)
         {
             break;
         }
-        execute(who, *words);
+        execute(who, *std::move(words));
     }
     if (state.id != 0 && !hung_ && state.ended)
     {
@@ -311,7 +330,7 @@ void sim_master::serve(virtual_link& who)
     }
 }
 
-void sim_master::execute(virtual_link& from, const command& words)
+void sim_master::execute(virtual_link& from, command words)
 {
     client_state& state = from.at_master();
     std::string what = what_of(words);
@@ -319,6 +338,11 @@ void sim_master::execute(virtual_link& from, const command& words)
     {
         // The last command of the handshake ahead of the subscription; later, the end of one of its requests.
         what = std::exchange(state.was_greeted, true) ? "HELLO again" : "may greet?";
+    }
+    if (changed_hints_ && changed_hints_->first == state.origin && has_hint(words))
+    {
+        std::string& hint = words[words.size() - 2];
+        hint = std::to_string(std::max<std::int64_t>(std::stoll(hint) + changed_hints_->second, 0));
     }
     const std::optional<scripted_answer> instead = scripted(state, what, words);
     const bool runs = !instead || instead->runs;

@@ -129,8 +129,8 @@ class sim_master
     void promote_stale_replica(const std::string& new_run_id, clock::duration behind);
     /// Demotes and promotes the master without closing connections: the writes of `last` are lost.
     void lose_writes_of(clock::duration last);
-    /// Restores keys of the past. The server doesn't notice, as if its machine was put back to a copy of the memory.
-    void put_back(clock::duration by) { keys_.go_back_to(world_.now() - by); }
+    /// Restores the server of the past. It doesn't notice, as if its machine was put back to a copy of the memory.
+    void put_back(clock::duration by);
     void flush_all()
     {
         keys_.flush();
@@ -148,6 +148,8 @@ class sim_master
     }
     /// No loss of writes reaches beyond the present state.
     void keep_present_state() noexcept { keys_.forget_changes(); }
+    /// Changes the hints of a client's commands by this, in microseconds, as if it had another clock.
+    void change_hints(int of, std::int64_t by) { changed_hints_ = {of, by}; }
     /// Evicts one of the keys. Returns false if there is none.
     bool evict(std::size_t which) { return keys_.evict(which); }
     void flush_scripts() { scripts_.clear(); }
@@ -234,7 +236,7 @@ class sim_master
         return all;
     }
     void serve(virtual_link& who);
-    void execute(virtual_link& from, const command& words);
+    void execute(virtual_link& from, command words);
     std::optional<scripted_answer>
     scripted(const client_state& from, const std::string& what, const command& words);
     void wait_for_disk(virtual_link& from, std::string bytes);
@@ -272,6 +274,8 @@ class sim_master
     master_store keys_;
     std::size_t shown_ = 0; // The database of the state functions.
     std::size_t promotions_ = 0;
+    std::vector<std::pair<clock::time_point, std::string>> replication_ids_;           // All so far.
+    std::optional<std::pair<int, std::int64_t>> changed_hints_;                        // Of a process.
     std::array<content_history, master_store::databases> contents_ = first_contents(); // By database.
     bool hung_ = false;
     std::vector<std::pair<std::shared_ptr<virtual_link>, std::string>>

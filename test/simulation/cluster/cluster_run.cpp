@@ -18,7 +18,11 @@ using namespace std::chrono_literals;
 namespace
 {
 
-constexpr std::size_t max_steps = 1'000'000; // In a minute of virtual time.
+/// In a minute of virtual time.
+std::size_t max_steps(const plan& drawn)
+{
+    return 1'000'000 + 100'000 * drawn.clients * drawn.workers;
+}
 
 /// As `fresh_run_id` returns them at the beginning.
 std::vector<std::string> first_run_ids(std::size_t masters)
@@ -74,7 +78,10 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
         const auto rate = static_cast<std::int64_t>(births_.one_in(2) ? births_.below(bound + 1) : bound);
         one.clock_of_its_own().set_rate(world_->now(), births_.one_in(2) ? rate : -rate);
         one.witness = [this, index](const auto& from, const auto& what, const auto& words, const auto& reply)
-        { oracle_.on_command(index, from, what, words, reply); };
+        {
+            oracle_.on_command(index, from, what, words, reply);
+            note_command(from, what);
+        };
     }
     if (group_)
     {
@@ -88,6 +95,34 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
     {
         world_->at(beginning + each.at, event_kind::timer, [this, each] { inject(each); });
     }
+}
+
+void cluster_run::note_command(const client_state& from, const std::string& what)
+{
+    if (what == awaited_.first && !mended_)
+    {
+        awaited_.first.clear();
+        // Its connections can't end while one of them is served.
+        auto later =
+            [what = std::move(awaited_.second), by = processes_.at(static_cast<std::size_t>(from.origin) - 1)]
+        {
+            if (by->up())
+            {
+                what(*by);
+            }
+        };
+        world_->at(world_->now(), event_kind::timer, std::move(later));
+    }
+}
+
+sim_master& cluster_run::add_stranger()
+{
+    strangers_.push_back(std::make_unique<sim_master>(*world_, fresh_run_id()));
+    sim_master& one = *strangers_.back();
+    one.network = calm();
+    one.witness = [this](const auto& from, const auto& what, const auto& words, const auto& reply)
+    { oracle_.on_stranger(from, what, words, reply); };
+    return one;
 }
 
 std::vector<std::unique_ptr<sim_master>> cluster_run::make_masters()
@@ -207,13 +242,16 @@ const process* cluster_run::process_of(int number) const
 std::vector<std::shared_ptr<virtual_link>> cluster_run::links_of(int process_number) const
 {
     std::vector<std::shared_ptr<virtual_link>> all;
-    for (const auto& each : masters_)
+    for (const auto* const servers : {&masters_, &strangers_})
     {
-        for (auto& link : each->links())
+        for (const auto& each : *servers)
         {
-            if (link->at_master().origin == process_number)
+            for (auto& link : each->links())
             {
-                all.push_back(std::move(link));
+                if (link->at_master().origin == process_number)
+                {
+                    all.push_back(std::move(link));
+                }
             }
         }
     }
@@ -404,7 +442,7 @@ bool cluster_run::run_for(clock::duration length, const std::function<bool()>& h
             steps_ = 0;
             minute_ends_ = world_->now() + 1min;
         }
-        if (++steps_ > max_steps)
+        if (++steps_ > max_steps(plan_))
         {
             oracle_.check(false, "steps", "time stands still");
             return false;

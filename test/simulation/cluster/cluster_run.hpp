@@ -21,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace redlock::test
@@ -85,6 +86,13 @@ class cluster_run
     void open_door(std::size_t master);
     /// Calls `what` when the faults end.
     void at_mending(std::function<void()> what) { mendings_.push_back(std::move(what)); }
+    /// Returns an empty server that is in no list. It must neither vote nor be armed.
+    sim_master& add_stranger();
+    /// Calls `what` once, with the process, when a master has executed a command of this kind.
+    void at_command(std::string kind, std::function<void(process&)> what)
+    {
+        awaited_ = {std::move(kind), std::move(what)};
+    }
     /// Allows keys to stay on a master until their ttl ends: it refuses a release permanently, or a stale connection
     /// can't be killed.
     void allow_leftovers(std::size_t master) { leftovers_[master] = true; }
@@ -96,6 +104,7 @@ class cluster_run
   private:
     std::vector<std::unique_ptr<sim_master>> make_masters();
     std::shared_ptr<guarded_masters> make_group() const;
+    void note_command(const client_state& from, const std::string& what);
     void note_disturbance(fault_number number, std::size_t about);
     void inject(const injection& what);
     void mend_everything();
@@ -103,7 +112,8 @@ class cluster_run
     bool run_for(clock::duration length, const std::function<bool()>& holds = {});
     void settle();
     // In guarded_end.cpp.
-    void arm_masters();
+    void arm_masters(clock::time_point mended_at);
+    void check_armed_in_time(clock::time_point mended_at);
     bool run_command(const provision_options& what, const config& masters, clock::duration bound);
     bool have_ended(clock::duration bound);
     bool retire_strangers(clock::duration bound);
@@ -161,6 +171,7 @@ class cluster_run
     trace& told_;
     std::shared_ptr<virtual_world> world_;
     std::vector<std::unique_ptr<sim_master>> masters_;
+    std::vector<std::unique_ptr<sim_master>> strangers_;
     std::shared_ptr<guarded_masters> group_;
     oracle oracle_;
     chance picks_;
@@ -174,6 +185,7 @@ class cluster_run
     clock::time_point minute_ends_{};
     bool mended_ = false;
     std::vector<bool> leftovers_; // By master.
+    std::pair<std::string, std::function<void(process&)>> awaited_;
     std::vector<lease> last_ones_;
     std::vector<std::function<void()>> mendings_;
 };

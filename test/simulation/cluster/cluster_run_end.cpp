@@ -19,7 +19,7 @@ std::optional<violation> cluster_run::run()
         settle();
         if (group_)
         {
-            arm_masters();
+            arm_masters(mended_at);
             mended_at = world_->now();
         }
         check_availability();

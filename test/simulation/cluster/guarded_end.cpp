@@ -244,8 +244,24 @@ void cluster_run::restart_clients()
     }
 }
 
+/// G6, counted from the last fault. A client that is connected may have to find out first that its connection is dead.
+void cluster_run::check_armed_in_time(clock::time_point mended_at)
+{
+    const clock::duration notices = plan_.probe_interval + plan_.response_timeout + 1ms;
+    const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
+    const clock::time_point limit = mended_at + notices + reconnects + longest_quarantine();
+    for (std::size_t index = 0; index < masters_.size(); ++index)
+    {
+        const bool is_slow = is_impaired(index) || could_evict_[index] || masters_[index]->fsync > 0ms;
+        const clock::time_point armed_at = oracle_.tokens()->armed_at(index);
+        oracle_.check(
+            is_slow || armed_at <= limit, "liveness", "master {} is armed {} ms late", index,
+            (armed_at - limit) / 1ms);
+    }
+}
+
 /// Waits until the masters are armed. If the clients have to be able to do it, that is bounded.
-void cluster_run::arm_masters()
+void cluster_run::arm_masters(clock::time_point mended_at)
 {
     if (!group_ || oracle_.found())
     {
@@ -267,6 +283,10 @@ void cluster_run::arm_masters()
     const bool may_suspect = plan_.breaks_assumptions && oracle_.jumps().were_wrong();
     const clock::duration bound = longest_quarantine() * (may_suspect ? 2 : 1) + reconnects;
     run_until_armed(bound, can_be_armed);
+    if (any_left && can_be_armed && changes_.empty() && !oracle_.jumps().were_wrong())
+    {
+        check_armed_in_time(mended_at);
+    }
     forbid_eviction(bound);
     if (oracle_.found())
     {

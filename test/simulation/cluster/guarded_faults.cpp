@@ -6,6 +6,7 @@
 #include "token_rules.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
@@ -139,6 +140,93 @@ void swap_twice(const master_fault& it)
         [&cluster = it.cluster, index = it.index] { exchange_databases(cluster, index); });
 }
 
+/// As by a backup of each: a replica attaches to one master after the other.
+void back_up(const cluster_fault& it)
+{
+    const std::size_t all = it.cluster.masters().size();
+    const clock::duration longest = it.cluster.group()->longest_ttl() + 2s;
+    const clock::duration gap =
+        it.draws.between(1ms, std::min<clock::duration>(longest, it.cluster.drawn().length));
+    it.tell(all);
+    for (std::size_t index = 0; index < all; ++index)
+    {
+        it.cluster.later(
+            static_cast<clock::rep>(index) * gap,
+            [&master = *it.cluster.masters()[index]] { master.lose_writes_of(0ms); });
+    }
+}
+
+/// As if its virtual machine was put back to a snapshot: it has its old marker, and nobody can notice.
+void put_back(const master_fault& it)
+{
+    it.cluster.allow_leftovers(it.index);
+    it.cluster.watch().tokens()->distrust(it.index);
+    it.cluster.watch().jumps().distrust();
+    it.master.put_back(it.draws.between(1ms, 2s));
+    it.master.break_connections();
+}
+
+/// Masters keep all other keys.
+void delete_markers(const cluster_fault& it)
+{
+    const std::vector<std::size_t> some = some_masters(it, 1);
+    it.tell(some.size());
+    for (const std::size_t index : some)
+    {
+        it.cluster.group()->remove_marker(index);
+    }
+}
+
+/// Between two of the steps by which it arms a master, or in one of them.
+void kill_at_arming(const cluster_fault& it)
+{
+    constexpr std::array<const char*, 4> steps{"GET", "quarantine", "largest counter", "arm"};
+    const std::size_t step = it.draws.below(steps.size());
+    it.tell(step);
+    it.cluster.at_command(
+        steps.at(step),
+        [&cluster = it.cluster, resets = it.draws.one_in(2)](process& by)
+        {
+            by.kill(resets);
+            cluster.add_process().start();
+        });
+}
+
+/// By a clock that is wrong by a year, or by almost as much as masters believe.
+void hint_wrongly(const process_fault& it)
+{
+    constexpr std::array<std::chrono::minutes, 3> all{365 * 24h, 59min, -365 * 24h};
+    const std::chrono::microseconds by = all.at(it.draws.below(all.size()));
+    for (const auto& each : it.cluster.masters())
+    {
+        each->change_hints(it.process->number(), by.count());
+        it.cluster.at_mending([&master = *each] { master.change_hints(0, 0); });
+    }
+}
+
+/// A client's list has the name of another server in the place of a master.
+void mistype_name(const process_fault& it)
+{
+    process& one = *it.process;
+    const std::size_t index = it.draws.below(it.cluster.masters().size());
+    it.cluster.watch().reports().misdirect(one.number());
+    if (!one.usable() || !one.guarded())
+    {
+        return;
+    }
+    one.mistype(index, &it.cluster.add_stranger());
+    one.drop_manager();
+    it.cluster.at_mending(
+        [one = it.process, index]
+        {
+            one->mistype(index, nullptr);
+            if (one->usable())
+            {
+                one->drop_manager();
+            }
+        });
+}
+
 /// An operator replaces the group by one of the same masters, while they fail.
 void change_group(const cluster_fault& it)
 {
@@ -177,6 +265,22 @@ std::vector<fault> guarded_faults()
              it.master.refuse("raise", "-BUSY Redis is busy running a script.\r\n");
              it.undo_later(&sim_master::answer_as_usual);
          },
+         in_guarded::only},
+        {fault_number::backups, "backups", "a replica attaches to one master after the other", keeps, back_up,
+         in_guarded::only},
+        {fault_number::put_back, "put back",
+         "a master and its marker are put back to the past, as with its machine", breaks, put_back,
+         in_guarded::only},
+        {fault_number::marker_deleted, "marker deleted", "some masters lose their markers alone", keeps,
+         delete_markers, in_guarded::only},
+        {fault_number::killed_at_arming, "killed at arming",
+         "a client ends between two of the steps by which it arms a master", keeps, kill_at_arming,
+         in_guarded::only},
+        {fault_number::wrong_hints, "wrong hints",
+         "a client's hints for counters are wrong by an hour or a year", keeps, hint_wrongly,
+         in_guarded::only},
+        {fault_number::mistyped_name, "mistyped name",
+         "a client's list has the name of an empty server in the place of a master", keeps, mistype_name,
          in_guarded::only},
         {fault_number::group_changed, "group changed", "an operator replaces the group by another one", keeps,
          change_group, in_guarded::only},

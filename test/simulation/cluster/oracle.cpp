@@ -314,6 +314,15 @@ void oracle::on_command(
     }
 }
 
+void oracle::on_stranger(
+    const client_state& from, const std::string& what, const command& words, const std::string& reply)
+{
+    trace& told = cluster_.told();
+    told.add({static_cast<std::uint64_t>(from.origin), static_cast<std::uint64_t>(from.id)});
+    told.add_exchange(what, words, reply);
+    check_rule(token_rules::look_at_stranger(what, words, reply));
+}
+
 /// Looks at a command of plain mode, or at what stands for it in guarded mode.
 void oracle::look_at_plain(
     std::size_t master, const client_state& from, const std::string& what, const command& words,

@@ -179,6 +179,9 @@ class oracle
     void on_command(
         std::size_t master, const client_state& from, const std::string& what, const command& words,
         const std::string& reply);
+    /// The same for a server that is in no list.
+    void on_stranger(
+        const client_state& from, const std::string& what, const command& words, const std::string& reply);
     /// The master has sent something that is no reply: the connection has to be closed.
     void on_nonsense(std::size_t master, const client_state& to)
     {

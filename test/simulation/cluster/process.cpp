@@ -17,6 +17,13 @@ namespace redlock::test
 
 namespace asio = boost::asio;
 
+namespace
+{
+
+const std::string mistyped_host = "stranger.test";
+
+} // namespace
+
 process::process(cluster_run& cluster, int number, std::uint64_t seed)
     : cluster_{cluster},
       number_{number},
@@ -71,6 +78,10 @@ void process::make_manager()
     if (guarded())
     {
         options.guarded.emplace();
+    }
+    if (mistyped_)
+    {
+        options.masters[*mistyped_] = "redis://" + mistyped_host;
     }
     // Processes that are added later check the others, and need more than one operation.
     if (static_cast<std::size_t>(number_) <= drawn.clients)
@@ -275,6 +286,15 @@ void process::drop_manager()
     orderly_ = false;
     cluster_.watch().closing(*this);
     make_manager();
+}
+
+void process::mistype(std::size_t master, sim_master* server)
+{
+    mistyped_ = server != nullptr ? std::optional{master} : std::nullopt;
+    if (server != nullptr)
+    {
+        environment_->put(mistyped_host, *server);
+    }
 }
 
 void process::cancel_one(std::size_t which)

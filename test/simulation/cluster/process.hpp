@@ -141,6 +141,8 @@ class process : public std::enable_shared_from_this<process>
     clock::duration shutdown_took() const noexcept { return shutdown_took_; }
     /// Destroys its manager without a shutdown, and makes a new one.
     void drop_manager();
+    /// Gives a master another name in the lists of its next managers, that of this server. Null for the right one.
+    void mistype(std::size_t master, sim_master* server);
     /// Cancels one of the running operations.
     void cancel_one(std::size_t which);
     void cancel(const call_ptr& what);
@@ -221,6 +223,7 @@ class process : public std::enable_shared_from_this<process>
     event_check events_;
     keep_rules keeping_;
     int managers_ = 0;
+    std::optional<std::size_t> mistyped_; // A master.
     bool operates_ = false;
     bool paused_ = false;
     std::size_t pauses_ = 0;

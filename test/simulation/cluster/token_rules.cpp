@@ -85,6 +85,11 @@ void guarded_masters::arm(std::size_t master)
     put_marker(master, "armed");
 }
 
+void guarded_masters::remove_marker(std::size_t master)
+{
+    at(master).remove(guard_key);
+}
+
 void guarded_masters::put_marker(std::size_t master, std::string_view state)
 {
     at(master).set(
@@ -246,7 +251,7 @@ bool guarded_masters::has_other_marker(std::size_t master) const
 std::optional<clock::duration> token_rules::since_loss(std::size_t master, clock::time_point at) const
 {
     const std::optional<clock::time_point> lost = group_->at(master).last_loss();
-    return lost ? std::optional{at - *lost} : std::nullopt;
+    return lost && !put_back_.contains(master) ? std::optional{at - *lost} : std::nullopt;
 }
 
 std::optional<violation> token_rules::look(
@@ -286,6 +291,19 @@ std::optional<violation> token_rules::look(
     return has_armed ? check_arming(master, at, by_operator) : std::nullopt;
 }
 
+std::optional<violation>
+token_rules::look_at_stranger(const std::string& what, const command& words, const std::string& reply)
+{
+    const auto plain = in_plain_mode(what, words, reply);
+    const bool has_granted = plain && plain->counter;
+    const bool is_armed = what == "arm" && reply.starts_with(':') && !reply.starts_with(":-");
+    return has_granted || is_armed
+               ? std::optional{violation{
+                     "stranger armed",
+                     fmt::format("a server of no list {}", is_armed ? "is armed" : "has granted a lock")}}
+               : std::nullopt;
+}
+
 std::optional<violation> token_rules::check_vote(std::size_t master, clock::time_point at) const
 {
     if (!group_->is_armed(master))
@@ -323,6 +341,7 @@ bool token_rules::clocks_order_floors(clock::time_point at) const
 std::optional<violation> token_rules::check_arming(std::size_t master, clock::time_point at, bool by_operator)
 {
     ++arms_;
+    armed_at_[master] = at;
     group_->note_armed(master);
     const std::size_t others = group_->count_armed() - (group_->is_armed(master) ? 1U : 0U);
     // At a change, the masters of the old group have the counters.

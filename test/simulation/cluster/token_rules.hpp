@@ -45,6 +45,7 @@ class guarded_masters
     /// clients can't.
     void put_into_quarantine(std::size_t master);
     void arm(std::size_t master);
+    void remove_marker(std::size_t master);
 
     /// Notes that a master was armed, by a client or by an operator.
     void note_armed(std::size_t master);
@@ -100,6 +101,7 @@ class guarded_masters
 ///   quarantine     a master grants that isn't armed; or it grants, or is armed, earlier than max_ttl after it may have lost
 ///                  keys
 ///   floor          a master is armed below a token that was issued before its wait has ended
+///   stranger armed a server that no list of the group has grants or is armed
 ///   eviction       a master is armed although it may evict keys
 ///   one marker     a master is armed, and another one of its databases has a marker
 ///   token          a lease of guarded mode has no token, one of plain mode has one, or its report has another
@@ -124,6 +126,10 @@ class token_rules
         std::size_t master, const std::string& what, const command& words, const std::string& reply,
         clock::time_point at, bool by_operator);
 
+    /// The same for a server that is no master of the group.
+    static std::optional<violation>
+    look_at_stranger(const std::string& what, const command& words, const std::string& reply);
+
     moment now() noexcept { return ++last_; }
     /// A caller got a lease with this token from an acquire that began then. `is_valid`: the lease is valid, and no
     /// assumption is broken. Returns a broken rule.
@@ -133,8 +139,20 @@ class token_rules
 
     /// Clocks of masters are wrong by so much that tokens can't be promised once too few masters are armed.
     void distrust_clocks() noexcept { trusts_clocks_ = false; }
+    /// A master was put back to the past, which nobody can notice. Its counters are too small.
+    void distrust(std::size_t master)
+    {
+        put_back_.insert(master);
+        promised_ = false;
+    }
     /// An operator has armed masters by their clocks.
     void armed_by_hand() noexcept { promised_ = promised_ && trusts_clocks_; }
+    /// When a master was armed last; the earliest time if it never was.
+    clock::time_point armed_at(std::size_t master) const
+    {
+        const auto found = armed_at_.find(master);
+        return found == armed_at_.end() ? clock::time_point::min() : found->second;
+    }
     std::size_t raises() const noexcept { return raises_; }
     std::size_t arms() const noexcept { return arms_; }
     std::size_t tokens() const noexcept { return tokens_; }
@@ -167,6 +185,8 @@ class token_rules
     bool trusts_clocks_ = true;
     bool promised_ = true; // That tokens are unique and rise.
     std::vector<clock::time_point> armed_by_clock_;
+    std::map<std::size_t, clock::time_point> armed_at_; // By master.
+    std::set<std::size_t> put_back_;                    // Masters.
     std::map<std::string, std::map<std::size_t, std::set<std::uint64_t>>, std::less<>>
         exact_;                                                       // By owner id and master.
     std::map<std::size_t, quarantine> quarantines_;                   // By master.

@@ -117,7 +117,13 @@ enum class fault_number : std::uint8_t
     cut_off = 72,
     machine_stopped = 73,
     group_changed = 74,
-    handshake_garbled = 75
+    handshake_garbled = 75,
+    put_back = 76,
+    marker_deleted = 77,
+    killed_at_arming = 78,
+    backups = 79,
+    wrong_hints = 80,
+    mistyped_name = 81
 };
 
 /// Returns the name of an action for printed traces and for messages.
