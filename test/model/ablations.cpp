@@ -39,6 +39,14 @@ scenario without_hints()
     return s;
 }
 
+// The second client knows no clock of a master: only the marker shows it that keys have vanished.
+scenario with_newcomer()
+{
+    scenario s = three_masters();
+    s.attempts[1].newcomer = true;
+    return s;
+}
+
 scenario late_answers()
 {
     scenario s = without_hints();
@@ -205,8 +213,8 @@ std::vector<ablation> incarnations()
     const schedule twice = forgotten + schedule{watch(1, 0),   tick,          tick,          read(0, 0, 1),
                                                 read(0, 0, 2), read(1, 0, 1), read(1, 0, 2), arm(1, 0)};
     return {
-        {"marker not compared", rule::acquire_compares_marker, three_masters(),
-         schedule{save(0)} + held + schedule{begin(1), restore(0), acquire(1, 0), acquire(1, 2)},
+        {"text not compared", rule::acquire_compares_text, with_newcomer(),
+         held + schedule{jump(0), begin(1), accuse(0, 0), acquire(1, 0), acquire(1, 2)},
          invariant::exclusion},
         {"replid not compared", rule::acquire_compares_replid, three_masters(),
          schedule{save(0)} + held + schedule{begin(1), restore(0), acquire(1, 0), acquire(1, 2)},

@@ -150,14 +150,12 @@ void protocol::begin(state& now, int who) const
 bool protocol::accepts_acquire(const server& there, const vote& mine, int group) const
 {
     const data& d = there.db[0];
-    if (has(rule::acquire_compares_marker))
-    {
-        const bool group_differs = has(rule::group_in_acquire) && mine.known.group != group;
-        if (group_differs || !is_same_text(d.guard, mine.known))
-            return false;
-        if (has(rule::acquire_compares_replid) && mine.known.replid != there.replid)
-            return false;
-    }
+    if (has(rule::group_in_acquire) && mine.known.group != group)
+        return false;
+    if (has(rule::acquire_compares_text) && !is_same_text(d.guard, mine.known))
+        return false;
+    if (has(rule::acquire_compares_replid) && mine.known.replid != there.replid)
+        return false;
     if (has(rule::clock_compared) && mine.known_jumps < there.jumps)
         return false;
     return d.floor != missing || !has(rule::floor_required);
@@ -181,8 +179,8 @@ number protocol::acquire_at(state& now, int who, int at) const
     d.slot = c;
     d.owner = static_cast<number>(who + 1);
     d.ttl = me.max_ttl;
-    // Keys have vanished, and this client could not know.
-    if (there.jumps > there.settled && mine.known_jumps == there.jumps)
+    // Keys have vanished, and this client could not know: the marker is still the one that it saw.
+    if (there.jumps > there.settled && mine.known_jumps == there.jumps && d.guard == mine.known)
         now.exclusive = false;
     return c;
 }

@@ -26,7 +26,7 @@ enum class rule : number
     queue_grant_counts,      // Server 0, the queue master, sets the key without raising the counter.
     counter_kept,            // A release deletes the counter.
     floor_required,          // A missing hash counts as 0.
-    acquire_compares_marker, // An acquire looks at neither text nor replid.
+    acquire_compares_text,   // An acquire looks at the replid only.
     acquire_compares_replid, // An acquire looks at the text only.
     wait,                    // A quarantine ends at once.
     nonce,                   // Texts of two quarantines are equal.
