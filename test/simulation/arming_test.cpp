@@ -131,6 +131,76 @@ TEST_CASE(
     CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
 }
 
+TEST_CASE(
+    "arming: a client that dies between reading the counters and arming leaves the master in quarantine",
+    "[guarded][scenario-64]")
+{
+    arming_simulation test;
+    {
+        lock_manager dies = test.sim.make_connected_manager(test.group.options());
+        test.sim.master(0).restart("another run", true);
+        const bool has_read =
+            test.sim.run_until([&] { return test.sim.count("largest counter") == 2; }, 2 * long_enough);
+        REQUIRE(has_read);
+        REQUIRE(test.sim.count("arm") == 0);
+    }
+    test.sim.run_for(2 * long_enough);
+    CHECK(test.sim.count("arm") == 0);
+    REQUIRE(test.is(0, core::marker_state::quarantine));
+    // A token that is issued after those counters were read.
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    const clock::time_point connected = test.sim.now();
+    const outcome_ptr issued = test.acquire(locks);
+    REQUIRE(!issued->error);
+    CHECK(issued->report.masters()[0].reason == master_errc::quarantined);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+    CHECK(test.sim.now() - connected >= guarded_group::max_ttl); // By its own clock.
+    const auto floor = std::stoull(test.sim.master(0).field(fence_key, "floor").value());
+    CHECK(floor >= issued->lease.fencing_token().value());
+}
+
+TEST_CASE(
+    "arming: a master with a database that its user may not select isn't armed, so no old marker comes back",
+    "[guarded][scenario-81]")
+{
+    // As a user of Valkey 9 that has permissions for database 0 only, or for all but one.
+    arming_simulation test;
+    sim_master& swapped = test.sim.master(1);
+    lock_manager locks = test.sim.make_connected_manager(test.observed());
+    const bool hides_all = GENERATE(false, true);
+    CAPTURE(hides_all);
+    for (std::size_t database = 1; database < master_store::databases; ++database)
+    {
+        if (hides_all || database == 5)
+        {
+            swapped.hidden_databases.insert(database);
+        }
+    }
+    swapped.swap_databases(0, 5);
+    test.sim.run_for(3 * long_enough);
+    CHECK(swapped.count("quarantine") > 0);
+    CHECK(!swapped.value(guard_key));
+    CHECK(swapped.count("arm") == 0);
+    const auto is_refusal = [](const event& each)
+    {
+        const auto* const warning = std::get_if<master_warning>(&each);
+        return warning != nullptr && warning->index == 1 && warning->what == risk::arming_refused &&
+               warning->detail == "there may be markers in databases that it doesn't let this user select";
+    };
+    CHECK(std::count_if(test.events.begin(), test.events.end(), is_refusal) == 1);
+    const outcome_ptr without = test.acquire(locks);
+    CHECK(!without->error);
+    CHECK(without->report.masters()[1].vote == vote::unsent);
+    REQUIRE(test.sim.finish(test.sim.release(without->lease)));
+
+    swapped.hidden_databases.clear();
+    REQUIRE(test.sim.run_until([&] { return test.is(1, core::marker_state::armed); }, 2 * long_enough));
+    swapped.swap_databases(0, 5);
+    CHECK(!swapped.value(guard_key)); // The marker of before is gone.
+    REQUIRE(test.sim.run_until([&] { return test.is(1, core::marker_state::quarantine); }, 5s));
+    CHECK(test.sim.run_until([&] { return test.is(1, core::marker_state::armed); }, long_enough));
+}
+
 TEST_CASE("arming: many managers arm a master once", "[guarded]")
 {
     arming_simulation test;
@@ -263,7 +333,7 @@ TEST_CASE(
     CHECK(test.count<master_quarantined>() == 1);
 }
 
-TEST_CASE("arming: the present policy of eviction counts, not that of the connect", "[guarded]")
+TEST_CASE("arming: the present policy of eviction counts, not that of the connect", "[guarded][scenario-11]")
 {
     arming_simulation test;
     const bool evicts = GENERATE(false, true);
@@ -292,7 +362,9 @@ TEST_CASE("arming: the present policy of eviction counts, not that of the connec
     CHECK(!test.acquire(locks)->error);
 }
 
-TEST_CASE("arming: a server that refuses the commands, or may evict keys, is reported once", "[guarded]")
+TEST_CASE(
+    "arming: a server that refuses the commands, or may evict keys, is reported once",
+    "[guarded][scenario-11]")
 {
     arming_simulation test;
     const bool evicts = GENERATE(false, true);

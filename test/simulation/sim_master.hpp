@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -92,6 +93,8 @@ class sim_master
     clock::duration unflushed = std::chrono::seconds{1}; // What `everysec` loses.
     /// Commands that it never runs, by kind (`what_of`) or name, each with its error reply.
     std::map<std::string, std::string> habits;
+    /// Databases that exist and that its user may not select, as with the permissions of Valkey 9.
+    std::set<std::size_t> hidden_databases;
     /// How long it waits for its disk after each write, before it sends the reply and reads on.
     clock::duration fsync{};
     /// The clock by which keys expire and that TIME returns: that of the world, unless the test changes it.
@@ -254,6 +257,7 @@ class sim_master
     std::string keyspace_text() const;
     std::string info_text(const command& words) const;
     std::string info(const client_state& who, const command& words) const;
+    std::string choose_database(const std::string& word, std::size_t& chosen) const;
     reply_value select_in_script(const command& words);
     void draw_replication_id();
     void may_have_lost() noexcept

@@ -50,13 +50,14 @@ std::string digest_of(const std::string& script)
 
 constexpr std::string_view queue_prefix = "redlock-queue:";
 constexpr const char* no_database = "-ERR DB index is out of range\r\n";
+constexpr const char* hidden_database = "-NOPERM this user has no permissions to access this database\r\n";
 
 bool is_database(std::int64_t number)
 {
     return number >= 0 && number < static_cast<std::int64_t>(master_store::databases);
 }
 
-/// Returns the reply to SELECT. Sets `database` if that is no error.
+/// Reads the number of a database. Returns the error reply, or OK and sets `database`.
 std::string read_database(const std::string& word, std::size_t& database)
 {
     const std::optional<std::int64_t> number = integer_in(word);
@@ -100,7 +101,8 @@ std::string sim_master::run(client_state& from, const std::string& what, const c
         {"INFO", &sim_master::info},
         {"SCRIPT FLUSH", &sim_master::forget_scripts},
         {"SCRIPT LOAD", &sim_master::load_script},
-        {"SELECT", [](auto&, auto& who, auto& given) { return read_database(given[1], who.database); }},
+        {"SELECT",
+         [](auto& it, auto& who, auto& given) { return it.choose_database(given[1], who.database); }},
         {"SWAPDB", [](auto& it, auto& who, auto& given) { return it.swap_databases(who, given); }},
         {"FLUSHALL", [](auto& it, auto& who, auto& given) { return it.flush_all(who, given); }},
         {"PUBLISH", [](auto& it, auto&, auto& given) { return number(it.publish(given[1], given[2])); }},
@@ -165,10 +167,27 @@ bool sim_master::lets_in(client_state& who, std::string_view user, std::string_v
 }
 
 /// The script continues in another database. Its client doesn't.
+/// Returns the reply to SELECT. Sets `chosen` if that is no error.
+std::string sim_master::choose_database(const std::string& word, std::size_t& chosen) const
+{
+    std::size_t database = 0;
+    std::string reply = read_database(word, database);
+    if (reply != ok_reply)
+    {
+        return reply;
+    }
+    if (hidden_databases.contains(database))
+    {
+        return hidden_database;
+    }
+    chosen = database;
+    return reply;
+}
+
 reply_value sim_master::select_in_script(const command& words)
 {
     std::size_t database = 0;
-    const std::string reply = read_database(words[1], database);
+    const std::string reply = choose_database(words[1], database);
     if (reply != ok_reply)
     {
         return reply_value::error(reply.substr(1, reply.size() - 3));
