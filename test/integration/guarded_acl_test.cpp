@@ -69,19 +69,6 @@ struct missing
     named where;
 };
 
-bool is_arming_refused(guarded_clients& clients, std::size_t master)
-{
-    const std::vector<event> events = clients.events().events();
-    return std::any_of(
-        events.begin(), events.end(),
-        [&](const event& each)
-        {
-            const auto* found = std::get_if<master_warning>(&each);
-            return found != nullptr && found->index == master && found->what == risk::arming_refused &&
-                   !found->detail.empty();
-        });
-}
-
 /// Takes the other databases of a server away from its user. Only Valkey 9 has permissions for databases; without them, all
 /// selection is forbidden.
 void hide_databases(server& at)
@@ -169,7 +156,7 @@ TEST_CASE(
     const std::size_t emptied = lack.command == "hvals" ? 0 : 1;
     const std::size_t before = clients.mark();
     expect_ok(masters.at(emptied).command({"FLUSHALL"}));
-    CHECK(comes_true(masters.at(2), [&] { return is_arming_refused(clients, emptied); }));
+    CHECK(comes_true(masters.at(2), [&] { return clients.is_arming_refused(emptied); }));
     if (emptied == 1)
     {
         // Two masters are left, and grant locks.
@@ -182,7 +169,7 @@ TEST_CASE(
 
 TEST_CASE(
     "guarded: a master with a database that its user may not see isn't armed, so no old marker comes back",
-    "[own-servers][threads][scenario-81]")
+    "[guarded][own-servers][threads][scenario-81]")
 {
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))
@@ -198,7 +185,7 @@ TEST_CASE(
     hide_databases(swapped);
     std::size_t before = clients.mark();
     expect_ok(swapped.command({"SWAPDB", "0", "5"}));
-    CHECK(comes_true(masters.at(2), [&] { return is_arming_refused(clients, 1); }));
+    CHECK(comes_true(masters.at(2), [&] { return clients.is_arming_refused(1); }));
     CHECK(swapped.command({"DBSIZE"}) == 0);
     lease held = clients.win(0, "stock", masters.max_ttl());
     CHECK(!release(held).error);

@@ -2,6 +2,7 @@
 // Guarded mode on real masters that lose data, change their role or hang: there are never two holders, tokens rise, and the
 // masters are armed again. Each test waits for events, and none depends on how long something takes.
 #include "integration/guarded_masters.hpp"
+#include "support/proxy.hpp"
 #include "support/settable_clock.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -10,6 +11,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,7 +69,7 @@ std::optional<environment> any_environment()
 {
     const environment one{
         GENERATE("redis-server", "valkey-server"),
-        GENERATE(persistence::none, persistence::snapshot, persistence::append_only)};
+        GENERATE(persistence::none, persistence::snapshot, persistence::append_only, persistence::both)};
     return have_program(one.program) ? std::optional{one} : std::nullopt;
 }
 
@@ -102,23 +105,29 @@ check_rival(redlock::lock_manager& rival, const redlock::lease& held, std::chron
     return token;
 }
 
-bool is_armed_since(guarded_clients& clients, std::size_t master, std::size_t since)
+/// Returns the program that makes backups; empty if there is none.
+std::string backup_program()
 {
-    const std::vector<redlock::event> events = clients.events().events();
-    return std::any_of(
-        events.begin() + static_cast<std::ptrdiff_t>(since), events.end(),
-        [&](const redlock::event& each)
-        {
-            const auto* found = std::get_if<master_armed>(&each);
-            return found != nullptr && found->index == master;
-        });
+    const std::string usual = find_program("redis-cli");
+    return usual.empty() ? find_program("valkey-cli") : usual;
+}
+
+/// Copies the data of a server to a file, as operators do.
+void back_up(server& of)
+{
+    const temporary_directory directory;
+    const std::string file = directory.path() + "/dump.rdb";
+    const child_process copies{
+        {backup_program(), "-p", std::to_string(of.port()), "--rdb", file}, directory.path() + "/output"};
+    REQUIRE(copies.wait_for_end(patience));
+    REQUIRE(std::filesystem::file_size(file) > 0);
 }
 
 } // namespace
 
 TEST_CASE(
     "guarded: a master that has lost a key gives nobody a second lease, and votes again after its quarantine",
-    "[own-servers][threads][scenario-6][scenario-7][scenario-9]")
+    "[guarded][own-servers][threads][scenario-6][scenario-7][scenario-8][scenario-9][scenario-10]")
 {
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))
@@ -138,7 +147,7 @@ TEST_CASE(
         const std::size_t before = clients.mark();
         each.inject(masters, 1);
         // Through all of it one client extends its lease, and the other one tries to get it.
-        while (!is_armed_since(clients, 1, before))
+        while (!clients.is_armed(1, before))
         {
             last = std::max(last, check_rival(clients[1], held, masters.max_ttl()).value_or(0));
             if (held.valid())
@@ -157,9 +166,81 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "guarded: a replica that lags, and is promoted under the address of its master, gives nobody a second "
+    "lease",
+    "[guarded][own-servers][threads][scenario-12]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program))
+    {
+        return;
+    }
+    const persistence how = GENERATE(persistence::none, persistence::both);
+    CAPTURE(program, static_cast<int>(how));
+    guarded_masters masters{3, 2s, keeping_data(program, how)};
+    proxy replication{masters.at(1).port()};
+    server replica{keeping_data(program, how)};
+    expect_ok(replica.command({"REPLICAOF", "127.0.0.1", std::to_string(replication.port())}));
+    REQUIRE(becomes(replica, guarded_masters::guard, masters.marker(1)));
+    guarded_clients clients{masters.options(), 2};
+    clients.wait_for_armed(1, 0); // The first replica has cost a quarantine.
+    const std::string marker = masters.marker(1);
+    REQUIRE(becomes(replica, guarded_masters::guard, marker));
+    replication.hold_to_client(); // From now on it lags.
+    redlock::lease held = win_without_last(masters, clients);
+    CHECK(masters.at(1).command({"GET", "lock:stock"}) == held.owner_id());
+    REQUIRE(replica.command({"GET", "lock:stock"}).is_null());
+    const std::size_t before = clients.mark();
+    // Without the replication id, its marker would entitle to vote.
+    REQUIRE(replica.command({"GET", guarded_masters::guard}) == marker);
+    masters.fail_over(1, std::move(replica));
+    std::uint64_t last = held.fencing_token().value();
+    while (!clients.is_armed(1, before))
+    {
+        last = std::max(last, check_rival(clients[1], held, masters.max_ttl()).value_or(0));
+        if (held.valid())
+        {
+            extend(held, masters.max_ttl());
+        }
+        masters.at(2).command({"BLPOP", "no list of anybody", "0.01"}); // Answered at the timeout.
+    }
+    CHECK(clients.wait_for_quarantine(1, before).why == incarnation_end::stale);
+    release(held);
+    redlock::lease next = clients.win(1, "stock", masters.max_ttl());
+    CHECK(next.fencing_token().value() > last);
+}
+
+TEST_CASE(
+    "guarded: a master that may evict keys isn't armed, so that no lock on it can be evicted",
+    "[guarded][own-servers][threads][scenario-11]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program))
+    {
+        return;
+    }
+    CAPTURE(program);
+    guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
+    guarded_clients clients{masters.options(), 1};
+    redlock::lease first = clients.win(0, "stock", masters.max_ttl());
+    release(first);
+    const std::size_t before = clients.mark();
+    expect_ok(masters.at(1).command({"CONFIG", "SET", "maxmemory-policy", "volatile-lru"}));
+    expect_ok(masters.at(1).command({"FLUSHALL"}));
+    CHECK(comes_true(masters.at(2), [&] { return clients.is_arming_refused(1); }));
+    CHECK(masters.marker(1).find(" quarantine emptied ") != std::string::npos);
+    redlock::lease held = clients.win(0, "stock", masters.max_ttl());
+    CHECK(masters.at(1).command({"EXISTS", "lock:stock"}) == 0);
+    release(held);
+    CHECK(!clients.is_armed(1, before));
+    expect_ok(masters.at(1).command({"CONFIG", "SET", "maxmemory-policy", "noeviction"}));
+    clients.wait_for_armed(1, before);
+}
+
+TEST_CASE(
     "guarded: a master whose clock is set ahead gives nobody a second lease, and votes again after its "
     "quarantine",
-    "[own-servers][threads][scenario-4]")
+    "[guarded][own-servers][threads][scenario-4]")
 {
     settable_clock clock_of_second{SETTABLE_CLOCK_PRELOAD};
     std::vector<server> servers;
@@ -176,7 +257,7 @@ TEST_CASE(
     // The key of master 1 is gone then, and this master and master 2 would be a quorum. On a machine that is too slow to judge
     // the clock in time, the master votes again without a quarantine, and the clock is set once more.
     std::chrono::seconds ahead{0};
-    for (bool votes = true; !is_armed_since(clients, 1, before);)
+    for (bool votes = true; !clients.is_armed(1, before);)
     {
         if (votes)
         {
@@ -215,7 +296,7 @@ TEST_CASE(
 
 TEST_CASE(
     "guarded: clients that compete while each master loses its data in turn never hold a lock together",
-    "[own-servers][threads][scenario-6][scenario-7]")
+    "[guarded][own-servers][threads][scenario-6][scenario-7]")
 {
     const std::optional<environment> where = any_environment();
     if (!where)
@@ -246,7 +327,8 @@ TEST_CASE(
     CHECK(contradictions(fight.finish()) == std::vector<std::string>{});
 }
 
-TEST_CASE("guarded: a marker doesn't come back by SWAPDB after a quarantine", "[own-servers][scenario-69]")
+TEST_CASE(
+    "guarded: a marker doesn't come back by SWAPDB after a quarantine", "[guarded][own-servers][scenario-69]")
 {
     guarded_masters masters{3, 800ms, keeping_data("redis-server", persistence::none)};
     guarded_clients clients{masters.options(), 1};
@@ -263,7 +345,7 @@ TEST_CASE("guarded: a marker doesn't come back by SWAPDB after a quarantine", "[
 
 TEST_CASE(
     "guarded: the first replica of a master puts it into quarantine, and takes no vote away for longer",
-    "[own-servers][threads][scenario-80]")
+    "[guarded][own-servers][threads][scenario-80]")
 {
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))
@@ -290,6 +372,66 @@ TEST_CASE(
     fight.wait_for_holdings(5);
     CHECK(clients.quarantines(before) == 0);
     CHECK(masters.marker(1) == marker);
+    CHECK(contradictions(fight.finish()) == std::vector<std::string>{});
+}
+
+TEST_CASE(
+    "guarded: a backup of each master in turn costs a quarantine each, with repl-backlog-ttl 0 once for each "
+    "process",
+    "[guarded][own-servers][threads][scenario-80]")
+{
+    const std::string program = GENERATE("redis-server", "valkey-server");
+    if (!have_program(program) || backup_program().empty())
+    {
+        return;
+    }
+    CAPTURE(program);
+    guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
+    guarded_clients clients{masters.options(), 2};
+    contest fight{clients, masters.max_ttl()};
+    fight.wait_for_holdings(3);
+    const auto back_up_in_vain = [&](std::size_t master)
+    {
+        const std::size_t before = clients.mark();
+        back_up(masters.at(master));
+        CHECK(clients.wait_for_quarantine(master, before).why == incarnation_end::stale);
+        clients.wait_for_armed(master, before);
+        fight.wait_for_holdings(1);
+    };
+    const auto set_backlog_ttl = [&](std::size_t master, const std::string& seconds) {
+        expect_ok(masters.at(master).command({"CONFIG", "SET", "repl-backlog-ttl", seconds}));
+    };
+    for (const std::size_t master : {0U, 1U, 2U})
+    {
+        set_backlog_ttl(master, master == 2 ? "3600" : "0");
+        back_up_in_vain(master);
+    }
+    const std::string marker_of_0 = masters.marker(0);
+    const std::string marker_of_1 = masters.marker(1);
+    // Without this setting, a master forgets after a while that it had a replica: it changes its id once more.
+    const std::string id_of_2 = masters.replication_id(2);
+    std::size_t before = clients.mark();
+    set_backlog_ttl(2, "1");
+    REQUIRE(comes_true(masters.at(2), [&] { return masters.replication_id(2) != id_of_2; }));
+    CHECK(clients.wait_for_quarantine(2, before).why == incarnation_end::stale);
+    REQUIRE(comes_true(masters.at(2), [&] { return masters.is_armed(2); }));
+    // As much time has passed for the others. A second backup changes nothing there.
+    for (const std::size_t master : {0U, 1U})
+    {
+        back_up(masters.at(master));
+        const auto looks = [&] { return info_number(masters.at(master), "commandstats", "cmdstat_hget"); };
+        const long long so_far = looks();
+        REQUIRE(comes_true(masters.at(master), [&] { return looks() > so_far + 4; }));
+    }
+    CHECK(masters.marker(0) == marker_of_0);
+    CHECK(masters.marker(1) == marker_of_1);
+    // Another process.
+    before = clients.mark();
+    masters.restart_without_data(0);
+    CHECK(clients.wait_for_quarantine(0, before).why == incarnation_end::emptied);
+    clients.wait_for_armed(0, before);
+    set_backlog_ttl(0, "0");
+    back_up_in_vain(0);
     CHECK(contradictions(fight.finish()) == std::vector<std::string>{});
 }
 
@@ -332,10 +474,10 @@ TEST_CASE("guarded: a master that hangs isn't put into quarantine, and votes aga
 TEST_CASE(
     "guarded: after a restart of all masters with their data, locks can be acquired again, with larger "
     "tokens",
-    "[own-servers][scenario-65]")
+    "[guarded][own-servers][scenario-65]")
 {
     const std::string program = GENERATE("redis-server", "valkey-server");
-    const persistence how = GENERATE(persistence::snapshot, persistence::append_only);
+    const persistence how = GENERATE(persistence::snapshot, persistence::append_only, persistence::both);
     if (!have_program(program))
     {
         return;
@@ -363,7 +505,8 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "guarded: masters of which a majority came back empty are armed by nobody", "[own-servers][scenario-66]")
+    "guarded: masters of which a majority came back empty are armed by nobody",
+    "[guarded][own-servers][scenario-66]")
 {
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))

@@ -17,11 +17,16 @@ using namespace std::chrono_literals;
 namespace
 {
 
-std::string replication_id(server& of)
+std::string replication_id_of(server& of)
 {
     const std::string info = of.command({"INFO", "replication"}).text;
     const std::string name = "master_replid:";
     return info.substr(info.find(name) + name.size(), 40);
+}
+
+std::string setting(server& of, std::string_view name)
+{
+    return of.command({"CONFIG", "GET", name}).elements.at(1).text;
 }
 
 /// Finds the first event of this kind and master since a mark.
@@ -46,9 +51,13 @@ server_options keeping_data(const std::string& program, persistence how)
     server_options options = server_options::plain();
     options.program = program;
     options.settings = {"--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0"};
-    if (how == persistence::append_only)
+    if (how == persistence::append_only || how == persistence::both)
     {
         options.settings.insert(options.settings.end(), {"--appendonly", "yes", "--appendfsync", "always"});
+    }
+    if (how == persistence::both)
+    {
+        options.settings.insert(options.settings.end(), {"--save", "3600 1000000"});
     }
     return options;
 }
@@ -78,13 +87,17 @@ void guarded_masters::arm(std::size_t master)
     server& to = at(master);
     const std::string text = fmt::format(
         "redlock 1 {} {} {} {} clocks armed new fedcba987654321{} {}", group, master + 1, size(),
-        max_ttl_.count(), master, replication_id(to));
+        max_ttl_.count(), master, replication_id_of(to));
     expect_ok(to.command({"SET", members, record}));
     expect_ok(to.command({"SET", guard, text}));
     to.command({"HSET", fence, "floor", "1000"});
     if (!to.username().empty())
     {
         expect_ok(to.command({"ACL", "SETUSER", to.username(), "+hvals"}));
+    }
+    if (setting(to, "appendonly") == "yes" && setting(to, "save") != "")
+    {
+        expect_ok(to.command({"SAVE"}));
     }
 }
 
@@ -104,6 +117,17 @@ std::string guarded_masters::marker(std::size_t master)
     return at(master).command({"GET", guard}).text;
 }
 
+std::string guarded_masters::replication_id(std::size_t master)
+{
+    return replication_id_of(at(master));
+}
+
+bool guarded_masters::is_armed(std::size_t master)
+{
+    const std::string text = marker(master);
+    return text.find(" armed ") != std::string::npos && text.ends_with(replication_id(master));
+}
+
 std::uint64_t guarded_masters::largest_counter(std::size_t master)
 {
     std::uint64_t largest = 0;
@@ -116,7 +140,7 @@ std::uint64_t guarded_masters::largest_counter(std::size_t master)
 
 void guarded_masters::restart_with_data(std::size_t master)
 {
-    if (at(master).command({"CONFIG", "GET", "appendonly"}).elements.at(1) == "no")
+    if (setting(at(master), "appendonly") == "no")
     {
         expect_ok(at(master).command({"SAVE"}));
     }
@@ -136,6 +160,15 @@ void guarded_masters::demote_and_promote(std::size_t master)
 {
     expect_ok(at(master).command({"REPLICAOF", "127.0.0.1", "1"}));
     expect_ok(at(master).command({"REPLICAOF", "NO", "ONE"}));
+}
+
+void guarded_masters::fail_over(std::size_t master, server replica)
+{
+    const int port = at(master).port();
+    at(master).give_up_port();
+    expect_ok(replica.command({"REPLICAOF", "NO", "ONE"}));
+    replica.move_to_port(port);
+    at(master) = std::move(replica);
 }
 
 guarded_clients::guarded_clients(const redlock::config& options, std::size_t managers)
@@ -185,6 +218,24 @@ std::size_t guarded_clients::quarantines(std::size_t since) const
         events.begin() + static_cast<std::ptrdiff_t>(since), events.end(),
         [](const redlock::event& each)
         { return std::holds_alternative<redlock::master_quarantined>(each); }));
+}
+
+bool guarded_clients::is_armed(std::size_t master, std::size_t since) const
+{
+    return find_event<redlock::master_armed>(events_.events(), master, since) != nullptr;
+}
+
+bool guarded_clients::is_arming_refused(std::size_t master) const
+{
+    const std::vector<redlock::event> events = events_.events();
+    return std::any_of(
+        events.begin(), events.end(),
+        [&](const redlock::event& each)
+        {
+            const auto* found = std::get_if<redlock::master_warning>(&each);
+            return found != nullptr && found->index == master &&
+                   found->what == redlock::risk::arming_refused && !found->detail.empty();
+        });
 }
 
 redlock::lease

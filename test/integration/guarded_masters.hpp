@@ -20,8 +20,9 @@ namespace redlock::test
 enum class persistence : std::uint8_t
 {
     none,
-    snapshot,   ///< RDB, written by SAVE.
-    append_only ///< AOF, written before each reply.
+    snapshot,    ///< RDB, written by SAVE.
+    append_only, ///< AOF, written before each reply.
+    both         ///< AOF as above, and an RDB file that is older: it is written when the master is armed.
 };
 
 /// Servers with their own properties, which a test needs that restarts or replicates them. `program` has to be installed.
@@ -42,6 +43,10 @@ class guarded_masters
     redlock::config options() const;
     /// Returns the text of a master's marker in its present database; empty if it has none.
     std::string marker(std::size_t master);
+    /// Returns the replication id that a master has now.
+    std::string replication_id(std::size_t master);
+    /// Returns whether a master has a marker that entitles it to vote.
+    bool is_armed(std::size_t master);
     /// Returns the largest counter of a master, including its floor; 0 for none.
     std::uint64_t largest_counter(std::size_t master);
 
@@ -50,6 +55,8 @@ class guarded_masters
     void restart_without_data(std::size_t master);
     /// Demotes it to a replica of a master that doesn't exist, and promotes it.
     void demote_and_promote(std::size_t master);
+    /// Kills it, and promotes the replica under its address. Needs `transport::tcp`.
+    void fail_over(std::size_t master, server replica);
 
     static constexpr const char* group = "0123456789abcdef";
     static constexpr const char* guard = "lock::redlock-guard";
@@ -84,6 +91,10 @@ class guarded_clients
     void wait_for_armed(std::size_t master, std::size_t since);
     /// Returns how many quarantines of any master were reported since the mark.
     std::size_t quarantines(std::size_t since) const;
+    /// Returns whether a master was armed since the mark.
+    bool is_armed(std::size_t master, std::size_t since) const;
+    /// Returns whether a master has refused to be armed, and why is known.
+    bool is_arming_refused(std::size_t master) const;
 
     /// Acquires, however many rounds that takes. Throws with the report if it fails.
     redlock::lease win(std::size_t manager, const std::string& resource, std::chrono::milliseconds ttl);

@@ -134,7 +134,7 @@ TEST_CASE("guarded: futures, coroutines and callbacks read the token of their le
 
 TEST_CASE("guarded: an acquire without rivals is exactly one command to each master, and never a raise")
 {
-    constexpr int times = 1000;
+    constexpr int times = 10'000;
     guarded_masters masters{3, long_ttl};
     client one{masters.options()};
     one.wait_for_masters();

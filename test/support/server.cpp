@@ -327,6 +327,24 @@ void server::give_up_port()
     held_port_.reset();
 }
 
+void server::move_to_port(int port)
+{
+    reply answer;
+    for (int attempt = 0; attempt < max_restarts_tried; ++attempt)
+    {
+        answer = command({"CONFIG", "SET", "port", std::to_string(port)});
+        if (!answer.is_error())
+        {
+            port_ = port;
+            return;
+        }
+        // As in `start_or_throw`: another process may have it for a moment.
+        std::this_thread::sleep_for(between_starts);
+    }
+    throw std::runtime_error{
+        fmt::format("{} can't listen on port {}: {}", options_.program, port, answer.text)};
+}
+
 void server::restart()
 {
     kill();

@@ -129,6 +129,9 @@ class server
     void kill();
     /// Kills the server, and leaves its port to a process of the test.
     void give_up_port();
+    /// Makes the running server listen on another port of 127.0.0.1 in place of its own. Needs `transport::tcp`. Throws
+    /// with the server's message if it can't.
+    void move_to_port(int port);
     /// Starts the server again on the same port and directory; a running one is killed first. Waits until it answers,
     /// which is after it has loaded its data.
     void restart();
