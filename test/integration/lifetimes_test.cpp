@@ -114,7 +114,7 @@ TEST_CASE("a destroyed manager leaves its keys to their ttl, and its connections
     CHECK(lease.valid());
 }
 
-TEST_CASE("many releases that were begun aren't lost with their manager")
+TEST_CASE("many releases that were begun aren't lost with their manager", "[scenario-111]")
 {
     constexpr std::size_t many = 700;
     std::vector<server> servers = start_servers(3);

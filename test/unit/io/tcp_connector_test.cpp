@@ -583,7 +583,7 @@ TEST_CASE("a name whose lookup had no thread is looked up again", "[resolver]")
     CHECK_FALSE(again.result());
 }
 
-TEST_CASE("a name that hangs delays no other", "[resolver][threads]")
+TEST_CASE("a name that hangs delays no other", "[resolver][threads][scenario-91]")
 {
     const listener good = listen_on_loopback();
     const hanging_name hung;

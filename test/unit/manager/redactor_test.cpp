@@ -39,7 +39,7 @@ TEST_CASE("a server's message without a password is unchanged", "[secrets]")
     CHECK(shown(knowing({"sesame"}), "").empty());
 }
 
-TEST_CASE("a password in a server's message is blanked out", "[secrets]")
+TEST_CASE("a password in a server's message is blanked out", "[secrets][scenario-94]")
 {
     const redactor one = knowing({"sesame-open"});
     CHECK(shown(one, "sesame-open") == "***");

@@ -32,7 +32,7 @@ clock::duration delay_of_refusal(release_backoff& backoff, clock::time_point now
 
 } // namespace
 
-TEST_CASE("the next batch waits for all answers to the previous one", "[release]")
+TEST_CASE("the next batch waits for all answers to the previous one", "[release][scenario-88]")
 {
     release_backoff backoff{policy};
     CHECK(backoff.may_send(start));
@@ -48,7 +48,8 @@ TEST_CASE("the next batch waits for all answers to the previous one", "[release]
     CHECK(backoff.may_send(start));
 }
 
-TEST_CASE("each consecutive refusal doubles the bound of the delay, up to the maximum", "[release]")
+TEST_CASE(
+    "each consecutive refusal doubles the bound of the delay, up to the maximum", "[release][scenario-88]")
 {
     release_backoff backoff{policy};
     clock::time_point now = start;
