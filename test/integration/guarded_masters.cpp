@@ -171,6 +171,22 @@ void guarded_masters::fail_over(std::size_t master, server replica)
     at(master) = std::move(replica);
 }
 
+void guarded_masters::fall_back_to(std::size_t master, server& replica)
+{
+    expect_ok(replica.command({"REPLICAOF", "NO", "ONE"}));
+    expect_ok(at(master).command({"REPLICAOF", "127.0.0.1", std::to_string(replica.port())}));
+    const auto has_its_data = [&]
+    {
+        const std::string info = at(master).command({"INFO", "replication"}).text;
+        return info.find("master_link_status:up") != std::string::npos;
+    };
+    if (!comes_true(replica, has_its_data))
+    {
+        throw stuck{"a master doesn't get the data of its replica"};
+    }
+    expect_ok(at(master).command({"REPLICAOF", "NO", "ONE"}));
+}
+
 guarded_clients::guarded_clients(const redlock::config& options, std::size_t managers)
 {
     for (std::size_t each = 0; each < managers; ++each)

@@ -57,6 +57,8 @@ class guarded_masters
     void demote_and_promote(std::size_t master);
     /// Kills it, and promotes the replica under its address. Needs `transport::tcp`.
     void fail_over(std::size_t master, server replica);
+    /// Demotes it until it has the data of a former replica, and promotes it. Needs `transport::tcp`. Throws `stuck`.
+    void fall_back_to(std::size_t master, server& replica);
 
     static constexpr const char* group = "0123456789abcdef";
     static constexpr const char* guard = "lock::redlock-guard";
