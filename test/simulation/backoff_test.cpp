@@ -7,6 +7,9 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace redlock::test
@@ -34,6 +37,15 @@ void take_everywhere(simulation& sim)
     for (const auto& each : sim.masters())
     {
         each->set("lock:stock", "another");
+    }
+}
+
+/// All masters are this far away.
+void set_distance(simulation& sim, clock::duration passage)
+{
+    for (const auto& each : sim.masters())
+    {
+        each->network = {.there = passage, .back = passage};
     }
 }
 
@@ -139,6 +151,61 @@ TEST_CASE("an acquire without limits continues until it succeeds")
     CHECK(!got->error);
     CHECK(got->at - began >= 1min);
     CHECK(got->at - began <= 1min + 501ms);
+}
+
+TEST_CASE("without a queue, the pause after a round grows with the duration of the round")
+{
+    constexpr clock::duration round = 40ms;
+    clock::duration longest{};
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    {
+        simulation sim{3, seed};
+        config options = sim.options();
+        options.retry_delay_min = 1ms;
+        options.retry_delay_max = 10s;
+        lock_manager locks = sim.make_connected_manager(options);
+        take_everywhere(sim);
+        sim.forbid_queues();
+        // It finds that no master has a queue, and asks none for a second.
+        const outcome_ptr earlier = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 10ms});
+        REQUIRE(sim.finish(earlier));
+        set_distance(sim, round / 2);
+        const clock::time_point began = sim.now();
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = no_limit, .max_rounds = 2U});
+        REQUIRE(sim.finish(got));
+        CHECK(got->report.rounds == 2);
+        const clock::duration pause = got->at - began - 2 * round;
+        CHECK(pause >= 1ms);
+        CHECK(pause <= 8 * round);
+        longest = std::max(longest, pause);
+    }
+    CHECK(longest > 4 * round);
+}
+
+TEST_CASE("in the queue, the pause after a lost round grows with the duration of the round", "[queue]")
+{
+    constexpr clock::duration passage = 10ms;
+    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    waiting_clients with{sim, 1, sim.options()};
+    const std::size_t wrong = queue_master_index(sim, "stock");
+    sim_master& other = sim.master((wrong + 1) % 3);
+    set_distance(sim, passage);
+    sim.run_for(1s);
+    other.forget_log();
+    // The queue master has lost the key, and grants. The others refuse.
+    sim.master(wrong).remove("lock:stock");
+    REQUIRE(sim.run_until([&] { return other.count("SET") == 3; }, 5s));
+    std::vector<clock::time_point> arrived;
+    for (const received& each : other.log())
+    {
+        if (each.what == "SET")
+        {
+            arrived.push_back(each.at);
+        }
+    }
+    // From the answer to a SET to the sending of the next one. Each loss doubles the pause.
+    CHECK(arrived[1] - arrived[0] - 2 * passage >= passage);
+    CHECK(arrived[2] - arrived[1] - 2 * passage >= 2 * passage);
 }
 
 } // namespace redlock::test

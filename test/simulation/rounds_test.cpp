@@ -6,7 +6,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <cstddef>
 #include <set>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace redlock::test
 {
@@ -321,6 +325,52 @@ TEST_CASE(
     }
     CHECK(sim.keys() == 1);
     CHECK(sim.master(0).value("lock:stock") == "another");
+}
+
+TEST_CASE(
+    "masters that are asked after the queue master have their whole node timeout",
+    "[acquire][queue][observer]")
+{
+    simulation sim{3};
+    const std::size_t leads = queue_master_index(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    std::vector<std::pair<clock::time_point, round_decided>> rounds;
+    config options = sim.options();
+    options.observer.on_event = [&](const event& what)
+    {
+        if (const auto* decided = std::get_if<round_decided>(&what))
+        {
+            rounds.emplace_back(sim.now(), *decided);
+        }
+    };
+    lock_manager locks = sim.make_connected_manager(options);
+    // It has seen that others wait, so it asks the queue master first.
+    REQUIRE(sim.finish(sim.acquire(locks, "stock", {.ttl = 60s, .wait = 100ms})));
+    with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(with.waits[0]));
+    REQUIRE(sim.finish(sim.release(with.held)));
+    sim.run_until_idle();
+    rounds.clear();
+
+    sim.master(leads).network = {.there = 10ms, .back = 30ms};
+    for (const auto& each : sim.masters())
+    {
+        if (each.get() != &sim.master(leads))
+        {
+            each->hang();
+        }
+    }
+    const clock::time_point began = sim.now();
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 60s, .wait = 200ms});
+    REQUIRE(sim.finish(got));
+    REQUIRE_FALSE(rounds.empty());
+    const auto& [at, first] = rounds.front();
+    CHECK(first.report.masters()[leads].vote == vote::granted);
+    CHECK(first.report.masters()[leads].elapsed == 40ms);
+    CHECK(first.report.count(vote::timed_out) == 2);
+    CHECK(first.report.node_timeout == 50ms);
+    // The others were asked when the queue master had granted.
+    CHECK(at - began == 40ms + 50ms);
 }
 
 } // namespace redlock::test
