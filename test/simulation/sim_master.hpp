@@ -212,6 +212,8 @@ class sim_master
     std::function<void(
         const client_state& from, const std::string& what, const command& words, const std::string& reply)>
         witness{};
+    /// Called with the bytes that a process sends, whether or not they arrive. `late`: they may have waited for room.
+    std::function<void(int process, std::string_view bytes, bool late)> on_sent{};
 
     // ---- Called by the network.
     void on_link(const std::shared_ptr<virtual_link>& fresh);

@@ -87,8 +87,12 @@ bool virtual_link::takes_bytes()
     return master_.takes_bytes;
 }
 
-void virtual_link::send(std::string bytes)
+void virtual_link::send(std::string bytes, bool late)
 {
+    if (master_.on_sent)
+    {
+        master_.on_sent(at_master_.origin, bytes, late);
+    }
     if (++sent_ == master_.network.breaks_at)
     {
         world_.at(world_.now(), event_kind::network, [self = shared_from_this()] { self->cut(); });

@@ -73,7 +73,8 @@ std::size_t virtual_stream::write_now(std::span<const char> bytes) noexcept
     const std::size_t room = world_.room_for(bytes.size());
     if (room > 0)
     {
-        link_->send({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(room)});
+        link_->send({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(room)}, is_late_);
+        is_late_ = is_late_ && room < bytes.size();
     }
     return room;
 }
@@ -82,6 +83,7 @@ void virtual_stream::write(std::span<const char> bytes, runtime::io_operation& o
 {
     require(writing_ == 0 && !bytes.empty());
     writing_ = begin(operation);
+    is_late_ = true;
     to_write_ = bytes;
     as_it_was_.assign(bytes.begin(), bytes.end());
     if (end_ || closed_)
@@ -99,7 +101,7 @@ void virtual_stream::on_room()
     if (writing_ != 0 && link_->takes_bytes())
     {
         check_what_is_written();
-        link_->send(as_it_was_);
+        link_->send(as_it_was_, true);
         handlers_.complete(writing_, {}, as_it_was_.size());
     }
 }

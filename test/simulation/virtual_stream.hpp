@@ -44,6 +44,7 @@ class virtual_stream final : public runtime::stream, private client_end
     std::size_t& count_;
     std::shared_ptr<virtual_link> link_;
     bool closed_ = false;
+    bool is_late_ = false; // A write had to wait for room, and so may what is written next.
 
     pending_handlers::ticket connecting_ = 0;
     pending_handlers::ticket reading_ = 0;

@@ -109,6 +109,7 @@ void cluster_run::settle()
     if (!oracle_.found() && !plan_.breaks_assumptions)
     {
         oracle_.check_released();
+        oracle_.check_outstanding();
     }
     run_for(plan_.rest);
 }
@@ -117,10 +118,15 @@ void cluster_run::settle()
 void cluster_run::close(std::vector<std::shared_ptr<process>> these)
 {
     std::erase_if(these, [](const auto& each) { return !each->up(); });
+    std::vector<std::shared_ptr<process>> in_order;
     for (const auto& each : these)
     {
         if (births_.one_in(2))
         {
+            if (each->usable())
+            {
+                in_order.push_back(each);
+            }
             each->shut_down(false);
         }
     }
@@ -130,6 +136,14 @@ void cluster_run::close(std::vector<std::shared_ptr<process>> these)
             return std::none_of(these.begin(), these.end(), [](const auto& each) { return each->closing(); });
         });
     check_shutdown(these);
+    for (const auto& each : in_order)
+    {
+        oracle_.check(
+            !plan_.habits.empty() ||
+                !answers_in_time(*std::min_element(plan_.ttls.begin(), plan_.ttls.end())) ||
+                each->shutdown_error() != errc::unconfirmed,
+            "shutdown", "{} isn't shut down in order, though all masters answer", each->name());
+    }
     for (const auto& each : these)
     {
         if (!oracle_.found())

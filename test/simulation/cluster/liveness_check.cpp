@@ -521,6 +521,7 @@ void cluster_run::take_for_shutdown()
     }
     run_for(1s, [&] { return *done == all.size(); });
     run_for(10 * (plan_.latency + plan_.jitter));
+    oracle_.check_outstanding();
     for (const auto& each : masters_)
     {
         each->flush_scripts();

@@ -4,6 +4,7 @@
 
 #include "cluster_run.hpp"
 #include "observer_client.hpp"
+#include "outstanding_keys.hpp"
 #include "queue_words.hpp"
 #include "support/guarded_words.hpp"
 
@@ -67,8 +68,17 @@ oracle::oracle(cluster_run& cluster)
           {cluster.drawn().masters, quorum_of(cluster.drawn().masters), setting_of(cluster).regular,
            cluster.drawn().latency + cluster.drawn().jitter}},
       reports_{observer_client::password},
+      sendings_{2 * cluster.node_timeout_of(cluster.drawn().longest_ttl()) + std::chrono::seconds{1}},
       releases_(cluster.drawn().masters)
 {
+    for (std::size_t master = 0; master < cluster.masters().size(); ++master)
+    {
+        cluster.masters()[master]->on_sent = [this, master](int process, std::string_view bytes, bool late)
+        {
+            const auto& by = cluster_.processes().at(static_cast<std::size_t>(process) - 1);
+            sendings_.record(process, master, by->now(), bytes, late);
+        };
+    }
     if (cluster.group())
     {
         tokens_.emplace(cluster.group(), quorum_of(cluster.drawn().masters));
@@ -568,6 +578,28 @@ void oracle::check_back_off(const process& by, const report& told, clock::durati
     check(took >= pauses, "back-off", "{}: {} rounds in {} us", by.name(), told.rounds, in_us(took));
 }
 
+void oracle::check_patience(
+    const process& by, error_code error, bool hopeless, std::chrono::milliseconds wait, clock::duration took)
+{
+    const bool is_excused = error == errc::no_quorum && hopeless;
+    const bool gave_up =
+        error == errc::held_by_other || error == errc::no_quorum || error == errc::validity_exhausted;
+    check(
+        !gave_up || is_excused || took + std::chrono::milliseconds{1} >= wait, "in time",
+        "{}: an acquire that may wait for {} ms gave up after {} us: {}", by.name(), wait.count(),
+        in_us(took), error.message());
+}
+
+void oracle::check_sent(const process& by, const round_decided& round)
+{
+    // A process that is stopped in between sends later than it has asked.
+    const bool was_stopped = by.last_pause() >= by.now() - round.report.elapsed;
+    if (!was_stopped && !reports_.misdirected(by.number()))
+    {
+        check_reported(sendings_.decided(by.number(), by.now(), round));
+    }
+}
+
 void oracle::check_wait(
     const process& by, std::chrono::milliseconds wait, std::chrono::milliseconds node_timeout,
     clock::duration took, bool paused)
@@ -639,6 +671,36 @@ void oracle::check_released()
                 !must_release(owner_id), "released", "master {} still has {} of client {}: {}", master, key,
                 found != owners_.end() ? found->second : 0, owner_id);
         }
+    }
+}
+
+void oracle::check_outstanding()
+{
+    const std::string refused = key_of(cluster_.resource_name(resource::refused));
+    bool is_known = true;
+    std::map<int, std::size_t> kept; // By process.
+    for (std::size_t master = 0; master < cluster_.masters().size(); ++master)
+    {
+        // A release that is refused permanently isn't repeated, and its key stays. A slow disk delays commands.
+        is_known = is_known && !cluster_.leftovers(master) &&
+                   cluster_.masters()[master]->fsync == clock::duration{0};
+        for (const auto& [key, owner_id] : cluster_.masters()[master]->contents())
+        {
+            const auto found = key == refused ? owners_.end() : owners_.find(owner_id);
+            kept[found != owners_.end() ? found->second : 0] += 1;
+        }
+    }
+    for (const auto& each : cluster_.processes())
+    {
+        if (!is_known || !each->usable() || !each->orderly())
+        {
+            continue; // Another manager of the process may have set them.
+        }
+        const std::size_t expected = kept[each->number()];
+        const std::size_t counted = outstanding_keys(*each).value_or(expected);
+        check(
+            counted == expected, "outstanding count", "{} counts {} keys as outstanding, and {} are",
+            each->name(), counted, expected);
     }
 }
 

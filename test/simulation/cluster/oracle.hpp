@@ -5,6 +5,7 @@
 
 #include "jump_rules.hpp"
 #include "queue_rules.hpp"
+#include "sending_rules.hpp"
 #include "simulation/sim_master.hpp"
 #include "support/report_check.hpp"
 #include "token_rules.hpp"
@@ -70,6 +71,8 @@ inline clock::rep in_us(clock::duration length)
 ///   words           a text has an unprintable byte or a password in it
 ///   shutdown        a manager was shut down, and a key of its still exists
 ///   reports         a report contradicts what the masters answered
+///   outstanding count
+///                   at rest, a manager counts more or fewer keys as outstanding than the masters have
 ///   settles         a release is repeated at a master that refuses releases permanently, or other releases fail
 /// and those of wire_rules, queue_rules, wait_rules, token_rules and jump_rules.
 class oracle
@@ -95,6 +98,8 @@ class oracle
     /// The number of lock commands that the masters executed, and of events that observers received.
     std::size_t commands() const noexcept { return commands_; }
     std::size_t events() const noexcept { return events_; }
+    /// The number of owner ids that masters were asked for: one for each round, and for each question to a queue master.
+    std::size_t rounds() const noexcept { return owners_.size(); }
     void count_event() noexcept { ++events_; }
 
     // ---- What a user sees.
@@ -150,6 +155,10 @@ class oracle
     void check_wait(
         const process& by, std::chrono::milliseconds wait, std::chrono::milliseconds node_timeout,
         clock::duration took, bool paused);
+    /// Checks that an acquire which found no lock has used its wait. `hopeless`: masters refuse permanently.
+    void check_patience(
+        const process& by, error_code error, bool hopeless, std::chrono::milliseconds wait,
+        clock::duration took);
     /// Checks a release that has ended. No other operation was begun on the lease.
     void check_release(
         const process& by, const lease& released, const std::string& owner_id, const std::string& resource,
@@ -166,6 +175,8 @@ class oracle
     {
         check(!contradiction, "reports", "{}", contradiction.value_or(""));
     }
+    /// Compares a round that the process is notified of with what it has sent.
+    void check_sent(const process& by, const round_decided& round);
     report_check& reports() noexcept { return reports_; }
     queue_rules& queues() noexcept { return queues_; }
     wait_rules& waits() noexcept { return waits_; }
@@ -197,6 +208,8 @@ class oracle
     bool is_refused_queue(const process& by) const;
     /// Every outstanding release has had its time.
     void check_released();
+    /// Nothing is in flight: each manager counts the keys as outstanding that the masters have.
+    void check_outstanding();
 
   private:
     struct lease_interval_record
@@ -254,6 +267,7 @@ class oracle
     wait_rules waits_;
     std::optional<token_rules> tokens_; // In guarded seeds.
     report_check reports_;
+    sending_rules sendings_;
     std::optional<violation> found_;
     std::vector<lease_interval_record> lease_intervals_;
     std::vector<std::size_t> current_;                       // Indices of held leases.

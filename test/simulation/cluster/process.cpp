@@ -100,8 +100,9 @@ void process::make_manager()
         options.observer.on_event = [this, number = ++managers_](const event& what)
         { on_event(number, what); };
     }
-    locks_.emplace(
-        detail::access::make_manager(api::create(io_->get_executor(), std::move(options), environment_)));
+    auto handle = api::create(io_->get_executor(), std::move(options), environment_);
+    handle_ = handle;
+    locks_.emplace(detail::access::make_manager(std::move(handle)));
 }
 
 void process::on_event(int manager, const event& what)
@@ -117,6 +118,7 @@ void process::on_event(int manager, const event& what)
     {
         oracle& watch = cluster_.watch();
         watch.check_reported(watch.reports().decided(number_, *decided));
+        watch.check_sent(*this, *decided);
     }
     if (const auto* warned = std::get_if<master_warning>(&what);
         warned != nullptr && warned->what == risk::clock)
@@ -258,6 +260,7 @@ void process::shut_down(bool then_anew)
     {
         end(ending, error);
         shutdown_took_ = cluster_.world().now() - began;
+        shutdown_error_ = error;
         closing_ = false;
         ended_ = true;
         was_shut_down_ = !then_anew && !error;

@@ -92,6 +92,8 @@ class process : public std::enable_shared_from_this<process>
     bool paused() const noexcept { return paused_; }
     /// The number of pauses so far, including those of the other executor.
     std::size_t pauses() const noexcept { return pauses_; }
+    /// When the last one began or ended, by its clock.
+    clock::time_point last_pause() const noexcept { return last_pause_; }
     /// Runs one handler. Returns false if none was ready.
     bool step(chance& picks);
 
@@ -137,6 +139,8 @@ class process : public std::enable_shared_from_this<process>
     bool usable() const noexcept { return up() && !closing_ && !ended_; }
     /// The manager was shut down without an error, and not replaced.
     bool was_shut_down() const noexcept { return was_shut_down_; }
+    /// The result of the last shutdown.
+    error_code shutdown_error() const noexcept { return shutdown_error_; }
     /// How long the last shutdown took, in true time.
     clock::duration shutdown_took() const noexcept { return shutdown_took_; }
     /// Destroys its manager without a shutdown, and makes a new one.
@@ -180,6 +184,8 @@ class process : public std::enable_shared_from_this<process>
     }
 
     // ---- For the oracle.
+    /// Of its present manager.
+    std::shared_ptr<detail::manager_handle> handle() const noexcept { return handle_.lock(); }
     event_check& events() noexcept { return events_; }
     keep_rules& keeping() noexcept { return keeping_; }
     /// Its manager was never shut down or dropped, so it must release every outstanding key.
@@ -237,6 +243,8 @@ class process : public std::enable_shared_from_this<process>
     bool was_shut_down_ = false;
     bool ended_ = false; // Its manager was shut down, and not replaced.
     clock::duration shutdown_took_{};
+    error_code shutdown_error_;
+    std::weak_ptr<detail::manager_handle> handle_; // Of the present manager.
     bool orderly_ = true;
 
     struct countdown

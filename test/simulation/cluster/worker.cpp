@@ -3,6 +3,7 @@
 #include "worker.hpp"
 
 #include "cluster_run.hpp"
+#include "permanent_refusals.hpp"
 #include "process.hpp"
 
 #include <boost/asio/as_tuple.hpp>
@@ -270,10 +271,7 @@ void worker::acquire(std::size_t resource, std::chrono::milliseconds ttl)
         home_.cluster().watch().check_verdict(home_, *told, error);
         home_.cluster().watch().check_validity(home_, *told, error, ttl, least);
         home_.cluster().watch().check_back_off(home_, *told, took);
-        home_.cluster().watch().check(
-            error != errc::held_by_other || took + 1ms >= wait, "in time",
-            "{}: an acquire that may wait for {} ms gave up after {} us", home_.name(), wait.count(),
-            took / 1us);
+        home_.cluster().watch().check_patience(home_, error, is_hopeless(*told), wait, took);
         home_.cluster().watch().check_wait(
             home_, wait, home_.cluster().node_timeout_of(ttl), took, home_.pauses() > pauses);
         on_won(std::make_shared<lease_interval>(
@@ -299,10 +297,13 @@ void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
         .max_hold = most ? time_limit{*most} : time_limit{no_limit},
         .wait = std::chrono::milliseconds{draws_.below(100)}};
     draw_schedule(with);
-    auto done = [this, self = under_way_, with, most,
+    const auto told = used_report();
+    auto done = [this, self = under_way_, with, most, told, began = home_.now(),
                  moment = home_.cluster().watch().moment()](error_code error, redlock::lease won)
     {
         check_schedule(error);
+        home_.cluster().watch().check_patience(
+            home_, error, is_hopeless(*told), with.wait.value(), home_.now() - began);
         home_.end(self, error);
         check_token(moment, nullptr, won);
         if (won)
@@ -314,8 +315,10 @@ void worker::keep(std::size_t resource, std::chrono::milliseconds ttl)
     };
     start(
         under_way_, std::move(done),
-        [&](auto token) {
-            home_.locks().async_acquire_kept(home_.cluster().resource_name(resource), with, std::move(token));
+        [&](auto token)
+        {
+            home_.locks().async_acquire_kept(
+                home_.cluster().resource_name(resource), with, *told, std::move(token));
         });
 }
 
@@ -357,6 +360,7 @@ void worker::on_won(const lease_interval_ptr& won)
             if (!error)
             {
                 home_.cluster().watch().lost_for_good(won->known_as);
+                home_.expect_event(expected_event::loss, std::string{won->lease.owner_id()});
             }
             on_lost(won);
         };
@@ -532,9 +536,11 @@ void worker::run_body(std::size_t resource, std::chrono::milliseconds ttl)
     under_way_ = home_.begin(action::with_lock, resource);
     keep_options with{.ttl = ttl, .max_hold = no_limit, .wait = std::chrono::milliseconds{draws_.below(100)}};
     draw_schedule(with);
-    auto done = [this, self = under_way_](std::exception_ptr thrown)
+    auto done = [this, self = under_way_, with, began = home_.now()](std::exception_ptr thrown)
     {
         check_schedule(code_of(thrown));
+        home_.cluster().watch().check_patience(
+            home_, code_of(thrown), is_hopeless(thrown), with.wait.value(), home_.now() - began);
         home_.end(self, code_of(thrown));
         later();
     };
@@ -586,6 +592,10 @@ asio::awaitable<void> worker::work(redlock::lease& held, keep_options with, bool
     if (cancelled)
     {
         watch.told_of_loss(known_as);
+        if (!under_way_->cancelled)
+        {
+            home_.expect_event(expected_event::loss, std::string{held.owner_id()});
+        }
         // Otherwise no further wait would be possible.
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
         // The body uses some of the time that it has to stop, or occasionally more than that.

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSL-1.0
+// Rules for what clients have sent, whether or not it arrived.
+#include "sending_rules.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace redlock::test
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+/// Clocks show whole nanoseconds, and the steps between two readings may be rounded down.
+constexpr clock::duration rounding = 1us;
+
+bool is_of(operation what, const command& words)
+{
+    constexpr std::size_t left = 6;
+    const std::string name = what_of(words);
+    switch (what)
+    {
+    case operation::acquire:
+        return name == "SET" || name == "ask" || name == "acquire";
+    case operation::extend:
+        return name == "extend";
+    case operation::release:
+        // One that is due, or that leaves a queue, belongs to no round.
+        return name == "release" && (words.size() <= left || words[left] != "left");
+    }
+    return false;
+}
+
+/// Returns whether these bytes have a whole command of this kind and owner id.
+bool has_command(const std::string& bytes, operation what, const std::string& owner_id)
+{
+    if (bytes.find(owner_id) == std::string::npos)
+    {
+        return false;
+    }
+    request_reader reader;
+    reader.feed(bytes);
+    try
+    {
+        while (const std::optional<command> words = reader.next())
+        {
+            const bool names_owner = std::find(words->begin(), words->end(), owner_id) != words->end();
+            if (names_owner && is_of(what, *words))
+            {
+                return true;
+            }
+        }
+    }
+    catch (const malformed_request&)
+    {
+        return false; // They begin in the middle of a command.
+    }
+    return false;
+}
+
+} // namespace
+
+void sending_rules::record(
+    int process, std::size_t master, clock::time_point at, std::string_view bytes, bool late)
+{
+    std::deque<sending>& of_both = all_[{process, master}];
+    while (!of_both.empty() && of_both.front().at + keeps_ < at)
+    {
+        of_both.pop_front();
+    }
+    of_both.push_back({at, std::string{bytes}, late});
+}
+
+const sending_rules::sending* sending_rules::first_of(
+    int process, std::size_t master, operation what, const std::string& owner_id,
+    clock::time_point since) const
+{
+    const auto found = all_.find({process, master});
+    if (found == all_.end())
+    {
+        return nullptr;
+    }
+    const auto first = std::find_if(
+        found->second.begin(), found->second.end(),
+        [&](const sending& each) { return each.at >= since && has_command(each.bytes, what, owner_id); });
+    return first == found->second.end() ? nullptr : &*first;
+}
+
+std::optional<std::string>
+sending_rules::decided(int process, clock::time_point now, const round_decided& round) const
+{
+    const report& told = round.report;
+    const clock::time_point began = now - told.elapsed;
+    for (std::size_t master = 0; master < told.masters().size(); ++master)
+    {
+        const vote said = told.masters()[master].vote;
+        // The extensions of a lease have the same owner id.
+        if (said == vote::timed_out && told.operation != operation::extend)
+        {
+            const sending* const first =
+                first_of(process, master, told.operation, round.owner_id, clock::time_point::min());
+            if (first != nullptr && !first->late && now - first->at < told.node_timeout - rounding)
+            {
+                return fmt::format(
+                    "{} by client {}: master {} timed out {} us after it was sent the command, and has {} ms",
+                    to_string(told.operation), process, master, (now - first->at) / 1us,
+                    told.node_timeout.count());
+            }
+        }
+        if (said == vote::unsent)
+        {
+            const sending* const first = first_of(process, master, told.operation, round.owner_id, began);
+            if (first != nullptr && first->at <= began + rounding)
+            {
+                return fmt::format(
+                    "{} by client {}: master {} was sent the command, which is reported as unsent: {}",
+                    to_string(told.operation), process, master, told.masters()[master].reason.message());
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+} // namespace redlock::test
