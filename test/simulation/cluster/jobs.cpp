@@ -35,7 +35,8 @@ std::string told(const std::optional<found_violation>& found, const totals& all)
     else
     {
         line << "fine " << all.seeds << ' ' << all.leases << ' ' << all.faults << ' ' << all.doubles << ' '
-             << all.simulated.count() << ' ' << all.commands << ' ' << all.events << ' ' << all.hash;
+             << all.simulated.count() << ' ' << all.rounds << ' ' << all.commands << ' ' << all.events << ' '
+             << all.hash;
     }
     return line.str();
 }
@@ -44,8 +45,8 @@ void add(totals& all, std::istringstream& line)
 {
     totals some;
     clock::rep simulated = 0;
-    line >> some.seeds >> some.leases >> some.faults >> some.doubles >> simulated >> some.commands >>
-        some.events >> some.hash;
+    line >> some.seeds >> some.leases >> some.faults >> some.doubles >> simulated >> some.rounds >>
+        some.commands >> some.events >> some.hash;
     some.simulated = clock::duration{simulated};
     all.add(some);
 }

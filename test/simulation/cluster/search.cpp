@@ -62,6 +62,7 @@ outcome_of_run run_seed(const plan& drawn, std::FILE* out)
     one.lasted = cluster.lasted() - drawn.rest;
     one.leases = cluster.watch().leases();
     one.doubles = cluster.watch().doubles();
+    one.rounds = cluster.watch().rounds();
     one.commands = cluster.watch().commands();
     one.events = cluster.watch().events();
     return one;
@@ -74,6 +75,7 @@ void totals::add(const totals& some)
     faults += some.faults;
     doubles += some.doubles;
     simulated += some.simulated;
+    rounds += some.rounds;
     commands += some.commands;
     events += some.events;
     hash += some.hash;
@@ -93,6 +95,7 @@ std::map<std::string, std::size_t> totals::by_name() const
     return {
         {"leases", leases},
         {"milliseconds", static_cast<std::size_t>(simulated / std::chrono::milliseconds{1})},
+        {"rounds", rounds},
         {"commands", commands},
         {"events", events}};
 }
@@ -152,8 +155,8 @@ run_seeds(std::uint64_t first, std::uint64_t last, std::size_t step, totals& all
             return found_violation{seed, *one.found};
         }
         all.add(
-            {1, one.leases, drawn.injections.size(), one.doubles, one.lasted, one.commands, one.events,
-             chance::mixed(seed ^ one.hash)});
+            {1, one.leases, drawn.injections.size(), one.doubles, one.lasted, one.rounds, one.commands,
+             one.events, chance::mixed(seed ^ one.hash)});
     }
     return {};
 }

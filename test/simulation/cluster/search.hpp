@@ -24,6 +24,7 @@ struct outcome_of_run
     clock::duration lasted{};
     std::size_t leases = 0;
     std::size_t doubles = 0;
+    std::size_t rounds = 0;
     std::size_t commands = 0;
     std::size_t events = 0;
 };
@@ -39,6 +40,7 @@ struct totals
     std::size_t faults = 0;
     std::size_t doubles = 0; // Double holds while the assumptions were broken.
     clock::duration simulated{};
+    std::size_t rounds = 0;   // And questions to queue masters.
     std::size_t commands = 0; // Lock commands that the masters executed.
     std::size_t events = 0;   // Delivered to observers.
     std::uint64_t hash = 0;   // Independent of the order of the seeds.
