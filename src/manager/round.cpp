@@ -50,7 +50,7 @@ void round::ignore() noexcept
     }
     // Without a listener the node timeout has no effect, except on an extension, on a pending notification, and on a
     // command that is held back.
-    if (what_ != redlock::operation::extend && !unreported_ && !held_back_)
+    if (what_ != redlock::operation::extend && !unreported_ && !holds_back())
     {
         deadline_.disarm();
     }
@@ -90,10 +90,9 @@ void round::hold_back(std::size_t master, std::size_t first) noexcept
 
 void round::send_held_back() noexcept
 {
-    const std::size_t master = held_back_->master;
-    held_back_.reset();
+    held_back_->ends = service_.strand().now() + node_timeout_;
     in_list_.unlink();
-    service_.send_held_back_release(*this, master);
+    service_.send_held_back_release(*this, held_back_->master);
 }
 
 bool round::confirmed() const noexcept
@@ -249,7 +248,7 @@ void round::on_vote(std::size_t master, const net::answer& result, clock::time_p
     {
         service_.on_extension_vote(*this, master);
     }
-    if (held_back_ && held_back_->first == master)
+    if (holds_back() && held_back_->first == master)
     {
         send_held_back();
     }
@@ -383,9 +382,15 @@ bool round::append_in_full(std::size_t master, std::string& out) const
 
 void round::on_node_timeout()
 {
-    // A release that is held back has its own node timeout.
-    const std::size_t held = held_back_ ? held_back_->master : ballot_.masters();
-    timed_out_ = !held_back_;
+    if (holds_back())
+    {
+        send_held_back();
+    }
+    // A release that was held back has its own node timeout.
+    const bool waits = held_back_ && ballot_.of(held_back_->master) == vote::pending &&
+                       service_.strand().now() < *held_back_->ends;
+    const std::size_t held = waits ? held_back_->master : ballot_.masters();
+    timed_out_ = !waits;
     // Votes of an extension count for as long as the lease is valid. All others are timed out.
     if (what_ != redlock::operation::extend)
     {
@@ -398,10 +403,9 @@ void round::on_node_timeout()
             }
         }
     }
-    if (held_back_)
+    if (waits)
     {
-        send_held_back();
-        service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
+        service_.strand().arm(deadline_, *held_back_->ends);
     }
     report_if_known();
     notify();

@@ -137,6 +137,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     {
         std::uint8_t master;
         std::uint8_t first;
+        std::optional<clock::time_point> ends{}; // Of the node timeout, once it was sent.
     };
 
     /// The reason for a missing answer, and the server's message.
@@ -159,6 +160,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
 
     void record(std::size_t master, clock::duration elapsed, const net::answer& result);
     core::verdict guarded_outcome() const noexcept;
+    bool holds_back() const noexcept { return held_back_ && !held_back_->ends; }
     void on_guarded_vote(std::size_t master, const net::answer& result);
     void report_if_known();
     void on_node_timeout();
@@ -190,7 +192,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     const net::question* asked_ = nullptr; // Exists as long as the listener.
     net::queue_member member_{};
     std::uint32_t number_ = 1;
-    std::optional<held_back> held_back_{}; // The release that is sent later.
+    std::optional<held_back> held_back_{}; // The release that is sent later, or was.
     listed_round in_list_{*this};
     std::unique_ptr<token_round> tokens_; // Null in plain mode.
 };

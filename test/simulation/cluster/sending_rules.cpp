@@ -106,9 +106,10 @@ sending_rules::decided(int process, clock::time_point now, const round_decided& 
             if (first != nullptr && !first->late && now - first->at < told.node_timeout - rounding)
             {
                 return fmt::format(
-                    "{} by client {}: master {} timed out {} us after it was sent the command, and has {} ms",
-                    to_string(told.operation), process, master, (now - first->at) / 1us,
-                    told.node_timeout.count());
+                    "{} of {} by client {}: master {} timed out {} us after it was sent the command, and has "
+                    "{} ms; the round took {} us",
+                    to_string(told.operation), round.owner_id, process, master, (now - first->at) / 1us,
+                    told.node_timeout.count(), told.elapsed / 1us);
             }
         }
         if (said == vote::unsent)
