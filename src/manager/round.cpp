@@ -90,7 +90,8 @@ void round::hold_back(std::size_t master, std::size_t first) noexcept
 
 void round::send_held_back() noexcept
 {
-    held_back_->ends = service_.strand().now() + node_timeout_;
+    held_back_->was_sent = true;
+    elapsed_[held_back_->master] = service_.strand().now() - started_;
     in_list_.unlink();
     service_.send_held_back_release(*this, held_back_->master);
 }
@@ -388,7 +389,7 @@ void round::on_node_timeout()
     }
     // A release that was held back has its own node timeout.
     const bool waits = held_back_ && ballot_.of(held_back_->master) == vote::pending &&
-                       service_.strand().now() < *held_back_->ends;
+                       service_.strand().now() < held_back_ends();
     const std::size_t held = waits ? held_back_->master : ballot_.masters();
     timed_out_ = !waits;
     // Votes of an extension count for as long as the lease is valid. All others are timed out.
@@ -405,7 +406,7 @@ void round::on_node_timeout()
     }
     if (waits)
     {
-        service_.strand().arm(deadline_, *held_back_->ends);
+        service_.strand().arm(deadline_, held_back_ends());
     }
     report_if_known();
     notify();

@@ -137,7 +137,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     {
         std::uint8_t master;
         std::uint8_t first;
-        std::optional<clock::time_point> ends{}; // Of the node timeout, once it was sent.
+        bool was_sent = false; // `elapsed_` has the time until then.
     };
 
     /// The reason for a missing answer, and the server's message.
@@ -160,7 +160,11 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
 
     void record(std::size_t master, clock::duration elapsed, const net::answer& result);
     core::verdict guarded_outcome() const noexcept;
-    bool holds_back() const noexcept { return held_back_ && !held_back_->ends; }
+    bool holds_back() const noexcept { return held_back_ && !held_back_->was_sent; }
+    clock::time_point held_back_ends() const noexcept
+    {
+        return started_ + elapsed_[held_back_->master] + node_timeout_;
+    }
     void on_guarded_vote(std::size_t master, const net::answer& result);
     void report_if_known();
     void on_node_timeout();

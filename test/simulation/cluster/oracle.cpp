@@ -677,7 +677,8 @@ void oracle::check_released()
 void oracle::check_outstanding()
 {
     const std::string refused = key_of(cluster_.resource_name(resource::refused));
-    bool is_known = true;
+    // A key that a master may have set before it answered with an error counts.
+    bool is_known = cluster_.drawn().habits.empty();
     std::map<int, std::size_t> kept; // By process.
     for (std::size_t master = 0; master < cluster_.masters().size(); ++master)
     {

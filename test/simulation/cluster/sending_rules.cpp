@@ -16,7 +16,7 @@ namespace
 using namespace std::chrono_literals;
 
 /// Clocks show whole nanoseconds, and the steps between two readings may be rounded down.
-constexpr clock::duration rounding = 1us;
+constexpr clock::duration clock_step = 1us;
 
 bool is_of(operation what, const command& words)
 {
@@ -103,7 +103,7 @@ sending_rules::decided(int process, clock::time_point now, const round_decided& 
         {
             const sending* const first =
                 first_of(process, master, told.operation, round.owner_id, clock::time_point::min());
-            if (first != nullptr && !first->late && now - first->at < told.node_timeout - rounding)
+            if (first != nullptr && !first->late && now - first->at < told.node_timeout - clock_step)
             {
                 return fmt::format(
                     "{} of {} by client {}: master {} timed out {} us after it was sent the command, and has "
@@ -115,7 +115,7 @@ sending_rules::decided(int process, clock::time_point now, const round_decided& 
         if (said == vote::unsent)
         {
             const sending* const first = first_of(process, master, told.operation, round.owner_id, began);
-            if (first != nullptr && first->at <= began + rounding)
+            if (first != nullptr && first->at <= began + clock_step)
             {
                 return fmt::format(
                     "{} by client {}: master {} was sent the command, which is reported as unsent: {}",
