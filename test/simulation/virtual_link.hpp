@@ -85,7 +85,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     // The client's end.
     void connect();
     /// `late`: the bytes may have waited for room.
-    void send(std::string bytes, bool late);
+    void send(std::string bytes, bool late = false);
     void close() noexcept;
     /// Returns false while the master's buffers are full. The client is notified when they have room again.
     bool takes_bytes();
