@@ -110,6 +110,16 @@ struct takeover
         return held.fencing_token().value();
     }
 
+    /// Stops the holder, and acquires the lock after it.
+    std::uint64_t token_after(late_writer& stopped)
+    {
+        const std::uint64_t token = stopped.token();
+        stopped.stop();
+        const std::uint64_t next = next_token();
+        CHECK(next > token);
+        return next;
+    }
+
     redlock::lease held{};
 };
 
@@ -121,10 +131,7 @@ TEST_CASE(
 {
     takeover of;
     late_writer stopped{of.masters, of.resource};
-    const std::uint64_t token = stopped.token();
-    stopped.stop();
-    const std::uint64_t next = of.next_token();
-    CHECK(next > token);
+    const std::uint64_t next = of.token_after(stopped);
     CHECK(of.account.open(next) == 0);
     stopped.resume();
     CHECK(stopped.write() == "refused");
@@ -162,10 +169,7 @@ TEST_CASE(
 {
     takeover of;
     late_writer stopped{of.masters, of.resource};
-    const std::uint64_t token = stopped.token();
-    stopped.stop();
-    const std::uint64_t next = of.next_token();
-    CHECK(next > token);
+    const std::uint64_t next = of.token_after(stopped);
     stopped.resume();
     CHECK(stopped.write() == "wrote 1"); // The resource knows no larger token.
     // The next holder opens first, so it works on what was written.

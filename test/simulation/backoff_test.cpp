@@ -49,17 +49,24 @@ void set_distance(simulation& sim, clock::duration passage)
     }
 }
 
+/// Returns a manager for which the lock "stock" is taken, at masters without queues.
+lock_manager connect_without_queues(simulation& sim, std::chrono::milliseconds retry_delay_max)
+{
+    config options = sim.options();
+    options.retry_delay_min = 1ms;
+    options.retry_delay_max = retry_delay_max;
+    lock_manager locks = sim.make_connected_manager(options);
+    take_everywhere(sim);
+    sim.forbid_queues();
+    return locks;
+}
+
 } // namespace
 
 TEST_CASE("a pause between rounds is at least a millisecond and within its bound")
 {
     simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
-    config options = sim.options();
-    options.retry_delay_min = 1ms;
-    options.retry_delay_max = 20ms;
-    lock_manager locks = sim.make_connected_manager(options);
-    take_everywhere(sim);
-    sim.forbid_queues();
+    lock_manager locks = connect_without_queues(sim, 20ms);
     const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 2s});
     REQUIRE(sim.finish(got));
     CHECK(got->error == errc::held_by_other);
@@ -160,12 +167,7 @@ TEST_CASE("without a queue, the pause after a round grows with the duration of t
     for (std::uint64_t seed = 1; seed <= 20; ++seed)
     {
         simulation sim{3, seed};
-        config options = sim.options();
-        options.retry_delay_min = 1ms;
-        options.retry_delay_max = 10s;
-        lock_manager locks = sim.make_connected_manager(options);
-        take_everywhere(sim);
-        sim.forbid_queues();
+        lock_manager locks = connect_without_queues(sim, 10s);
         // It finds that no master has a queue, and asks none for a second.
         const outcome_ptr earlier = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 10ms});
         REQUIRE(sim.finish(earlier));

@@ -166,7 +166,6 @@ bool sim_master::lets_in(client_state& who, std::string_view user, std::string_v
     return right;
 }
 
-/// The script continues in another database. Its client doesn't.
 /// Returns the reply to SELECT. Sets `chosen` if that is no error.
 std::string sim_master::choose_database(const std::string& word, std::size_t& chosen) const
 {
@@ -184,6 +183,7 @@ std::string sim_master::choose_database(const std::string& word, std::size_t& ch
     return reply;
 }
 
+/// The script continues in another database. Its client doesn't.
 reply_value sim_master::select_in_script(const command& words)
 {
     std::size_t database = 0;

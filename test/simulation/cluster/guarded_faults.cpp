@@ -209,11 +209,11 @@ void mistype_name(const process_fault& it)
 {
     process& one = *it.process;
     const std::size_t index = it.draws.below(it.cluster.masters().size());
-    it.cluster.watch().reports().misdirect(one.number());
     if (!one.usable() || !one.guarded())
     {
         return;
     }
+    it.cluster.watch().reports().misdirect(one.number());
     one.mistype(index, &it.cluster.add_stranger());
     one.drop_manager();
     it.cluster.at_mending(
