@@ -68,7 +68,7 @@ void sending_rules::record(
     int process, std::size_t master, clock::time_point at, std::string_view bytes, bool late)
 {
     std::deque<sending>& of_both = all_[{process, master}];
-    while (!of_both.empty() && of_both.front().at + keeps_ < at)
+    while (!of_both.empty() && of_both.front().at + kept_for_ < at)
     {
         of_both.pop_front();
     }

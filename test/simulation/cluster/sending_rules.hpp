@@ -26,8 +26,8 @@ namespace redlock::test
 class sending_rules
 {
   public:
-    /// `keeps`: how long bytes are kept. A round that is reported later isn't checked.
-    explicit sending_rules(clock::duration keeps) noexcept : keeps_{keeps} {}
+    /// `kept_for`: how long bytes are kept. A round that is reported later isn't checked.
+    explicit sending_rules(clock::duration kept_for) noexcept : kept_for_{kept_for} {}
 
     /// Records bytes that a process sends to a master. `late`: they may have waited for room before.
     void record(int process, std::size_t master, clock::time_point at, std::string_view bytes, bool late);
@@ -47,7 +47,7 @@ class sending_rules
         int process, std::size_t master, operation what, const std::string& owner_id,
         clock::time_point since) const;
 
-    clock::duration keeps_;
+    clock::duration kept_for_;
     std::map<std::pair<int, std::size_t>, std::deque<sending>> all_; // By process and master, in order.
 };
 
