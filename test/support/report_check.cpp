@@ -97,6 +97,12 @@ bool report_check::shows(const short_text& detail, std::string_view reply) const
            (!password_.empty() && reply.find(password_) != std::string_view::npos);
 }
 
+bool report_check::was_said(int process, std::size_t master, std::string_view words) const
+{
+    return words.empty() || said_.contains({process, master, std::string{words}}) ||
+           (words.starts_with("ERR") && crowded_.contains(master));
+}
+
 bool report_check::shows(const master_inspection& seen, std::string_view reply) const
 {
     const std::string_view start = "*2\r\n"; // The value and its time to live.
@@ -165,6 +171,18 @@ std::optional<std::string> report_check::record(
     if (is_error(reply))
     {
         errors_.emplace(process, master, static_cast<int>(reason_of(text_of(reply))));
+        const std::string_view text = text_of(reply);
+        said_.emplace(process, master, short_text{text}.view());
+        // Of a log-in that was refused only this is shown: the rest may be the password.
+        said_.emplace(process, master, text.substr(0, text.find(' ')));
+    }
+    // A server that may not grant says so in a reply that is no error.
+    for (const char* const role : {"replica", "slave"})
+    {
+        if ((what == "HELLO" || what == "INFO") && reply.find(role) != std::string::npos)
+        {
+            said_.emplace(process, master, std::string{"its role is "} + role);
+        }
     }
     const auto op = operation_of(what, words);
     if (!op)
@@ -363,10 +381,12 @@ std::optional<std::string> report_check::inspected(
     {
         const master_inspection& one = seen.masters()[master];
         const auto is_said_by = [&](const exchange& each) { return shows(one, each.reply); };
-        // A failure may be that of the connection, whose detail is no answer to the inspection.
         const auto all = about == inspections_.end() ? std::span<const exchange>{}
                                                      : answers_since(since, about->second, master);
-        if (!one.reason && is_checked(process, master) && std::none_of(all.begin(), all.end(), is_said_by))
+        // A failure may be that of the connection, which is no answer to the inspection.
+        const bool is_explained = one.reason ? was_said(process, master, one.detail.view())
+                                             : std::any_of(all.begin(), all.end(), is_said_by);
+        if (is_checked(process, master) && !is_explained)
         {
             return fmt::format(
                 "inspection by client {}: master {} never answered with owner id '{}', reason '{}', detail "
@@ -375,6 +395,18 @@ std::optional<std::string> report_check::inspected(
         }
     }
     return std::nullopt;
+}
+
+std::optional<std::string> report_check::told(int process, const event& what) const
+{
+    const auto* const down = std::get_if<master_down>(&what);
+    if (down == nullptr || !is_checked(process, down->index) || was_said(process, down->index, down->detail))
+    {
+        return std::nullopt;
+    }
+    return fmt::format(
+        "client {} is notified that master {} is down, which has never said '{}'", process, down->index,
+        down->detail);
 }
 
 } // namespace redlock::test

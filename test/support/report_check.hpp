@@ -38,6 +38,9 @@ class report_check
     /// The connection has carried bytes that aren't the reply of its command.
     void distort(int process, std::size_t master) { distorted_.emplace(process, master); }
 
+    /// From now on, a master may say that it has too many clients, before any command.
+    void crowd(std::size_t master) { crowded_.insert(master); }
+
     /// From now on, names lead this process to other masters, so its answers can't be assigned.
     void misdirect(int process) { misdirected_.insert(process); }
     bool misdirected(int process) const { return misdirected_.contains(process); }
@@ -52,6 +55,8 @@ class report_check
     /// ids that the process has sent for the key since then.
     std::optional<std::string>
     refused(int process, clock::time_point since, const std::string& key, const report& told) const;
+    /// Returns a contradiction if the reason of an event isn't what the master has said.
+    std::optional<std::string> told(int process, const event& what) const;
     /// The same for an inspection.
     std::optional<std::string>
     inspected(int process, clock::time_point since, const std::string& key, const inspection& seen) const;
@@ -73,6 +78,8 @@ class report_check
     }
     /// Returns true if a detail is the text of an error reply.
     bool shows(const short_text& detail, std::string_view reply) const;
+    /// Returns true if a master has said these words to a process, or there are none.
+    bool was_said(int process, std::size_t master, std::string_view words) const;
     /// Returns true if an inspection without an error is that of a reply.
     bool shows(const master_inspection& seen, std::string_view reply) const;
     /// Returns true if a vote follows from an answer: the same meaning, and for an error the same text.
@@ -91,7 +98,10 @@ class report_check
         sent_; // Owner ids.
     std::map<std::tuple<int, std::string>, exchanges> inspections_;
     std::set<std::tuple<int, std::size_t, int>> errors_; // Process, master, `master_errc`.
+    std::set<std::tuple<int, std::size_t, std::string>>
+        said_; // Process, master, words of an error as they are shown.
     std::set<std::pair<int, std::size_t>> distorted_;
+    std::set<std::size_t> crowded_;
     std::set<int> misdirected_;
     std::set<std::pair<std::string, std::size_t>> unsent_; // Owner id, master.
 };

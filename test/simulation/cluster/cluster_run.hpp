@@ -110,7 +110,7 @@ class cluster_run
     void mend_everything();
     bool step(clock::time_point limit);
     bool run_for(clock::duration length, const std::function<bool()>& holds = {});
-    void settle();
+    clock::time_point settle();
     // In guarded_end.cpp.
     void arm_masters(clock::time_point mended_at);
     void check_armed_in_time(clock::time_point mended_at);

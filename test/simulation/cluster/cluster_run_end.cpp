@@ -16,10 +16,10 @@ std::optional<violation> cluster_run::run()
         mend_everything();
         tell_fault(fault_number::all_mended, "no faults any more", 0);
         clock::time_point mended_at = world_->now();
-        settle();
+        const clock::time_point drained_at = settle();
         if (group_)
         {
-            arm_masters(mended_at);
+            arm_masters(drained_at);
             mended_at = world_->now();
         }
         check_availability();
@@ -77,8 +77,9 @@ clock::duration cluster_run::longest_body() const
     return 3 * plan_.does.work + 3 * margin_of(plan_.longest_ttl());
 }
 
-/// Waits until outstanding keys are released: dead connections are detected and replaced, refused releases repeated.
-void cluster_run::settle()
+/// Waits until outstanding keys are released: dead connections are detected and replaced, refused releases repeated. Returns
+/// when the disks had written what was sent during the faults.
+clock::time_point cluster_run::settle()
 {
     const clock::duration notices = plan_.probe_interval + plan_.response_timeout + 1ms;
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
@@ -98,6 +99,7 @@ void cluster_run::settle()
         } while (!disks_are_idle() && !oracle_.found());
     };
     drain();
+    const clock::time_point drained_at = world_->now();
     bool were_idle = false;
     while (!were_idle && !oracle_.found())
     {
@@ -112,6 +114,7 @@ void cluster_run::settle()
         oracle_.check_outstanding();
     }
     run_for(plan_.rest);
+    return drained_at;
 }
 
 /// Ends these processes, some of them in order.

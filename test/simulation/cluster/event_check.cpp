@@ -6,6 +6,7 @@
 #include <boost/hana/functional/overload.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -19,6 +20,7 @@ namespace
 {
 
 using namespace std::chrono_literals;
+using namespace std::string_view_literals;
 
 std::string_view name_of(expected_event what)
 {
@@ -122,8 +124,26 @@ std::optional<std::string> event_check::notified(int manager, const event& what)
                 told_.emplace(expected_event::loss, one.owner_id);
             },
             [&](const lease_released& one) { told_.emplace(expected_event::release, one.owner_id); },
-            [&](const events_dropped& some) { dropped_ += some.count; }, [](const master_quarantined&) {},
-            [](const master_armed&) {}),
+            [&](const events_dropped& some) { dropped_ += some.count; },
+            [&](const master_quarantined& one)
+            {
+                in_quarantine_.emplace(manager, one.index);
+                check(
+                    has_shown("quarantine", to_string(one.why), {}),
+                    fmt::format(
+                        "no marker has shown the quarantine of master {}: {}", one.index,
+                        to_string(one.why)));
+            },
+            [&](const master_armed& one)
+            {
+                check(
+                    has_shown("armed", {}, one.incarnation),
+                    fmt::format(
+                        "no marker has shown that master {} is armed as {}", one.index, one.incarnation));
+                check(
+                    in_quarantine_.erase({manager, one.index}) > 0 || dropped_ > 0,
+                    fmt::format("master {} is armed without a quarantine before", one.index));
+            }),
         what);
     return wrong;
 }
@@ -175,6 +195,59 @@ void event_check::record(
     all.last = {at, *shown};
 }
 
+void event_check::record_shown(
+    std::size_t master, std::int64_t connection, const std::string& what, const std::string& reply)
+{
+    // redlock 1 <group> <seat> <masters> <max ttl> <policy> <state> <why> <nonce> <replication id>
+    const std::size_t begin = reply.find("redlock 1 ");
+    if (what == "INFO")
+    {
+        look_of_connection& of = looks_[{master, connection}];
+        of.was_current = reply.find("master_replid:" + of.marker.replication_id) != std::string::npos &&
+                         reply.find("role:master") != std::string::npos;
+    }
+    std::array<char, 16> state{};
+    std::array<char, 16> why{};
+    std::array<char, 32> nonce{};
+    std::array<char, 64> id{};
+    if (begin == std::string::npos ||
+        std::sscanf(
+            reply.c_str() + begin, "redlock 1 %*s %*s %*s %*s %*s %15s %15s %31s %63s", state.data(),
+            why.data(), nonce.data(), id.data()) != 4)
+    {
+        return;
+    }
+    const shown_marker shown{
+        state.data(), why.data() == "new"sv ? "created" : why.data(), nonce.data(), id.data()};
+    markers_.insert(shown);
+    if (what == "GET") // The first command of a look.
+    {
+        look_of_connection& of = looks_[{master, connection}];
+        // The next look on a connection shows that the replies to the previous one have arrived.
+        if (of.was_current && of.marker.state == "armed")
+        {
+            armed_[master] = of.marker.nonce;
+        }
+        of = {shown, false};
+        if (shown.state != "armed")
+        {
+            armed_.erase(master);
+        }
+    }
+}
+
+/// Returns whether a marker was shown that has all of this, of which each may be empty.
+bool event_check::has_shown(std::string_view state, std::string_view why, std::string_view nonce) const
+{
+    return std::any_of(
+        markers_.begin(), markers_.end(),
+        [&](const shown_marker& each)
+        {
+            return each.state == state && (why.empty() || each.why == why) &&
+                   (nonce.empty() || each.nonce == nonce);
+        });
+}
+
 std::string event_check::missing() const
 {
     std::vector<std::string> all;
@@ -209,6 +282,14 @@ std::string event_check::missing() const
     compare(connections, ups_, "a connection");
     compare(refusals, refusal_warnings_, "a refused release");
     compare(jumps_, clock_warnings_, "a jump of the clock");
+    for (const auto& [manager, master] : in_quarantine_)
+    {
+        const auto found = armed_.find(master);
+        if (found != armed_.end() && has_shown("quarantine", {}, found->second))
+        {
+            all.push_back(fmt::format("the end of the quarantine of master {}", master));
+        }
+    }
     return all.size() <= dropped_ ? "" : fmt::format("the observer was never notified of {}", all.front());
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -41,12 +42,30 @@ class event_check
     void record(
         std::size_t master, const std::string& run_id, std::int64_t connection, clock::time_point at,
         const std::string& what, const std::string& reply);
+    /// Records a reply as the master sent it: in guarded mode it may show the master's marker, from which events follow.
+    void record_shown(
+        std::size_t master, std::int64_t connection, const std::string& what, const std::string& reply);
 
     /// Returns events that never came, in words; empty if there is none. Only for a process whose only manager has
     /// ended in order.
     std::string missing() const;
 
   private:
+    /// The marker of a master in a reply.
+    struct shown_marker
+    {
+        std::string state;
+        std::string why;
+        std::string nonce;
+        std::string replication_id;
+
+        friend auto operator<=>(const shown_marker&, const shown_marker&) = default;
+    };
+    struct look_of_connection
+    {
+        shown_marker marker;
+        bool was_current = false; // It was that of the server's incarnation.
+    };
     using connection_key = std::tuple<std::size_t, std::string, std::int64_t>; // Master, run id, id.
 
     struct clock_readings
@@ -72,6 +91,13 @@ class event_check
     // has arrived.
     std::map<connection_key, int> refused_;
     std::map<std::size_t, std::size_t> refusal_warnings_;
+    bool has_shown(std::string_view state, std::string_view why, std::string_view nonce) const;
+
+    std::set<shown_marker> markers_; // Of any master, for the same reason.
+    std::map<std::pair<std::size_t, std::int64_t>, look_of_connection>
+        looks_;                                // The last ones, by master and connection.
+    std::map<std::size_t, std::string> armed_; // The nonces of those that were shown last, and have arrived.
+    std::set<std::pair<int, std::size_t>> in_quarantine_; // By manager and master, as it was told.
     std::size_t dropped_ = 0;
 };
 

@@ -244,7 +244,7 @@ void cluster_run::restart_clients()
     }
 }
 
-/// G6, counted from the last fault. A client that is connected may have to find out first that its connection is dead.
+/// G6, counted from the last fault, and from when the disks had written what was sent until then. A client that is connected may have to find out first that its connection is dead.
 void cluster_run::check_armed_in_time(clock::time_point mended_at)
 {
     const clock::duration notices = plan_.probe_interval + plan_.response_timeout + 1ms;

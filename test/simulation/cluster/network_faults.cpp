@@ -171,7 +171,11 @@ std::vector<fault> network_faults()
         {fault_number::silent, "silent", "who connects gets no answer", keeps,
          [](const master_fault& it) { shut_door(it, entrance::silent); }},
         {fault_number::crowded, "crowded", "a master has too many clients", keeps,
-         [](const master_fault& it) { shut_door(it, entrance::crowded); }},
+         [](const master_fault& it)
+         {
+             it.cluster.watch().reports().crowd(it.index);
+             shut_door(it, entrance::crowded);
+         }},
     };
 }
 

@@ -312,6 +312,7 @@ void oracle::on_command(
     if (tokens_)
     {
         const auto& by = cluster_.processes().at(static_cast<std::size_t>(from.origin) - 1);
+        by->events().record_shown(master, from.id, what, reply);
         check_rule(tokens_->look(master, what, words, reply, cluster_.world().now(), by->operates()));
     }
     if (const auto plain = in_plain_mode(what, words, reply))

@@ -71,7 +71,12 @@ void draw_limits(plan& drawn, chance& draws)
     drawn.max_operations = drawn.looked_on ? std::nullopt : small(4);
     drawn.max_waiting_acquires = small(2);
     drawn.max_waiting_events = small(8).value_or(drawn.max_waiting_events);
-    drawn.rest = draws.one_in(100) ? clock::duration{20min} : clock::duration{0};
+    if (draws.one_in(100))
+    {
+        // Hours of frequent probes would take as long as thousands of seeds.
+        drawn.rest =
+            drawn.probe_interval == 1000ms && draws.one_in(32) ? clock::duration{3h} : clock::duration{20min};
+    }
 }
 
 habit draw_habit(chance& draws)

@@ -114,6 +114,7 @@ void process::on_event(int manager, const event& what)
     const auto contradiction = events_.notified(manager, what);
     cluster_.watch().check(!contradiction, "events", "{}: {}", name_, contradiction.value_or(""));
     check_keeping(what);
+    cluster_.watch().check_reported(cluster_.watch().reports().told(number_, what));
     if (const auto* decided = std::get_if<round_decided>(&what))
     {
         oracle& watch = cluster_.watch();

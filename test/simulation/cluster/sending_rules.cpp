@@ -35,7 +35,8 @@ bool is_of(operation what, const command& words)
     return false;
 }
 
-/// Returns whether these bytes have a whole command of this kind and owner id.
+/// Returns whether these bytes have a whole command of this kind and owner id. A script that is sent in full repeats a
+/// command, which may have left in two pieces.
 bool has_command(const std::string& bytes, operation what, const std::string& owner_id)
 {
     if (bytes.find(owner_id) == std::string::npos)
@@ -49,7 +50,7 @@ bool has_command(const std::string& bytes, operation what, const std::string& ow
         while (const std::optional<command> words = reader.next())
         {
             const bool names_owner = std::find(words->begin(), words->end(), owner_id) != words->end();
-            if (names_owner && is_of(what, *words))
+            if (names_owner && is_of(what, *words) && words->front() != "EVAL")
             {
                 return true;
             }
