@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,6 +31,7 @@ namespace
 // Constant initialisation, because they are used before and after main().
 constinit thread_local bool counting = false;
 constinit thread_local std::uint64_t allocations = 0;
+constinit std::atomic<std::int64_t> in_use{0};
 constinit std::uint64_t chosen = 0;
 constinit bool failed = false;
 constinit bool escape_allowed = false;
@@ -56,6 +58,19 @@ constexpr int usual_stride = 1;
 #endif
 constexpr unsigned max_seconds = 120; // Of one child. Only a hang takes that long.
 
+/// Counts a block that was allocated, or null.
+void* counted(void* memory) noexcept
+{
+    in_use += memory != nullptr ? 1 : 0;
+    return memory;
+}
+
+void free_counted(void* memory) noexcept
+{
+    in_use -= memory != nullptr ? 1 : 0;
+    std::free(memory);
+}
+
 bool fails_now() noexcept
 {
     if (!counting || ++allocations != chosen)
@@ -76,7 +91,7 @@ extern "C" void* __wrap_aligned_alloc(std::size_t alignment, std::size_t bytes)
 
 void* operator new(std::size_t bytes)
 {
-    void* const memory = fails_now() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+    void* const memory = fails_now() ? nullptr : counted(std::malloc(bytes == 0 ? 1 : bytes));
     if (memory == nullptr)
     {
         throw std::bad_alloc{};
@@ -86,7 +101,7 @@ void* operator new(std::size_t bytes)
 
 void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept
 {
-    return fails_now() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+    return fails_now() ? nullptr : counted(std::malloc(bytes == 0 ? 1 : bytes));
 }
 
 void* operator new(std::size_t bytes, std::align_val_t alignment)
@@ -94,7 +109,7 @@ void* operator new(std::size_t bytes, std::align_val_t alignment)
     const auto boundary = static_cast<std::size_t>(alignment);
     const std::size_t whole = (bytes + boundary - 1) / boundary * boundary;
     void* const memory =
-        fails_now() ? nullptr : __real_aligned_alloc(boundary, whole == 0 ? boundary : whole);
+        fails_now() ? nullptr : counted(__real_aligned_alloc(boundary, whole == 0 ? boundary : whole));
     if (memory == nullptr)
     {
         throw std::bad_alloc{};
@@ -104,22 +119,22 @@ void* operator new(std::size_t bytes, std::align_val_t alignment)
 
 void operator delete(void* memory) noexcept
 {
-    std::free(memory);
+    free_counted(memory);
 }
 
 void operator delete(void* memory, std::size_t) noexcept
 {
-    std::free(memory);
+    free_counted(memory);
 }
 
 void operator delete(void* memory, std::align_val_t) noexcept
 {
-    std::free(memory);
+    free_counted(memory);
 }
 
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept
 {
-    std::free(memory);
+    free_counted(memory);
 }
 
 namespace redlock::test
@@ -231,6 +246,11 @@ infallible::infallible() noexcept : before_{counting}
 infallible::~infallible()
 {
     counting = before_;
+}
+
+std::int64_t blocks_in_use() noexcept
+{
+    return in_use;
 }
 
 bool has_failed() noexcept

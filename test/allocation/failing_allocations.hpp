@@ -35,6 +35,9 @@ class infallible
     bool before_;
 };
 
+/// Returns how many blocks of memory the process has allocated by `new` and not freed. Thread-safe.
+std::int64_t blocks_in_use() noexcept;
+
 /// Returns true if the chosen allocation has failed.
 bool has_failed() noexcept;
 

@@ -112,4 +112,28 @@ TEST_CASE(
     check_reported(seen);
 }
 
+TEST_CASE("managers that have ended leave nothing in their context", "[allocation]")
+{
+    asio::io_context io;
+    // Nobody listens there.
+    const config options{.masters = "unix:///nonexistent/1,unix:///nonexistent/2,unix:///nonexistent/3"};
+    const auto use = [&](int managers)
+    {
+        for (int each = 0; each < managers; ++each)
+        {
+            {
+                const lock_manager locks{io, options};
+                io.restart();
+                io.poll();
+            }
+            io.restart();
+            io.run();
+        }
+        return blocks_in_use();
+    };
+    use(8); // What the context keeps for later handlers.
+    const std::int64_t before = use(32);
+    CHECK(use(256) <= before + 8);
+}
+
 } // namespace redlock::test

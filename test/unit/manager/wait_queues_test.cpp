@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSL-1.0
-// Which masters are passed over as queue masters, and for how long.
+// Which masters are passed over as queue masters, and for how long; and the acquires that have left.
 #include "manager/wait_queues.hpp"
 
+#include <boost/asio/io_context.hpp>
 #include <catch2/catch_test_macros.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <list>
+#include <string>
 
 namespace redlock::test
 {
@@ -16,6 +20,7 @@ namespace
 using namespace std::chrono_literals;
 
 using manager::wait_queues;
+using manager::waiter;
 
 /// Has only what `wait_queues::open` needs.
 class bytes_alone final : public runtime::environment
@@ -89,6 +94,53 @@ TEST_CASE("queue: of too many doubts, the latest count, and none concerns anothe
     }
     CHECK_FALSE(queues.is_passed_over(doubted, another_key, first_doubt));
     CHECK_FALSE(queues.is_passed_over(0, 1, first_doubt));
+}
+
+TEST_CASE("queue: an acquire that has left is remembered however many wait afterwards")
+{
+    constexpr std::size_t before = 1000;
+    constexpr std::size_t at_first = 600;
+    constexpr std::size_t later = 5000;
+    boost::asio::io_context io;
+    runtime::scheduler strand{io.get_executor()};
+    runtime::async_event never{strand};
+    three_queues queues;
+    std::list<waiter> waiting;
+    const auto leave = [&](const waiter& each)
+    {
+        queues.note_departure(
+            each.number(), std::to_string(each.number()), 1ms * static_cast<std::int64_t>(each.number()));
+    };
+    const auto is_remembered = [&](std::uint64_t number)
+    {
+        const auto* const found = queues.find_departure(number);
+        return found != nullptr && found->resource == std::to_string(number) &&
+               found->ttl == 1ms * static_cast<std::int64_t>(number);
+    };
+    for (std::size_t each = 0; each < before; ++each) // One after the other.
+    {
+        const waiter alone{queues, never};
+    }
+    for (std::size_t each = 0; each < at_first; ++each)
+    {
+        waiting.emplace_back(queues, never);
+    }
+    for (const waiter& each : waiting)
+    {
+        leave(each);
+    }
+    for (std::size_t each = 0; each < later; ++each)
+    {
+        waiting.emplace_back(queues, never);
+    }
+    leave(waiting.back());
+    for (std::uint64_t number = before + 1; number <= before + at_first; ++number)
+    {
+        CAPTURE(number);
+        CHECK(is_remembered(number));
+    }
+    CHECK(is_remembered(before + at_first + later));
+    CHECK(queues.find_departure(before + at_first + 1) == nullptr);
 }
 
 } // namespace redlock::test
