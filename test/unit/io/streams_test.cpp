@@ -170,6 +170,7 @@ TEST_CASE("the name of the master is sent, so that the server presents its certi
         const connected_stream stream{hosts.at(name), hosts.tls};
         INFO(name << ": " << stream.complaint());
         CHECK_FALSE(stream.error());
+        CHECK(stream.complaint().empty());
         CHECK(hosts.server->names().back() == name);
     }
 }

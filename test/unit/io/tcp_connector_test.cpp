@@ -498,7 +498,9 @@ TEST_CASE("the next address of a name is tried after one that accepts, and isn't
     accept_wrong();
     bool found = false;
     right.async_accept([&](error_code why, const tcp::socket&) { found = !why; });
-    const std::string url = "redis://two.invalid:" + std::to_string(right.local_endpoint().port());
+    const std::string scheme = GENERATE("redis", "rediss");
+    CAPTURE(scheme);
+    const std::string url = scheme + "://two.invalid:" + std::to_string(right.local_endpoint().port());
     const lock_manager locks{
         io, {.masters = {master{url}}, .connect_timeout = 200ms, .reconnect_delay_max = 10ms}};
     const clock::time_point end = clock::now() + patience;
