@@ -187,7 +187,7 @@ void draw_size(plan& drawn, chance& draws)
             each = std::max(each, 20 * answer);
         }
         drawn.node_timeout = answer + 20ms;
-        drawn.connect_timeout = std::max(drawn.connect_timeout, 6 * answer); // Up to four round trips.
+        drawn.connect_timeout = std::max(drawn.connect_timeout, 9 * answer); // Up to seven round trips.
         drawn.response_timeout = std::max(drawn.response_timeout, 2 * answer);
         drawn.length *= 10;
         if (drawn.guarded)
