@@ -3,9 +3,15 @@
 #include "command/command.hpp"
 
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <algorithm>
 #include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -68,6 +74,27 @@ class sleepers
     named_pipe never_;
     std::vector<pid_t> ids_;
 };
+
+/// Returns the number of processes of a session that haven't ended.
+std::size_t members_of_session(pid_t session)
+{
+    std::size_t found = 0;
+    for (const auto& each : std::filesystem::directory_iterator{"/proc"})
+    {
+        std::ifstream stat{each.path() / "stat"};
+        std::string line;
+        std::getline(stat, line);
+        // The name, in brackets, may contain anything. Behind it: state, parent, group, session.
+        std::istringstream fields{line.substr(std::min(line.rfind(')') + 1, line.size()))};
+        char state = 0;
+        pid_t parent = 0;
+        pid_t group = 0;
+        pid_t its_session = 0;
+        fields >> state >> parent >> group >> its_session;
+        found += its_session == session && state != 'Z' && state != 'X' ? 1U : 0U;
+    }
+    return found;
+}
 
 /// Stops redlock, so that what ends meanwhile is reported by one SIGCHLD.
 void pause(const command_run& run)
@@ -208,6 +235,30 @@ TEST_CASE(
     CHECK(run.wait() == process_end{.exit_code = 77});
     CHECK(has_ended(process, 0ms));
     CHECK(run.errors().find("SIGKILL to the command: it hasn't ended within --grace") != std::string::npos);
+    CHECK(masters.keys() == 0);
+}
+
+TEST_CASE("descendants: a process that forks while it is killed leaves nobody behind", "[scenario-107]")
+{
+    // How many are forked between a look and a signal differs.
+    [[maybe_unused]] const int time = GENERATE(range(0, 2));
+    five_masters masters;
+    named_pipe from;
+    // Outside of the command's group it and six others fork from its SIGTERM on, until they are killed.
+    const std::string forks = fmt::format(
+        "trap \"told=1\" TERM; echo $$ >{}; while [ -z \"$told\" ]; do sleep 0.01; done; "
+        "for each in 1 2 3 4 5 6; do "
+        "(n=0; while [ $n -lt 500 ]; do sleep 1000 & n=$((n+1)); done; while :; do wait; done) & done; "
+        "while :; do wait; done",
+        from.path());
+    const command_run run{
+        run_shell(
+            fmt::format("setsid sh -c '{}' & exec sleep 1000", forks),
+            {"-v", "--ttl", "60s", "--grace", "200ms", "--max-hold", "500ms"}),
+        masters.environment()};
+    const pid_t session = std::stoi(from.line());
+    CHECK(run.wait() == process_end{.exit_code = 77});
+    CHECK(members_of_session(session) == 0);
     CHECK(masters.keys() == 0);
 }
 

@@ -116,6 +116,30 @@ TEST_CASE("arming: a master that forgets again waits again", "[guarded][scenario
 }
 
 TEST_CASE(
+    "arming: counters that were read in one quarantine arm nothing in the next one", "[guarded][scenario-63]")
+{
+    arming_simulation test;
+    config patient = test.group.options();
+    patient.response_timeout = 20s;
+    lock_manager first = test.sim.make_connected_manager(patient);
+    lock_manager second = test.sim.make_connected_manager(patient);
+    test.sim.master(0).restart("second run", true);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    test.sim.run_for(guarded_group::max_ttl - 1s);
+    for (const std::size_t other : {1U, 2U})
+    {
+        test.sim.master(other).network.back = 4s;
+    }
+    // While one client reads the counters, the other one begins another quarantine.
+    REQUIRE(test.sim.run_until([&] { return test.sim.count("largest counter") == 2; }, long_enough));
+    test.sim.master(0).restart("third run", true);
+    const clock::time_point lost = test.sim.now();
+    REQUIRE(test.sim.run_until([&] { return test.sim.count("arm") > 0; }, 2 * long_enough));
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+    CHECK(test.sim.now() - lost >= guarded_group::max_ttl);
+}
+
+TEST_CASE(
     "arming: another manager arms a master whose quarantine was begun by one that died",
     "[guarded][scenario-64]")
 {

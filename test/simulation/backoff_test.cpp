@@ -210,4 +210,38 @@ TEST_CASE("in the queue, the pause after a lost round grows with the duration of
     CHECK(arrived[2] - arrived[1] - 2 * passage >= 2 * passage);
 }
 
+TEST_CASE("in the queue, a wait between two lost rounds ends their row", "[queue]")
+{
+    constexpr clock::duration passage = 10ms;
+    constexpr clock::duration round = 2 * passage;
+    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    waiting_clients with{sim, 1, sim.options()};
+    const std::size_t wrong = queue_master_index(sim, "stock");
+    sim_master& other = sim.master((wrong + 1) % 3);
+    set_distance(sim, passage);
+    sim.run_for(1s);
+    const auto lose = [&](std::size_t rounds)
+    {
+        other.forget_log();
+        sim.master(wrong).remove("lock:stock");
+        REQUIRE(sim.run_until([&] { return other.count("SET") == rounds; }, 10s));
+    };
+    constexpr std::size_t in_a_row = 4;
+    lose(in_a_row);
+    // The queue master refuses again, so the client waits.
+    sim.master(wrong).set("lock:stock", "another", 1min);
+    sim.run_for(3s);
+    lose(2);
+    std::vector<clock::time_point> arrived;
+    for (const received& each : other.log())
+    {
+        if (each.what == "SET")
+        {
+            arrived.push_back(each.at);
+        }
+    }
+    // The fifth loss in a row would be followed by a pause of eight rounds at least.
+    CHECK(arrived[1] - arrived[0] <= round + 4 * round);
+}
+
 } // namespace redlock::test

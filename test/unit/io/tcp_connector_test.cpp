@@ -471,6 +471,31 @@ TEST_CASE("all addresses of a name are tried in their order, of both families", 
     CHECK(third.socket().remote_endpoint() == endpoint_of(good.port));
 }
 
+TEST_CASE("a lookup that is announced has its result", "[resolver]")
+{
+    constexpr int lookups = 1000;
+    {
+        const std::lock_guard lock{resolver().mutex};
+        resolver().addresses["quick.invalid"] = {four(1)};
+    }
+    int without_result = 0;
+    for (int each = 0; each < lookups; ++each)
+    {
+        error_code why;
+        const std::shared_ptr<io::name_lookup> lookup = io::name_lookup::join("quick.invalid", why);
+        REQUIRE_FALSE(why);
+        const unique_fd ready{lookup->watch()};
+        const auto end = std::chrono::steady_clock::now() + patience;
+        // Without sleeping, to be as early as can be.
+        while (!wait_for(ready.get(), POLLIN, std::chrono::steady_clock::now()) &&
+               std::chrono::steady_clock::now() < end)
+        {
+        }
+        without_result += lookup->get().addresses.size() == 1 ? 0 : 1;
+    }
+    CHECK(without_result == 0);
+}
+
 TEST_CASE("the next address of a name is tried after one that accepts, and isn't the server", "[resolver]")
 {
     {
