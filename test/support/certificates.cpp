@@ -107,6 +107,19 @@ certificate_files write(
 
 } // namespace
 
+void encrypt_key(const std::string& file, std::string password)
+{
+    const file_ptr in{std::fopen(file.c_str(), "r")};
+    const key_ptr key{in ? PEM_read_PrivateKey(in.get(), nullptr, nullptr, nullptr) : nullptr};
+    const file_ptr out{std::fopen(file.c_str(), "w")};
+    expect(
+        key && out &&
+            PEM_write_PrivateKey(
+                out.get(), key.get(), EVP_aes_256_cbc(), reinterpret_cast<unsigned char*>(password.data()),
+                static_cast<int>(password.size()), nullptr, nullptr) == 1,
+        "encrypt " + file);
+}
+
 struct certificate_authority::parts
 {
     key_ptr key;

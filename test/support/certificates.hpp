@@ -30,6 +30,9 @@ struct certificate_files
     std::string key;
 };
 
+/// Encrypts the key in a file.
+void encrypt_key(const std::string& file, std::string password);
+
 /// A certificate authority. Its files are written to a directory that must outlive it.
 class certificate_authority
 {
