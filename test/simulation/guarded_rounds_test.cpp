@@ -212,6 +212,29 @@ TEST_CASE("guarded: with a failed raise and a key of another owner, the resource
     CHECK(got->error == errc::held_by_other);
 }
 
+TEST_CASE(
+    "guarded: a grant whose raise failed is no answer of a quorum that would say who holds", "[guarded]")
+{
+    guarded_simulation test{5};
+    const std::uint64_t now = test.shown(0);
+    test.group.put_counter(0, "stock", now + 1'000'000'000);
+    test.group.put_counter(1, "stock", now + 1'000'000'002);
+    test.group.put_counter(2, "stock", now + 1'000'000'004);
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    test.sim.master(3).set("lock:stock", "another owner", 10s);
+    test.sim.master(4).hang();
+    for (const std::size_t raised : {0U, 1U})
+    {
+        test.sim.master(raised).refuse("raise", "-ERR no\r\n");
+    }
+    const outcome_ptr got = test.sim.acquire(locks, "stock", without_wait);
+    REQUIRE(test.sim.finish(got));
+    CHECK(got->report.masters()[0].vote == vote::failed);
+    CHECK(got->report.masters()[2].vote == vote::granted);
+    CHECK(got->report.masters()[3].vote == vote::denied);
+    CHECK(got->error == errc::no_quorum);
+}
+
 TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[guarded]")
 {
     guarded_simulation test{3};

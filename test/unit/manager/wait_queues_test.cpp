@@ -143,4 +143,21 @@ TEST_CASE("queue: an acquire that has left is remembered however many wait after
     CHECK(queues.find_departure(before + at_first + 1) == nullptr);
 }
 
+TEST_CASE("queue: a release is remembered whatever else arrives before the acquire sees it")
+{
+    boost::asio::io_context io;
+    runtime::scheduler strand{io.get_executor()};
+    runtime::async_event event{strand};
+    three_queues queues;
+    waiter one{queues, event};
+    CHECK_FALSE(one.woken());
+    one.wake(net::wake_reason::kicked);
+    CHECK(one.woken() == net::wake_reason::kicked);
+    one.wake(net::wake_reason::released);
+    one.wake(net::wake_reason::kicked);
+    CHECK(one.woken() == net::wake_reason::released);
+    one.sleep();
+    CHECK_FALSE(one.woken());
+}
+
 } // namespace redlock::test
