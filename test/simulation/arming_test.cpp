@@ -264,6 +264,29 @@ TEST_CASE(
     CHECK(next->lease.fencing_token() > first->lease.fencing_token());
 }
 
+TEST_CASE(
+    "arming: the clock arms after a restart of all masters, and not in later quarantines",
+    "[guarded][scenario-79]")
+{
+    arming_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        test.sim.master(index).restart("second run of " + std::to_string(index), true);
+    }
+    REQUIRE(test.sim.run_until([&] { return test.all_are(core::marker_state::quarantine); }, 5s));
+    REQUIRE(test.sim.run_until([&] { return test.all_are(core::marker_state::armed); }, 3 * long_enough));
+    test.sim.run_for(2s);
+    // Its counter is needed: a token may be above every clock.
+    test.sim.master(1).hang();
+    test.sim.master(0).restart("third run", true);
+    REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
+    test.sim.run_for(3 * long_enough);
+    CHECK(test.is(0, core::marker_state::quarantine));
+    test.sim.master(1).resume();
+    CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, long_enough));
+}
+
 TEST_CASE("arming: a majority that comes back empty is armed by nobody", "[guarded][scenario-66]")
 {
     arming_simulation test;
