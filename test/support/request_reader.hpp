@@ -36,6 +36,8 @@ class request_reader
     void feed(std::string_view bytes) { buffer_ += bytes; }
     /// Returns the next command, empty if it is incomplete. Throws `malformed_request`.
     std::optional<command> next();
+    /// Returns whether the bytes ended with a command, so that none is incomplete.
+    bool at_end() const noexcept { return buffer_.empty(); }
 
   private:
     std::optional<std::size_t> length_at(std::size_t& position, char mark, std::size_t most) const;

@@ -35,8 +35,25 @@ bool is_of(operation what, const command& words)
     return false;
 }
 
-/// Returns whether these bytes have a whole command of this kind and owner id. A script that is sent in full repeats a
-/// command, which may have left in two pieces.
+/// Returns whether these bytes begin or end in the middle of a command.
+bool is_in_pieces(const std::string& bytes)
+{
+    request_reader reader;
+    reader.feed(bytes);
+    try
+    {
+        while (reader.next())
+        {
+        }
+    }
+    catch (const malformed_request&)
+    {
+        return true;
+    }
+    return !reader.at_end();
+}
+
+/// Returns whether these bytes have a whole command of this kind and owner id.
 bool has_command(const std::string& bytes, operation what, const std::string& owner_id)
 {
     if (bytes.find(owner_id) == std::string::npos)
@@ -50,7 +67,7 @@ bool has_command(const std::string& bytes, operation what, const std::string& ow
         while (const std::optional<command> words = reader.next())
         {
             const bool names_owner = std::find(words->begin(), words->end(), owner_id) != words->end();
-            if (names_owner && is_of(what, *words) && words->front() != "EVAL")
+            if (names_owner && is_of(what, *words))
             {
                 return true;
             }
@@ -74,6 +91,16 @@ void sending_rules::record(
         of_both.pop_front();
     }
     of_both.push_back({at, std::string{bytes}, late});
+}
+
+bool sending_rules::may_repeat(
+    int process, std::size_t master, clock::time_point since, const sending& one) const
+{
+    const std::deque<sending>& of_both = all_.at({process, master});
+    return std::any_of(
+        of_both.begin(), of_both.end(),
+        [&](const sending& each)
+        { return each.at >= since && each.at < one.at && is_in_pieces(each.bytes); });
 }
 
 const sending_rules::sending* sending_rules::first_of(
@@ -104,7 +131,8 @@ sending_rules::decided(int process, clock::time_point now, const round_decided& 
         {
             const sending* const first =
                 first_of(process, master, told.operation, round.owner_id, clock::time_point::min());
-            if (first != nullptr && !first->late && now - first->at < told.node_timeout - clock_step)
+            if (first != nullptr && !first->late && now - first->at < told.node_timeout - clock_step &&
+                !may_repeat(process, master, began - clock_step, *first))
             {
                 return fmt::format(
                     "{} of {} by client {}: master {} timed out {} us after it was sent the command, and has "

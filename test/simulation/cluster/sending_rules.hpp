@@ -46,6 +46,9 @@ class sending_rules
     const sending* first_of(
         int process, std::size_t master, operation what, const std::string& owner_id,
         clock::time_point since) const;
+    /// Returns true if the command may have left before, in two pieces: a script is sent once more, in full, to a server that
+    /// doesn't know it.
+    bool may_repeat(int process, std::size_t master, clock::time_point since, const sending& one) const;
 
     clock::duration kept_for_;
     std::map<std::pair<int, std::size_t>, std::deque<sending>> all_; // By process and master, in order.
