@@ -61,6 +61,42 @@ lock_manager connect_without_queues(simulation& sim, std::chrono::milliseconds r
     return locks;
 }
 
+/// A client that waits for "stock" at masters that are some way off.
+struct losing_client
+{
+    static constexpr clock::duration passage = 10ms;
+    static constexpr clock::duration round = 2 * passage;
+
+    explicit losing_client(std::uint64_t seed) : sim{3, seed}
+    {
+        set_distance(sim, passage);
+        sim.run_for(1s);
+    }
+
+    /// The queue master loses the key, and grants. The others refuse. Returns when the SETs of the client's next rounds arrive at
+    /// one of them.
+    std::vector<clock::time_point> lose(std::size_t rounds)
+    {
+        sim_master& other = sim.master((wrong + 1) % 3);
+        other.forget_log();
+        sim.master(wrong).remove("lock:stock");
+        REQUIRE(sim.run_until([&] { return other.count("SET") == rounds; }, 10s));
+        std::vector<clock::time_point> arrived;
+        for (const received& each : other.log())
+        {
+            if (each.what == "SET")
+            {
+                arrived.push_back(each.at);
+            }
+        }
+        return arrived;
+    }
+
+    simulation sim;
+    waiting_clients with{sim, 1, sim.options()};
+    std::size_t wrong = queue_master_index(sim, "stock"); // The queue master.
+};
+
 } // namespace
 
 TEST_CASE("a pause between rounds is at least a millisecond and within its bound")
@@ -186,62 +222,23 @@ TEST_CASE("without a queue, the pause after a round grows with the duration of t
 
 TEST_CASE("in the queue, the pause after a lost round grows with the duration of the round", "[queue]")
 {
-    constexpr clock::duration passage = 10ms;
-    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
-    waiting_clients with{sim, 1, sim.options()};
-    const std::size_t wrong = queue_master_index(sim, "stock");
-    sim_master& other = sim.master((wrong + 1) % 3);
-    set_distance(sim, passage);
-    sim.run_for(1s);
-    other.forget_log();
-    // The queue master has lost the key, and grants. The others refuse.
-    sim.master(wrong).remove("lock:stock");
-    REQUIRE(sim.run_until([&] { return other.count("SET") == 3; }, 5s));
-    std::vector<clock::time_point> arrived;
-    for (const received& each : other.log())
-    {
-        if (each.what == "SET")
-        {
-            arrived.push_back(each.at);
-        }
-    }
+    losing_client client{static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    const std::vector<clock::time_point> arrived = client.lose(3);
     // From the answer to a SET to the sending of the next one. Each loss doubles the pause.
-    CHECK(arrived[1] - arrived[0] - 2 * passage >= passage);
-    CHECK(arrived[2] - arrived[1] - 2 * passage >= 2 * passage);
+    CHECK(arrived[1] - arrived[0] - losing_client::round >= losing_client::passage);
+    CHECK(arrived[2] - arrived[1] - losing_client::round >= 2 * losing_client::passage);
 }
 
 TEST_CASE("in the queue, a wait between two lost rounds ends their row", "[queue]")
 {
-    constexpr clock::duration passage = 10ms;
-    constexpr clock::duration round = 2 * passage;
-    simulation sim{3, static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
-    waiting_clients with{sim, 1, sim.options()};
-    const std::size_t wrong = queue_master_index(sim, "stock");
-    sim_master& other = sim.master((wrong + 1) % 3);
-    set_distance(sim, passage);
-    sim.run_for(1s);
-    const auto lose = [&](std::size_t rounds)
-    {
-        other.forget_log();
-        sim.master(wrong).remove("lock:stock");
-        REQUIRE(sim.run_until([&] { return other.count("SET") == rounds; }, 10s));
-    };
-    constexpr std::size_t in_a_row = 4;
-    lose(in_a_row);
+    losing_client client{static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    client.lose(4);
     // The queue master refuses again, so the client waits.
-    sim.master(wrong).set("lock:stock", "another", 1min);
-    sim.run_for(3s);
-    lose(2);
-    std::vector<clock::time_point> arrived;
-    for (const received& each : other.log())
-    {
-        if (each.what == "SET")
-        {
-            arrived.push_back(each.at);
-        }
-    }
+    client.sim.master(client.wrong).set("lock:stock", "another", 1min);
+    client.sim.run_for(3s);
+    const std::vector<clock::time_point> arrived = client.lose(2);
     // The fifth loss in a row would be followed by a pause of eight rounds at least.
-    CHECK(arrived[1] - arrived[0] <= round + 4 * round);
+    CHECK(arrived[1] - arrived[0] <= 5 * losing_client::round);
 }
 
 } // namespace redlock::test

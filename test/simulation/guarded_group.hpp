@@ -138,6 +138,18 @@ struct guarded_simulation
                 .count());
     }
 
+    /// Gives so many masters counters of "stock" that differ, ahead of every hint, so that all but the last have to be raised.
+    /// Returns the largest.
+    std::uint64_t put_counters_apart(std::size_t masters)
+    {
+        const std::uint64_t ahead = shown(0) + 1'000'000'000;
+        for (std::size_t index = 0; index < masters; ++index)
+        {
+            group.put_counter(index, "stock", ahead + 2 * index);
+        }
+        return ahead + 2 * (masters - 1);
+    }
+
     simulation sim;
     guarded_group group;
 };

@@ -126,10 +126,7 @@ TEST_CASE("guarded: counters that differ are raised, and the token is exactly wh
 TEST_CASE("guarded: without acknowledged raises there is no lease, and nothing stays locked", "[guarded]")
 {
     guarded_simulation test{3};
-    const std::uint64_t now = test.shown(0);
-    test.group.put_counter(0, "stock", now + 1'000'000'000);
-    test.group.put_counter(1, "stock", now + 1'000'000'002);
-    test.group.put_counter(2, "stock", now + 1'000'000'004);
+    const std::uint64_t largest = test.put_counters_apart(3);
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     const bool refuses = GENERATE(false, true);
     CAPTURE(refuses);
@@ -161,17 +158,13 @@ TEST_CASE("guarded: without acknowledged raises there is no lease, and nothing s
                    test.sim.master(2).value("lock:stock") == std::nullopt;
         },
         10s));
-    CHECK(token_of(test.acquire(locks)) > now + 1'000'000'004);
+    CHECK(token_of(test.acquire(locks)) > largest);
 }
 
 TEST_CASE("guarded: a validity that ends while counters are raised gives no lease", "[guarded][scenario-71]")
 {
     guarded_simulation test{3};
-    const std::uint64_t now = test.shown(0);
-    for (std::size_t index = 0; index < 3; ++index)
-    {
-        test.group.put_counter(index, "stock", now + 1'000'000'000 + 2 * index);
-    }
+    test.put_counters_apart(3);
     config options = test.group.options();
     options.node_timeout = 30ms;
     lock_manager locks = test.sim.make_connected_manager(options);
@@ -198,9 +191,7 @@ TEST_CASE("guarded: a validity that ends while counters are raised gives no leas
 TEST_CASE("guarded: with a failed raise and a key of another owner, the resource is held", "[guarded]")
 {
     guarded_simulation test{3};
-    const std::uint64_t now = test.shown(0);
-    test.group.put_counter(0, "stock", now + 1'000'000'000);
-    test.group.put_counter(1, "stock", now + 1'000'000'002);
+    test.put_counters_apart(2);
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     test.sim.master(2).set("lock:stock", "another owner", 10s);
     test.sim.master(0).refuse("raise", "-ERR no\r\n");
@@ -216,10 +207,7 @@ TEST_CASE(
     "guarded: a grant whose raise failed is no answer of a quorum that would say who holds", "[guarded]")
 {
     guarded_simulation test{5};
-    const std::uint64_t now = test.shown(0);
-    test.group.put_counter(0, "stock", now + 1'000'000'000);
-    test.group.put_counter(1, "stock", now + 1'000'000'002);
-    test.group.put_counter(2, "stock", now + 1'000'000'004);
+    test.put_counters_apart(3);
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     test.sim.master(3).set("lock:stock", "another owner", 10s);
     test.sim.master(4).hang();
@@ -238,11 +226,7 @@ TEST_CASE(
 TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[guarded]")
 {
     guarded_simulation test{3};
-    const std::uint64_t now = test.shown(0);
-    for (std::size_t index = 0; index < 3; ++index)
-    {
-        test.group.put_counter(index, "stock", now + 1'000'000'000 + 2 * index);
-    }
+    test.put_counters_apart(3);
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     test.sim.master(1).hang();
     test.sim.master(2).network.back = 10ms;
