@@ -2,8 +2,6 @@
 // redlock run at a terminal: keys in every order, a stop during the grace, and a terminal that is closed.
 #include "command/command.hpp"
 
-#include "support/certificates.hpp"
-
 #include <catch2/catch_test_macros.hpp>
 
 #include <array>
@@ -153,26 +151,6 @@ TEST_CASE("terminal: a command that ignores the hangup keeps the lock until its 
     to.write("end");
     CHECK(run.wait() == process_end{.exit_code = 7});
     CHECK(masters.keys() == 0);
-}
-
-TEST_CASE("terminal: an encrypted private key is refused, and nobody is asked for its password", "[tls]")
-{
-    temporary_directory directory;
-    certificate_authority authority{directory.path(), "authority"};
-    const certificate_files own = authority.issue("client");
-    encrypt_key(own.key, "some password");
-    pseudo_terminal screen;
-    const program_at_terminal run{
-        {"bash", "-c",
-         fmt::format(
-             "\"$REDLOCK\" status job --certificate-file {} --private-key-file {}; echo ended with $?",
-             own.certificate, own.key)},
-        {"REDLOCK_MASTERS=rediss://127.0.0.1:1"},
-        screen};
-    const std::string said = screen.wait_for("ended with ");
-    CHECK(screen.wait_for("\r\n") == "78");
-    CHECK(said.find(own.key) != std::string::npos);
-    CHECK(run.wait() == process_end{.exit_code = 0});
 }
 
 } // namespace redlock::test

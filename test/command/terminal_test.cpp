@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSL-1.0
-// redlock run at a terminal, in scripts and in an interactive shell: reading, Ctrl-C, Ctrl-Z and fg.
+// redlock at a terminal, in scripts and in an interactive shell: reading, Ctrl-C, Ctrl-Z and fg, and no prompt of its own.
 #include "command/command.hpp"
+
+#include "support/certificates.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -359,6 +361,26 @@ TEST_CASE("terminal: a new position in the queue is reported")
     screen.type(control_c);
     CHECK(run.wait() == process_end{.exit_code = -1, .signal = SIGINT});
     CHECK(comes_true(masters.any(), [&] { return !waits(); }));
+}
+
+TEST_CASE("terminal: an encrypted private key is refused, and nobody is asked for its password", "[tls]")
+{
+    temporary_directory directory;
+    certificate_authority authority{directory.path(), "authority"};
+    const certificate_files own = authority.issue("client");
+    encrypt_key(own.key, "some password");
+    pseudo_terminal screen;
+    const program_at_terminal run{
+        {"bash", "-c",
+         fmt::format(
+             "\"$REDLOCK\" status job --certificate-file {} --private-key-file {}; echo ended with $?",
+             own.certificate, own.key)},
+        {"REDLOCK_MASTERS=rediss://127.0.0.1:1"},
+        screen};
+    const std::string said = screen.wait_for("ended with ");
+    CHECK(screen.wait_for("\r\n") == "78");
+    CHECK(said.find(own.key) != std::string::npos);
+    CHECK(run.wait() == process_end{.exit_code = 0});
 }
 
 } // namespace redlock::test

@@ -170,8 +170,8 @@ std::optional<std::string> report_check::record(
     }
     if (is_error(reply))
     {
-        errors_.emplace(process, master, static_cast<int>(reason_of(text_of(reply))));
         const std::string_view text = text_of(reply);
+        errors_.emplace(process, master, static_cast<int>(reason_of(text)));
         said_.emplace(process, master, short_text{text}.view());
         // Of a log-in that was refused only this is shown: the rest may be the password.
         said_.emplace(process, master, text.substr(0, text.find(' ')));

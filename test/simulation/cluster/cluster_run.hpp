@@ -112,8 +112,8 @@ class cluster_run
     bool run_for(clock::duration length, const std::function<bool()>& holds = {});
     clock::time_point settle();
     // In guarded_end.cpp.
-    void arm_masters(clock::time_point mended_at);
-    void check_armed_in_time(clock::time_point mended_at);
+    void arm_masters(clock::time_point drained_at);
+    void check_armed_in_time(clock::time_point drained_at);
     bool run_command(const provision_options& what, const config& masters, clock::duration bound);
     bool have_ended(clock::duration bound);
     bool retire_strangers(clock::duration bound);

@@ -198,14 +198,15 @@ void event_check::record(
 void event_check::record_shown(
     std::size_t master, std::int64_t connection, const std::string& what, const std::string& reply)
 {
-    // redlock 1 <group> <seat> <masters> <max ttl> <policy> <state> <why> <nonce> <replication id>
-    const std::size_t begin = reply.find("redlock 1 ");
+    look_of_connection& look = looks_[{master, connection}];
     if (what == "INFO")
     {
-        look_of_connection& of = looks_[{master, connection}];
-        of.was_current = reply.find("master_replid:" + of.marker.replication_id) != std::string::npos &&
-                         reply.find("role:master") != std::string::npos;
+        look.was_current = reply.find("master_replid:" + look.marker.replication_id) != std::string::npos &&
+                           reply.find("role:master") != std::string::npos;
+        return;
     }
+    // redlock 1 <group> <seat> <masters> <max ttl> <policy> <state> <why> <nonce> <replication id>
+    const std::size_t begin = reply.find("redlock 1 ");
     std::array<char, 16> state{};
     std::array<char, 16> why{};
     std::array<char, 32> nonce{};
@@ -222,13 +223,12 @@ void event_check::record_shown(
     markers_.insert(shown);
     if (what == "GET") // The first command of a look.
     {
-        look_of_connection& of = looks_[{master, connection}];
         // The next look on a connection shows that the replies to the previous one have arrived.
-        if (of.was_current && of.marker.state == "armed")
+        if (look.was_current && look.marker.state == "armed")
         {
-            armed_[master] = of.marker.nonce;
+            armed_[master] = look.marker.nonce;
         }
-        of = {shown, false};
+        look = {shown, false};
         if (shown.state != "armed")
         {
             armed_.erase(master);
@@ -236,7 +236,6 @@ void event_check::record_shown(
     }
 }
 
-/// Returns whether a marker was shown that has all of this, of which each may be empty.
 bool event_check::has_shown(std::string_view state, std::string_view why, std::string_view nonce) const
 {
     return std::any_of(

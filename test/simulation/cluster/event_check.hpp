@@ -76,6 +76,9 @@ class event_check
         std::pair<clock::time_point, std::int64_t> last{};
     };
 
+    /// Returns whether a marker was shown that has all of this. An empty `why` or `nonce` stands for any.
+    bool has_shown(std::string_view state, std::string_view why, std::string_view nonce) const;
+
     std::set<std::pair<expected_event, std::string>> expected_;
     std::set<std::pair<expected_event, std::string>> told_;
     // The replies of any master: an address may lead to another one for a while.
@@ -91,8 +94,6 @@ class event_check
     // has arrived.
     std::map<connection_key, int> refused_;
     std::map<std::size_t, std::size_t> refusal_warnings_;
-    bool has_shown(std::string_view state, std::string_view why, std::string_view nonce) const;
-
     std::set<shown_marker> markers_; // Of any master, for the same reason.
     std::map<std::pair<std::size_t, std::int64_t>, look_of_connection>
         looks_;                                // The last ones, by master and connection.

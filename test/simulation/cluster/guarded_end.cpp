@@ -244,12 +244,13 @@ void cluster_run::restart_clients()
     }
 }
 
-/// G6, counted from the last fault, and from when the disks had written what was sent until then. A client that is connected may have to find out first that its connection is dead.
-void cluster_run::check_armed_in_time(clock::time_point mended_at)
+/// G6, counted from when the faults had ended and the disks had written what was sent until then. A client that is connected may
+/// have to find out first that its connection is dead.
+void cluster_run::check_armed_in_time(clock::time_point drained_at)
 {
     const clock::duration notices = plan_.probe_interval + plan_.response_timeout + 1ms;
     const clock::duration reconnects = plan_.connect_timeout + plan_.reconnect_delay_max;
-    const clock::time_point limit = mended_at + notices + reconnects + longest_quarantine();
+    const clock::time_point limit = drained_at + notices + reconnects + longest_quarantine();
     for (std::size_t index = 0; index < masters_.size(); ++index)
     {
         const bool is_slow = is_impaired(index) || could_evict_[index] || masters_[index]->fsync > 0ms;
@@ -261,7 +262,7 @@ void cluster_run::check_armed_in_time(clock::time_point mended_at)
 }
 
 /// Waits until the masters are armed. If the clients have to be able to do it, that is bounded.
-void cluster_run::arm_masters(clock::time_point mended_at)
+void cluster_run::arm_masters(clock::time_point drained_at)
 {
     if (!group_ || oracle_.found())
     {
@@ -285,7 +286,7 @@ void cluster_run::arm_masters(clock::time_point mended_at)
     run_until_armed(bound, can_be_armed);
     if (any_left && can_be_armed && changes_.empty() && !oracle_.jumps().were_wrong())
     {
-        check_armed_in_time(mended_at);
+        check_armed_in_time(drained_at);
     }
     forbid_eviction(bound);
     if (oracle_.found())
