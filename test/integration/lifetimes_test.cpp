@@ -10,6 +10,7 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <future>
@@ -250,6 +251,41 @@ TEST_CASE("leases may be destroyed on any thread while their io_context is destr
         own.reset();
         dropper.join();
         CHECK(leases.empty());
+    }
+}
+
+TEST_CASE("each of the leases that threads destroy at the same time is released", "[threads]")
+{
+    constexpr std::size_t threads = 3;
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers), 2};
+    own.wait_for_masters();
+    for (std::size_t time = 0; time < 100; ++time)
+    {
+        std::array<std::vector<redlock::lease>, threads> held;
+        for (std::size_t index = 0; index < 4 * threads; ++index)
+        {
+            held[index % threads].push_back(own.win(std::to_string(time) + "/" + std::to_string(index)));
+        }
+        std::vector<std::thread> droppers;
+        for (std::vector<redlock::lease>& each : held)
+        {
+            droppers.emplace_back(
+                [&each]
+                {
+                    while (!each.empty())
+                    {
+                        each.pop_back();
+                        std::this_thread::yield();
+                    }
+                });
+        }
+        for (std::thread& each : droppers)
+        {
+            each.join();
+        }
+        // No later lease is destroyed, along with which one of these could be released.
+        REQUIRE(comes_true(servers[0], [&] { return servers[0].command({"DBSIZE"}) == 0; }));
     }
 }
 

@@ -7,6 +7,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <variant>
@@ -153,6 +154,37 @@ TEST_CASE("a risk is reported again for each connection")
     CHECK(told.count(0, risk::no_identity) == 2);
     CHECK(told.count(1, risk::eviction) == 2);
     CHECK(told.count(2, risk::clock) == 2);
+}
+
+TEST_CASE("a risk that all masters share is reported of each of them")
+{
+    simulation sim{3};
+    risk_counts told;
+    const std::array shared{
+        risk::clock, risk::eviction, risk::cannot_kill_stale_connections, risk::limited_queue};
+    for (const auto& each : sim.masters())
+    {
+        each->maxmemory_policy = "allkeys-lru";
+        each->refuse("TIME", "-NOPERM this user has no permissions to run the 'time' command\r\n");
+        each->refuse(
+            "may kill?", "-NOPERM this user has no permissions to run the 'client|kill' command\r\n");
+        each->refuse("SUBSCRIBE", "-NOPERM this user has no permissions to run the 'subscribe' command\r\n");
+    }
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    for (std::size_t connections = 1; connections <= 2; ++connections)
+    {
+        sim.run_for(10s);
+        CHECK(told.all.size() == 3 * shared.size() * connections);
+        for (std::size_t master = 0; master < 3; ++master)
+        {
+            for (const risk each : shared)
+            {
+                CAPTURE(master, each);
+                CHECK(told.count(master, each) == connections);
+            }
+            sim.master(master).break_connections();
+        }
+    }
 }
 
 TEST_CASE("what an earlier connection found isn't taken for what this one finds")

@@ -20,7 +20,11 @@ namespace
 {
 
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 using namespace std::string_view_literals;
+
+/// Clocks show whole nanoseconds, and the steps between two readings may be rounded down.
+constexpr clock::duration clock_step = 1us;
 
 std::string_view name_of(expected_event what)
 {
@@ -68,7 +72,50 @@ constexpr int probes_that_show = 2;
 
 } // namespace
 
-std::optional<std::string> event_check::notified(int manager, const event& what)
+/// The validity in a report is what is left of the lease at that moment, and not what was left when its command was sent.
+std::optional<std::string>
+event_check::decided(const round_decided& one, std::optional<clock::time_point> now)
+{
+    const report& told = one.report;
+    if (told.operation == operation::extend && told.result)
+    {
+        told_.emplace(expected_event::failed_extension, one.owner_id);
+        return lost_.contains(one.owner_id) ? std::optional{"a failed extension is reported after the loss"s}
+                                            : std::nullopt;
+    }
+    if (told.result || told.operation == operation::release)
+    {
+        return told.validity == clock::duration::zero()
+                   ? std::nullopt
+                   : std::optional{"a round that gives no lease has a validity"s};
+    }
+    if (!now)
+    {
+        return std::nullopt;
+    }
+    if (told.operation == operation::acquire)
+    {
+        valid_until_.insert_or_assign(one.owner_id, *now + told.validity);
+        return std::nullopt;
+    }
+    const std::optional<clock::time_point> until = valid_until(one.owner_id);
+    if (until && std::chrono::abs(*now + told.validity - *until) > clock_step)
+    {
+        return fmt::format(
+            "an extension of {} is reported with a validity of {} us, of which there are {} us", one.owner_id,
+            told.validity / 1us, (*until - *now) / 1us);
+    }
+    return std::nullopt;
+}
+
+std::optional<clock::time_point> event_check::valid_until(std::string_view owner_id) const
+{
+    const auto found = valid_until_.find(owner_id);
+    return found == valid_until_.end() ? std::nullopt : std::optional{found->second};
+}
+
+std::optional<std::string>
+event_check::notified(int manager, const event& what, std::optional<clock::time_point> now)
 {
     std::optional<std::string> wrong;
     const auto check = [&](bool holds, std::string_view words)
@@ -103,11 +150,8 @@ std::optional<std::string> event_check::notified(int manager, const event& what)
             },
             [&](const round_decided& one)
             {
-                if (one.report.operation == operation::extend && one.report.result)
-                {
-                    check(!lost_.contains(one.owner_id), "a failed extension is reported after the loss");
-                    told_.emplace(expected_event::failed_extension, one.owner_id);
-                }
+                const auto contradiction = decided(one, now);
+                check(!contradiction, contradiction.value_or(""));
             },
             [&](const acquire_queued& one)
             {
@@ -117,7 +161,10 @@ std::optional<std::string> event_check::notified(int manager, const event& what)
                     fmt::format("no master has answered that {} of {} are ahead", told.ahead, told.waiting));
             },
             [&](const lease_extended& one)
-            { check(!lost_.contains(one.owner_id), "a lost lease is reported as extended"); },
+            {
+                check(!lost_.contains(one.owner_id), "a lost lease is reported as extended");
+                valid_until_.insert_or_assign(one.owner_id, one.valid_until);
+            },
             [&](const lease_lost& one)
             {
                 check(lost_.insert(one.owner_id).second, "a lease is reported lost twice");

@@ -31,9 +31,11 @@ enum class expected_event : std::uint8_t
 class event_check
 {
   public:
-    /// Checks an event against the previous ones. `manager` is the number of the process's manager that sent it.
-    /// Returns a contradiction; empty if there is none.
-    std::optional<std::string> notified(int manager, const event& what);
+    /// Checks an event against the previous ones. `manager` is the number of the process's manager that sent it, and `now`
+    /// the time on the process's clock; empty if the event comes late. Returns a contradiction; empty if there is none.
+    std::optional<std::string> notified(int manager, const event& what, std::optional<clock::time_point> now);
+    /// Returns the end of the validity of a lease by the last event that tells it; empty if none does.
+    std::optional<clock::time_point> valid_until(std::string_view owner_id) const;
 
     /// The observer must be notified of this event by the end.
     void expect(expected_event what, const std::string& owner_id) { expected_.emplace(what, owner_id); }
@@ -78,14 +80,16 @@ class event_check
 
     /// Returns whether a marker was shown that has all of this. An empty `why` or `nonce` stands for any.
     bool has_shown(std::string_view state, std::string_view why, std::string_view nonce) const;
+    std::optional<std::string> decided(const round_decided& one, std::optional<clock::time_point> now);
 
     std::set<std::pair<expected_event, std::string>> expected_;
     std::set<std::pair<expected_event, std::string>> told_;
     // The replies of any master: an address may lead to another one for a while.
     std::set<std::string> refused_questions_;
-    std::set<std::string, std::less<>> lost_;        // Owner ids of leases that were reported lost.
-    std::map<std::pair<int, std::size_t>, bool> up_; // By manager and master.
-    std::map<std::size_t, std::size_t> ups_;         // By master.
+    std::set<std::string, std::less<>> lost_; // Owner ids of leases that were reported lost.
+    std::map<std::string, clock::time_point, std::less<>> valid_until_; // By owner id.
+    std::map<std::pair<int, std::size_t>, bool> up_;                    // By manager and master.
+    std::map<std::size_t, std::size_t> ups_;                            // By master.
     std::map<std::size_t, std::size_t> clock_warnings_;
     std::set<connection_key> used_;
     std::map<std::pair<std::size_t, std::string>, clock_readings> clocks_; // By master and run id.

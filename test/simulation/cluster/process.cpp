@@ -111,7 +111,9 @@ void process::on_event(int manager, const event& what)
     cluster_.watch().check(
         on_other_executor() == cluster_.drawn().other_executors, "executor",
         "{} is notified of an event on the wrong executor", name_);
-    const auto contradiction = events_.notified(manager, what);
+    // Of a pause it isn't known whether it was before the event or after it.
+    const auto at = last_pause_ < now() ? std::optional{now()} : std::nullopt;
+    const auto contradiction = events_.notified(manager, what, at);
     cluster_.watch().check(!contradiction, "events", "{}: {}", name_, contradiction.value_or(""));
     check_keeping(what);
     cluster_.watch().check_reported(cluster_.watch().reports().told(number_, what));

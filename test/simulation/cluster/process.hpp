@@ -187,6 +187,7 @@ class process : public std::enable_shared_from_this<process>
     /// Of its present manager.
     std::shared_ptr<detail::manager_handle> handle() const noexcept { return handle_.lock(); }
     event_check& events() noexcept { return events_; }
+    const event_check& events() const noexcept { return events_; }
     keep_rules& keeping() noexcept { return keeping_; }
     /// Its manager was never shut down or dropped, so it must release every outstanding key.
     bool orderly() const noexcept { return orderly_; }
