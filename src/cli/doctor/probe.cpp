@@ -187,12 +187,13 @@ asio::awaitable<std::optional<std::string>> wait_once(lock_manager& locks, std::
     co_return "a client that waited for a lock didn't get it when that was released";
 }
 
-/// Adds a try: keeps the faster time of each step; a failure replaces a time.
-void add(probe& all, const probe& once)
+} // namespace
+
+void probe::add(const probe& once)
 {
     for (std::size_t step = 0; step < probe_steps; ++step)
     {
-        probe_outcome& so_far = all.steps.at(step);
+        probe_outcome& so_far = steps.at(step);
         const std::optional<std::chrono::nanoseconds> before = so_far.took;
         so_far = once.steps.at(step);
         if (before && so_far.took)
@@ -200,10 +201,8 @@ void add(probe& all, const probe& once)
             so_far.took = std::min(*before, *so_far.took);
         }
     }
-    ++all.tries;
+    ++tries;
 }
-
-} // namespace
 
 bool probe::succeeded() const noexcept
 {
@@ -233,7 +232,7 @@ asio::awaitable<probe> probe_master(config options)
     while (once_more)
     {
         const probe once = co_await try_once(locks);
-        add(all, once);
+        all.add(once);
         once_more = all.succeeded() && all.slowest() >= probe_is_slow && all.tries < max_tries;
     }
     if (all.succeeded())

@@ -57,6 +57,8 @@ struct probe
 
     const probe_outcome& at(probe_step which) const { return steps.at(static_cast<std::size_t>(which)); }
     probe_outcome& at(probe_step which) { return steps.at(static_cast<std::size_t>(which)); }
+    /// Adds a try: keeps the faster time of each step; a failure replaces a time.
+    void add(const probe& once);
     bool succeeded() const noexcept;
     /// Returns the time of the slowest measured step; 0 if none was measured.
     std::chrono::nanoseconds slowest() const noexcept;

@@ -115,6 +115,34 @@ TEST_CASE("diagnosis: the verdict on all masters follows from their findings", "
     }
 }
 
+TEST_CASE(
+    "diagnosis: a probe that is repeated keeps the faster times, and none of a step that fails", "[doctor]")
+{
+    const auto measured = [](std::chrono::nanoseconds acquire, std::chrono::nanoseconds release)
+    {
+        cli::probe one;
+        one.at(probe_step::acquire) = {.tried = true, .reason = {}, .detail = {}, .took = acquire};
+        one.at(probe_step::release) = {.tried = true, .reason = {}, .detail = {}, .took = release};
+        return one;
+    };
+    cli::probe all;
+    all.add(measured(30ms, 40ms));
+    all.add(measured(50ms, 20ms));
+    CHECK(all.tries == 2);
+    CHECK(all.at(probe_step::acquire).took == 30ms);
+    CHECK(all.at(probe_step::release).took == 20ms);
+    cli::probe refused;
+    refused.at(probe_step::acquire) = {
+        .tried = true, .reason = master_errc::out_of_memory, .detail = "OOM", .took = {}};
+    all.add(refused);
+    CHECK(all.tries == 3);
+    CHECK(all.at(probe_step::acquire).reason == master_errc::out_of_memory);
+    CHECK_FALSE(all.at(probe_step::acquire).took);
+    CHECK_FALSE(all.at(probe_step::release).tried);
+    CHECK_FALSE(all.at(probe_step::release).took);
+    CHECK(all.slowest() == 0ms);
+}
+
 TEST_CASE("diagnosis: the exit code is 71 if the system's refusals prevent a quorum", "[doctor]")
 {
     const error_code refused{EMFILE, boost::system::system_category()};

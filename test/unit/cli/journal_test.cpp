@@ -5,11 +5,16 @@
 #include "unit/cli/captured_errors.hpp"
 #include "unit/cli/rounds.hpp"
 
+#include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <exception>
 #include <regex>
 #include <string>
 #include <vector>
@@ -256,14 +261,36 @@ TEST_CASE("mailbox: an event that is queued already isn't queued again, and each
 {
     boost::asio::io_context io;
     cli::mailbox box{io};
-    const cli::event first{.kind = cli::event_kind::signal, .signal = 1, .from_terminal = true};
+    const cli::event first{.kind = cli::event_kind::signal, .signal = SIGTERM, .from_terminal = true};
+    const std::vector<cli::event> others{
+        {.kind = cli::event_kind::signal, .signal = SIGCONT, .from_terminal = true},
+        {.kind = cli::event_kind::signal, .signal = SIGTERM},
+        {.kind = cli::event_kind::lost, .signal = SIGTERM, .from_terminal = true},
+        {.kind = cli::event_kind::signal,
+         .signal = SIGTERM,
+         .from_terminal = true,
+         .error = errc::lease_lost}};
     box.push(first);
     CHECK(box.contains(first));
-    CHECK_FALSE(box.contains({.kind = cli::event_kind::signal, .signal = 2, .from_terminal = true}));
-    CHECK_FALSE(box.contains({.kind = cli::event_kind::signal, .signal = 1}));
-    CHECK_FALSE(box.contains({.kind = cli::event_kind::lost, .signal = 1, .from_terminal = true}));
-    CHECK_FALSE(box.contains(
-        {.kind = cli::event_kind::signal, .signal = 1, .from_terminal = true, .error = errc::lease_lost}));
+    for (const cli::event& each : others)
+    {
+        CHECK_FALSE(box.contains(each));
+        box.push(each);
+        box.push(first);
+        box.push(each);
+    }
+    std::vector<cli::event> taken;
+    const auto take = [&](std::exception_ptr, const cli::event& next) { taken.push_back(next); };
+    for (std::size_t time = 0; time <= others.size() + 1; ++time)
+    {
+        co_spawn(io, box.next(), take);
+        io.poll();
+        io.restart();
+    }
+    // The one that waits for more is destroyed with the io_context.
+    REQUIRE(taken.size() == 1 + others.size());
+    CHECK(taken.front() == first);
+    CHECK(std::equal(others.begin(), others.end(), taken.begin() + 1));
 }
 
 } // namespace redlock::test

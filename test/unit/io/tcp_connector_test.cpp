@@ -15,6 +15,7 @@
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
@@ -326,6 +327,25 @@ TEST_CASE("an address that refuses is followed by the next")
     one.begin({endpoint_of(free_port()), endpoint_of(good.port)}, 20s);
     CHECK_FALSE(one.result());
     CHECK(one.socket().remote_endpoint() == endpoint_of(good.port));
+}
+
+TEST_CASE("the connection to an address outlasts the share of the time that the address had")
+{
+    const listener good = listen_on_loopback();
+    bool connected = false;
+    // A share that is too short for a slow machine is doubled.
+    for (clock::duration whole = 200ms; !connected && whole < patience; whole *= 2)
+    {
+        attempt one;
+        one.begin({endpoint_of(good.port), endpoint_of(free_port())}, whole);
+        connected = !one.result();
+        asio::steady_timer later{one.io(), whole};
+        later.async_wait([&one](error_code) { one.io().stop(); });
+        one.io().restart();
+        one.io().run();
+        CHECK(one.socket().is_open() == connected);
+    }
+    CHECK(connected);
 }
 
 TEST_CASE("an address that hangs uses up its share of the time only")
