@@ -482,6 +482,23 @@ TEST_CASE("guarded: a master that refuses INFO or TIME is named, and others are 
     CHECK(got->report.masters()[1].reason == master_errc::no_permission);
 }
 
+TEST_CASE("guarded: what an earlier connection was refused isn't told of the next one", "[guarded]")
+{
+    guarded_simulation test{3};
+    test.sim.master(1).habits["GET"] = "-NOPERM User default has no permissions to run the command\r\n";
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    CHECK(!test.acquire(locks)->report.masters()[1].detail.view().empty());
+    // It is connected again, and hasn't shown its marker yet.
+    const std::size_t looks = test.sim.master(1).count("GET");
+    test.sim.master(1).break_connections();
+    REQUIRE(test.sim.run_until([&] { return test.sim.master(1).count("GET") > looks; }, 5s));
+    const outcome_ptr got = test.sim.try_acquire(locks, "another", {.ttl = 5s});
+    REQUIRE(test.sim.finish(got));
+    CHECK(got->report.masters()[1].vote == vote::unsent);
+    CHECK(got->report.masters()[1].reason == master_errc::not_connected);
+    CHECK(got->report.masters()[1].detail.view().empty());
+}
+
 TEST_CASE(
     "guarded: an execution context is destroyed while a master is looked at, or put into quarantine",
     "[guarded]")
