@@ -285,6 +285,32 @@ TEST_CASE(
     CHECK(inside == std::vector<bool>(3, true));
 }
 
+TEST_CASE("a body that sees its loss while it keeps its thread busy ends with the reason", "[threads]")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers), 1, log_of::masters};
+    asio::thread_pool pool{1};
+    std::promise<error_code> ended;
+    bool was_early = false;
+    // The notification of the loss is queued behind it.
+    const auto body = [&](redlock::lease& lease) -> asio::awaitable<void>
+    {
+        while (lease.valid())
+        {
+            std::this_thread::yield();
+        }
+        was_early = lease.valid_until() > redlock::clock::now();
+        co_return;
+    };
+    own.locks().async_with_lock(
+        "stock", soon_lost, body,
+        asio::bind_executor(
+            pool.get_executor(), [&](std::exception_ptr thrown) { ended.set_value(error_of(thrown)); }));
+    CHECK(take(ended.get_future(), "the handler") == errc::hold_limit_reached);
+    CHECK(was_early);
+    pool.join();
+}
+
 TEST_CASE(
     "cancelling a body from the executor of its handler stops it while a thread pool runs it", "[threads]")
 {
