@@ -241,4 +241,20 @@ TEST_CASE("in the queue, a wait between two lost rounds ends their row", "[queue
     CHECK(arrived[1] - arrived[0] <= 5 * losing_client::round);
 }
 
+TEST_CASE("in the queue, a wait between lost rounds lets their queue master keep its place", "[queue]")
+{
+    losing_client client{static_cast<std::uint64_t>(GENERATE(range(1, 6)))};
+    for (int time = 0; time < 2; ++time)
+    {
+        client.lose(2);
+        // After three in a row the client would ask another one.
+        for (const auto& each : client.sim.masters())
+        {
+            CHECK((each.get() == &client.sim.master(client.wrong) || each->count("ask") == 0));
+        }
+        client.sim.master(client.wrong).set("lock:stock", "another", 1min);
+        client.sim.run_for(3s);
+    }
+}
+
 } // namespace redlock::test
