@@ -111,7 +111,8 @@ event_check::decided(const round_decided& one, std::optional<clock::time_point> 
 std::optional<clock::time_point> event_check::valid_until(std::string_view owner_id) const
 {
     const auto found = valid_until_.find(owner_id);
-    return found == valid_until_.end() ? std::nullopt : std::optional{found->second};
+    const bool is_known = found != valid_until_.end() && dropped_ == 0;
+    return is_known ? std::optional{found->second} : std::nullopt;
 }
 
 std::optional<std::string>

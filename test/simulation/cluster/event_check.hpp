@@ -34,7 +34,8 @@ class event_check
     /// Checks an event against the previous ones. `manager` is the number of the process's manager that sent it, and `now`
     /// the time on the process's clock; empty if the event comes late. Returns a contradiction; empty if there is none.
     std::optional<std::string> notified(int manager, const event& what, std::optional<clock::time_point> now);
-    /// Returns the end of the validity of a lease by the last event that tells it; empty if none does.
+    /// Returns the end of the validity of a lease by the last event that tells it; empty if none does, or if events were
+    /// dropped.
     std::optional<clock::time_point> valid_until(std::string_view owner_id) const;
 
     /// The observer must be notified of this event by the end.
