@@ -105,6 +105,20 @@ bool are_empty(std::vector<server>& servers)
         servers.begin(), servers.end(), [](server& each) { return each.command({"DBSIZE"}) == 0; });
 }
 
+/// Returns the report of an earlier run, for the next one to overwrite.
+redlock::provision_report used_report()
+{
+    redlock::provision_report report;
+    report.result = errc::invalid_config;
+    report.outcome = provision_outcome::complete;
+    report.group = "an earlier one";
+    report.floor = 7;
+    report.masters.resize(7);
+    report.advice = "an earlier one";
+    report.argument_error = "an earlier one";
+    return report;
+}
+
 std::vector<provision_finding> findings(const redlock::provision_report& of)
 {
     std::vector<provision_finding> found;
@@ -547,7 +561,7 @@ TEST_CASE("provisioning: invalid arguments are reported by the handler, and not 
         what = "there are no masters: there must be 1 to 31";
     }
     asio::io_context io;
-    redlock::provision_report report;
+    redlock::provision_report report = used_report();
     std::optional<error_code> result;
     redlock::async_provision(io, options, wanted, report, [&](error_code error) { result = error; });
     CHECK_FALSE(result);
@@ -558,6 +572,9 @@ TEST_CASE("provisioning: invalid arguments are reported by the handler, and not 
     CHECK(report.argument_error == what);
     CHECK(report.to_string() == "provision: " + what);
     CHECK(report.masters.empty());
+    CHECK(report.group.empty());
+    CHECK(report.floor == 0);
+    CHECK(report.advice.empty());
     CHECK(are_empty(servers));
 }
 
@@ -588,12 +605,15 @@ TEST_CASE("provisioning: can be used with futures and coroutines, and throws the
     }
     SECTION("futures")
     {
-        redlock::provision_report report;
+        redlock::provision_report report = used_report();
         take(
             redlock::async_provision(
                 loop.context(), options, {.max_ttl = 50ms, .fresh = true}, report, asio::use_future),
             "a future");
         CHECK(report.outcome == provision_outcome::provisioned);
+        CHECK_FALSE(report.result);
+        CHECK(report.argument_error.empty());
+        CHECK(report.masters.size() == 2);
         servers[1].command({"DEL", guard});
         try
         {
