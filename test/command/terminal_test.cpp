@@ -223,16 +223,24 @@ TEST_CASE(
     five_masters masters;
     named_pipe from;
     interactive_shell shell{masters};
-    // If fg continued it, it would work while redlock still checks the lease.
-    shell.line(fmt::format(
-        "\"$REDLOCK\" run --ttl 2s --max-hold 1h job -- sh -c 'echo $$ >{}; read a; echo worked'",
-        from.path()));
-    const pid_t child = std::stoi(from.line());
-    shell.screen.type(control_z);
-    shell.screen.wait_for("Stopped");
+    shell.screen.wait_for("Q> ");
+    pid_t child = 0;
+    bool is_stopped = false;
+    // On a slow machine the lock is lost before the stop, unless the ttl is longer.
+    for (std::chrono::seconds ttl = 2s; !is_stopped && ttl < patience; ttl *= 2)
+    {
+        // If fg continued it, it would work while redlock still checks the lease.
+        shell.screen.type(fmt::format(
+            "\"$REDLOCK\" run --ttl {}s --max-hold 1h job -- sh -c 'echo $$ >{}; read a; echo worked'\n",
+            ttl.count(), from.path()));
+        child = std::stoi(from.line());
+        shell.screen.type(control_z);
+        is_stopped = shell.screen.wait_for("Q> ").find("Stopped") != std::string::npos;
+    }
+    REQUIRE(is_stopped);
     CHECK(comes_true(masters.any(), [&] { return state_of(child) == "Z"; }));
     CHECK(masters.all_free());
-    shell.line("fg; echo ended with $?");
+    shell.screen.type("fg; echo ended with $?\n");
     shell.screen.wait_for("the lock was lost while redlock was stopped: SIGKILL to the command");
     shell.screen.wait_for("ended with 76");
     shell.line("exit 3");
