@@ -6,7 +6,7 @@ _redlock()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local options='--help --version' at
-    local of_masters='--master --ca-file --certificate-file --private-key-file'
+    local of_masters='--master --ca-file --certificate-file --private-key-file --connect-timeout'
     COMPREPLY=()
 
     # After -- follows a command with its arguments.
@@ -28,7 +28,7 @@ _redlock()
         mapfile -t COMPREPLY < <(compgen -W 'unlimited 10s 1m 10m 1h 12h' -- "$word")
         return
         ;;
-    --ttl | --grace)
+    --ttl | --grace | --connect-timeout)
         mapfile -t COMPREPLY < <(compgen -W '1s 2s 5s 10s 30s' -- "$word")
         return
         ;;

@@ -209,6 +209,15 @@ TEST_CASE("doctor: reports slow round trips")
     CHECK(alone(way.url(), {}, slow_part::network) == "usable: warning slow");
 }
 
+TEST_CASE("doctor: connects to a master that is far away, given a longer --connect-timeout")
+{
+    const server master{durable()};
+    proxy way{master.port()};
+    way.set_delay(180ms); // Three round trips take more than a second.
+    CHECK(alone(way.url()) == "unusable: failure unreachable");
+    CHECK(alone(way.url(), {"--connect-timeout", "1h"}, slow_part::network) == "usable: warning slow");
+}
+
 TEST_CASE("doctor: reports a node of a cluster")
 {
     const strings clustered{"--cluster-enabled", "yes", "--cluster-port", std::to_string(free_port())};

@@ -79,7 +79,7 @@ TEST_CASE("help: the help, the man page and the completion have the same options
     all.insert(of_status.begin(), of_status.end());
     all.insert(of_doctor.begin(), of_doctor.end());
     all.insert(of_provision.begin(), of_provision.end());
-    CHECK(all.size() == 27);
+    CHECK(all.size() == 28);
 
     // A man page escapes its hyphens.
     const std::string page = std::regex_replace(text_of(sources + "/redlock.1"), std::regex{R"(\\-)"}, "-");

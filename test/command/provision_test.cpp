@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSL-1.0
 // redlock provision: what it announces, reports and ends with.
 #include "command/diagnosed.hpp"
+#include "support/proxy.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -207,6 +209,24 @@ TEST_CASE("provision: shows the time that is left at a terminal, and Ctrl-C ends
     CHECK(masters.all_are("quarantine"));
 }
 
+TEST_CASE("provision: connects to a master that is far away, within --connect-timeout", "[guarded]")
+{
+    server far{server_options::plain()};
+    change_user(far, {"+hvals"});
+    proxy way{far.port()};
+    way.set_delay(std::chrono::milliseconds{180}); // Three round trips take more than a second.
+    const auto code_with = [&way](const strings& options)
+    {
+        strings words = provision({"--max-ttl", "100ms", "--master", way.url()});
+        words.insert(words.end(), options.begin(), options.end());
+        const command_run one{words};
+        INFO(one.errors());
+        return one.wait().exit_code;
+    };
+    CHECK(code_with({"--connect-timeout", "1s"}) == 69);
+    CHECK(code_with({}) == 0);
+}
+
 TEST_CASE("provision: an invalid command line is refused", "[guarded][usage]")
 {
     const auto refused = [](const strings& options)
@@ -219,6 +239,10 @@ TEST_CASE("provision: an invalid command line is refused", "[guarded][usage]")
         refused({}) ==
         "64 redlock: --max-ttl is required: give the longest ttl of a lock, as in --max-ttl 60s\n");
     CHECK(refused({"--max-ttl", "0s"}) == "64 redlock: --max-ttl: give 1ms or more\n");
+    CHECK(
+        refused({"--max-ttl", "5s", "--connect-timeout", "0s"}) ==
+        "64 redlock: --connect-timeout: give 1ms to 1h\n");
+    CHECK(refused({"--max-ttl", "5s", "--connect-timeout", "61m"}).starts_with("64 redlock: --connect"));
     CHECK(refused({"--max-ttl", "5"}).starts_with("64 redlock: --max-ttl: '5' is not a duration: "));
     CHECK(
         refused({"--max-ttl", "5s", "--policy", "hope"}) ==

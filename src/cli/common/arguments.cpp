@@ -113,7 +113,7 @@ std::vector<std::string> split_at_commas(std::string_view text)
     return parts;
 }
 
-master_arguments complete(master_arguments servers)
+master_arguments complete(master_arguments servers, const raw_arguments& raw)
 {
     if (servers.masters.empty())
     {
@@ -139,6 +139,16 @@ master_arguments complete(master_arguments servers)
     {
         refuse("--certificate-file and --private-key-file belong together: give both, or neither");
     }
+    if (raw.connect_timeout)
+    {
+        constexpr std::chrono::milliseconds longest =
+            std::chrono::hours{1}; // The library's, which would name its option.
+        servers.connect_timeout = option_value("--connect-timeout", *raw.connect_timeout, read_duration);
+        if (*servers.connect_timeout < std::chrono::milliseconds{1} || *servers.connect_timeout > longest)
+        {
+            refuse("--connect-timeout: give 1ms to 1h");
+        }
+    }
     return servers;
 }
 
@@ -153,10 +163,11 @@ const std::string& read_prefix(const std::string& text)
     return text;
 }
 
-resource_arguments complete(resource_arguments common)
+resource_arguments complete_resource(const raw_arguments& raw)
 {
+    resource_arguments common = raw.common;
     common.prefix = read_prefix(common.prefix);
-    common.servers = complete(std::move(common.servers));
+    common.servers = complete(std::move(common.servers), raw);
     if (common.resource.empty())
     {
         refuse("RESOURCE is missing or empty: give a name of 1 to 1024 bytes");
@@ -199,7 +210,7 @@ run_arguments complete_run(const raw_arguments& raw, std::optional<std::vector<s
         refuse("-- is missing between RESOURCE and COMMAND: give -- RESOURCE -- COMMAND");
     }
     run_arguments all;
-    all.common = complete(raw.common);
+    all.common = complete_resource(raw);
     all.command = std::move(*command);
     all.ttl = option_value("--ttl", raw.ttl, read_duration);
     all.grace = read_grace(raw, all.ttl);
@@ -294,7 +305,7 @@ provision_arguments complete_provision(const raw_arguments& raw, bool is_again)
     {
         all.servers.masters = raw.retired; // Never those of the environment, which are in use.
     }
-    all.servers = complete(std::move(all.servers));
+    all.servers = complete(std::move(all.servers), raw);
     add_leaving(all, raw);
     all.prefix = read_prefix(raw.common.prefix);
     all.options.takeover = raw.takeover;
@@ -340,12 +351,12 @@ request read_arguments(int count, const char* const* words)
         app.parse(std::vector<std::string>{complete_words.rbegin(), complete_words.rend()});
         if (status.parsed())
         {
-            return status_arguments{complete(raw.common), raw.json};
+            return status_arguments{complete_resource(raw), raw.json};
         }
         if (doctor.parsed())
         {
             return doctor_arguments{
-                complete(raw.common.servers), read_prefix(raw.common.prefix), !raw.no_probe, raw.guarded,
+                complete(raw.common.servers, raw), read_prefix(raw.common.prefix), !raw.no_probe, raw.guarded,
                 raw.json};
         }
         if (!run.parsed())

@@ -7,6 +7,7 @@
 #include <redlock/tls.hpp>
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -20,12 +21,14 @@ inline constexpr const char* masters_variable = "REDLOCK_MASTERS";
 /// The environment variable with the fencing token of the lock.
 inline constexpr const char* token_variable = "REDLOCK_FENCING_TOKEN";
 
-/// The arguments of every subcommand: the masters, and TLS.
+/// The arguments of every subcommand: the masters, TLS, and the limit for connecting.
 struct master_arguments
 {
     /// URLs as given, including passwords.
     std::vector<std::string> masters;
     tls_options tls;
+    /// Empty: the default of the subcommand.
+    std::optional<std::chrono::milliseconds> connect_timeout{};
 };
 
 /// The arguments of subcommands for one resource.

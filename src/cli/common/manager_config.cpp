@@ -31,6 +31,7 @@ config manager_config(const master_arguments& asked)
             "--ca-file and --certificate-file apply to masters over TLS, and there are none: give "
             "rediss:// instead of redis://, or omit these options"};
     }
+    options.connect_timeout = asked.connect_timeout.value_or(options.connect_timeout);
     return options;
 }
 

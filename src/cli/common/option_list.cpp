@@ -35,8 +35,9 @@ class help_with_synopsis : public CLI::Formatter
     std::string synopsis_;
 };
 
-void add_masters(CLI::App& to, master_arguments& servers)
+void add_masters(CLI::App& to, raw_arguments& raw)
 {
+    master_arguments& servers = raw.common.servers;
     to.add_option(
           "--master", servers.masters,
           "A master; repeat for each (default: REDLOCK_MASTERS, separated by commas)")
@@ -54,14 +55,19 @@ void add_masters(CLI::App& to, master_arguments& servers)
           "--private-key-file", servers.tls.private_key_file,
           "Private key of that certificate, PEM, not encrypted")
         ->type_name("FILE");
+    to.add_option(
+          "--connect-timeout", raw.connect_timeout,
+          "Limit for connecting to a master, for masters that are far away (default: 1s, provision: 5s)")
+        ->type_name("DURATION");
 }
 
-void add_resource(CLI::App& to, resource_arguments& common)
+void add_resource(CLI::App& to, raw_arguments& raw)
 {
-    add_masters(to, common.servers);
-    to.add_option("--prefix", common.prefix, "Prefix of the key, in front of RESOURCE (default: lock:)")
+    add_masters(to, raw);
+    to.add_option("--prefix", raw.common.prefix, "Prefix of the key, in front of RESOURCE (default: lock:)")
         ->type_name("TEXT");
-    to.add_option("RESOURCE", common.resource, "Name of the lock; put it after -- if it begins with a dash")
+    to.add_option(
+          "RESOURCE", raw.common.resource, "Name of the lock; put it after -- if it begins with a dash")
         ->type_name("");
 }
 
@@ -72,7 +78,7 @@ CLI::App& add_run(CLI::App& app, raw_arguments& raw)
     CLI::App& run = *app.add_subcommand("run", "Run a command while holding a lock");
     run.formatter(std::make_shared<help_with_synopsis>(
         "redlock run [OPTION]... --max-hold DURATION|unlimited RESOURCE -- COMMAND [ARG]..."));
-    add_resource(run, raw.common);
+    add_resource(run, raw);
     run.add_option("--ttl", raw.ttl, "Lifetime of the keys, extended while the command runs (default: 10s)")
         ->type_name("DURATION");
     run.add_option(
@@ -104,7 +110,7 @@ CLI::App& add_status(CLI::App& app, raw_arguments& raw)
 {
     CLI::App& status = *app.add_subcommand("status", "Show which owner holds a lock");
     status.formatter(std::make_shared<help_with_synopsis>("redlock status [OPTION]... RESOURCE"));
-    add_resource(status, raw.common);
+    add_resource(status, raw);
     status.add_flag("--json", raw.json, "Write one JSON object");
     status.footer(
         std::string{urls} +
@@ -117,7 +123,7 @@ CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
 {
     CLI::App& doctor = *app.add_subcommand("doctor", "Check whether the masters are fit for locks");
     doctor.formatter(std::make_shared<help_with_synopsis>("redlock doctor [OPTION]..."));
-    add_masters(doctor, raw.common.servers);
+    add_masters(doctor, raw);
     doctor
         .add_option("--prefix", raw.common.prefix, "Prefix of the key of the probe's lock (default: lock:)")
         ->type_name("TEXT");
@@ -139,7 +145,7 @@ CLI::App& add_provision(CLI::App& app, raw_arguments& raw)
         "redlock provision [OPTION]... --max-ttl DURATION\n"
         "       redlock provision [OPTION]... --change --max-ttl DURATION [--from URL]...\n"
         "       redlock provision [OPTION]... --arm | --again GROUP | --retire URL"));
-    add_masters(provision, raw.common.servers);
+    add_masters(provision, raw);
     provision.add_option("--prefix", raw.common.prefix, "Prefix of the keys of the group (default: lock:)")
         ->type_name("TEXT");
     CLI::Option* const max_ttl =

@@ -17,6 +17,7 @@ namespace redlock::cli
 struct raw_arguments
 {
     resource_arguments common;
+    std::optional<std::string> connect_timeout;
     std::string ttl = "10s";
     std::string max_hold;
     std::string wait = "10s";

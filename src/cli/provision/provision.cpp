@@ -147,7 +147,8 @@ void provision(const provision_arguments& asked)
     config options = manager_config(asked.servers);
     options.key_prefix = asked.prefix;
     // A run needs all masters, and isn't urgent.
-    options.connect_timeout = options.response_timeout = patience;
+    options.connect_timeout = asked.servers.connect_timeout.value_or(patience);
+    options.response_timeout = patience;
     if (!asked.group.empty())
     {
         options.guarded.emplace(guarded_options{.group = asked.group});

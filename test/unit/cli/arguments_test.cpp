@@ -55,6 +55,8 @@ void add(values& to, const cli::master_arguments& servers)
     to["ca_file"] = servers.tls.ca_file;
     to["certificate_file"] = servers.tls.certificate_file;
     to["private_key_file"] = servers.tls.private_key_file;
+    to["connect_timeout"] =
+        servers.connect_timeout ? fmt::format("{} ms", servers.connect_timeout->count()) : std::string{};
     to["other tls"] = servers.tls.verification == tls_verification::peer_and_host_name ? servers.tls.ciphers
                                                                                        : "not verified";
 }
@@ -154,7 +156,9 @@ const std::vector<option> of_servers{
     {{"--master", "redis://a", "--master=redis://b"}, {{"masters", "redis://a redis://b"}}},
     {{"--ca-file", "/ca.pem"}, {{"ca_file", "/ca.pem"}}},
     {{"--certificate-file", "/c.pem", "--private-key-file", "/k.pem"},
-     {{"certificate_file", "/c.pem"}, {"private_key_file", "/k.pem"}}}};
+     {{"certificate_file", "/c.pem"}, {"private_key_file", "/k.pem"}}},
+    {{"--connect-timeout", "3s"}, {{"connect_timeout", "3000 ms"}}},
+    {{"--connect-timeout=1h"}, {{"connect_timeout", "3600000 ms"}}}};
 
 const std::vector<option> of_run{
     {{"--ttl", "20s"}, {{"ttl", "20000 ms"}, {"grace", "5000 ms"}}},
@@ -239,6 +243,7 @@ TEST_CASE("arguments: each option of run changes its own value and no other", "[
                         {"ca_file", ""},
                         {"certificate_file", ""},
                         {"private_key_file", ""},
+                        {"connect_timeout", ""},
                         {"other tls", ""},
                         {"prefix", "lock:"},
                         {"resource", "job"},
@@ -264,6 +269,7 @@ TEST_CASE("arguments: each option of status changes its own value and no other",
                         {"ca_file", ""},
                         {"certificate_file", ""},
                         {"private_key_file", ""},
+                        {"connect_timeout", ""},
                         {"other tls", ""},
                         {"prefix", "lock:"},
                         {"resource", "job"},
@@ -283,6 +289,7 @@ TEST_CASE("arguments: each option of doctor changes its own value and no other",
                         {"ca_file", ""},
                         {"certificate_file", ""},
                         {"private_key_file", ""},
+                        {"connect_timeout", ""},
                         {"other tls", ""},
                         {"prefix", "lock:"},
                         {"probe", "true"},
@@ -301,6 +308,7 @@ TEST_CASE("arguments: each option of provision changes its own value and no othe
                         {"ca_file", ""},
                         {"certificate_file", ""},
                         {"private_key_file", ""},
+                        {"connect_timeout", ""},
                         {"other tls", ""},
                         {"prefix", "lock:"},
                         {"action", "0"},
@@ -361,6 +369,7 @@ TEST_CASE("arguments: the last of repeated options counts", "[usage]")
              {{"--grace", "1s", "--grace", "2s"}, {{"grace", "2000 ms"}}},
              {{"--prefix", "x:", "--prefix", "y:"}, {{"prefix", "y:"}}},
              {{"--ca-file", "/1", "--ca-file", "/2"}, {{"ca_file", "/2"}}},
+             {{"--connect-timeout", "1s", "--connect-timeout", "2s"}, {{"connect_timeout", "2000 ms"}}},
              {{"--try", "--try"}, {{"try_once", "true"}}},
              {{"-v", "-v"}, {{"verbose", "true"}}}})
     {
@@ -446,6 +455,7 @@ TEST_CASE("arguments: no message repeats a value that may be a URL with a passwo
         {"--grace", run},
         {"--certificate-file", run},
         {"--private-key-file", run},
+        {"--connect-timeout", run},
     }));
     CAPTURE(option);
     strings words = first;
