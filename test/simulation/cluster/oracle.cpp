@@ -96,10 +96,15 @@ void oracle::issued(const process& by, const lease& has, const report* told, con
     check(
         told == nullptr || told->fencing_token == token, "token",
         "{}: the token of {} isn't that of its report", by.name(), has.owner_id());
-    const auto until = by.events().valid_until(has.owner_id());
-    check(
-        !until || std::chrono::abs(*until - has.valid_until()) <= std::chrono::microseconds{1}, "events",
-        "{} was notified of another validity of {} than it has", by.name(), has.owner_id());
+    if (const auto until = by.events().valid_until(has.owner_id()))
+    {
+        // A kept one may have been extended, or lost, since the last event that was delivered.
+        const bool may_differ =
+            told == nullptr && (has.valid_until() > *until || has.valid_until() == clock::time_point{});
+        check(
+            may_differ || std::chrono::abs(*until - has.valid_until()) <= std::chrono::microseconds{1},
+            "events", "{} was notified of another validity of {} than it has", by.name(), has.owner_id());
+    }
     if (!by.guarded())
     {
         check(!token, "token", "{} has a token without guarded mode", by.name());
