@@ -110,6 +110,28 @@ TEST_CASE("a shutdown waits for the body of a lease that was lost before")
     CHECK(sim.keys() == 0);
 }
 
+TEST_CASE("a shutdown that waits for a body can be cancelled at once, and continues", "[shutdown]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    job what{.stops_in = 5s};
+    const outcome_ptr under = sim.with_lock(locks, "stock", {.ttl = 10s, .max_hold = no_limit}, what);
+    sim.run_for(1s);
+    const outcome_ptr down = sim.shut_down(locks);
+    sim.run_for(1s);
+    REQUIRE_FALSE(down->done);
+    REQUIRE_FALSE(what.ended);
+    down->cancel.emit(boost::asio::cancellation_type::terminal);
+    sim.run_for(1us);
+    REQUIRE(down->done);
+    CHECK(down->error == boost::asio::error::operation_aborted);
+    CHECK_FALSE(what.ended);
+    CHECK(sim.keys() == 3);
+    REQUIRE(sim.finish(under));
+    CHECK(under->error == errc::closed);
+    CHECK(sim.run_until_no_keys());
+}
+
 TEST_CASE("a shutdown keeps the keys of a disowned lease for its longest extension")
 {
     simulation sim{3};

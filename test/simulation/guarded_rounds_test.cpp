@@ -201,6 +201,14 @@ TEST_CASE("guarded: with a failed raise and a key of another owner, the resource
     CHECK(got->report.masters()[1].vote == vote::granted);
     CHECK(got->report.masters()[2].vote == vote::denied);
     CHECK(got->error == errc::held_by_other);
+    // The next acquire uses the same objects.
+    test.sim.master(2).remove("lock:stock");
+    test.sim.master(0).answer_as_usual();
+    test.sim.run_until_idle();
+    const outcome_ptr next = test.acquire(locks);
+    CHECK(!next->error);
+    INFO(next->report);
+    CHECK(next->report.count(vote::failed) == 0);
 }
 
 TEST_CASE(

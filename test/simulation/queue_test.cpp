@@ -857,6 +857,25 @@ TEST_CASE("messages to a client that has stopped waiting are answered, and don't
     CHECK(queue_master.clients() == 1);
 }
 
+TEST_CASE("late messages to a client that has got the lock don't end the connection", "[queue]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 1, sim.options()};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    const outcome_ptr released = sim.release(with.held);
+    REQUIRE(sim.finish(with.waits[0]));
+    REQUIRE(!with.waits[0]->error);
+    for (const std::string_view message : {"r1", "k1"})
+    {
+        for (int count = 0; count < 20; ++count)
+        {
+            send_to_newest(queue_master, message);
+        }
+        sim.run_until_idle();
+        CHECK(queue_master.clients() == 2);
+    }
+}
+
 TEST_CASE("a queue master that is overruled again and again is passed over", "[queue]")
 {
     simulation sim{3};
