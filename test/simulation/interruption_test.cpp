@@ -4,9 +4,12 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <vector>
 
 namespace redlock::test
 {
@@ -138,6 +141,52 @@ void interrupt_everywhere(const std::function<void(simulation&, lifecycle&)>& in
     CHECK(at > 60);
 }
 
+/// An operation on a manager with a lease, and with a body under another lock.
+struct waiting_operation
+{
+    const char* name;
+    outcome_ptr (*begin)(simulation&, lock_manager&, redlock::lease&);
+};
+
+/// A handler of an operation that tells what it has found.
+template <class Found>
+auto found_into(simulation& sim, const outcome_ptr& result)
+{
+    return asio::bind_cancellation_slot(
+        result->cancel.slot(), asio::bind_executor(
+                                   sim.executor(),
+                                   [&sim, result](error_code error, Found)
+                                   {
+                                       result->done = true;
+                                       result->error = error;
+                                       result->at = sim.now();
+                                   }));
+}
+
+const std::vector<waiting_operation> waiting_operations{
+    {"inspect",
+     [](simulation& sim, lock_manager& locks, redlock::lease&)
+     {
+         auto result = std::make_shared<outcome>();
+         locks.async_inspect("stock", found_into<inspection>(sim, result));
+         return result;
+     }},
+    {"examine",
+     [](simulation& sim, lock_manager& locks, redlock::lease&)
+     {
+         auto result = std::make_shared<outcome>();
+         locks.async_examine(found_into<std::vector<master_examination>>(sim, result));
+         return result;
+     }},
+    {"wait_lost", [](simulation& sim, lock_manager&, redlock::lease& held) { return sim.wait_lost(held); }},
+    {"acquire behind another client", [](simulation& sim, lock_manager& locks, redlock::lease&)
+     { return sim.acquire(locks, "stock", {.ttl = 10s, .wait = no_limit}); }},
+    {"acquire_kept behind another client", [](simulation& sim, lock_manager& locks, redlock::lease&)
+     { return sim.acquire_kept(locks, "stock", {.ttl = 10s, .max_hold = no_limit, .wait = no_limit}); }},
+    {"extend", [](simulation& sim, lock_manager&, redlock::lease& held) { return sim.extend(held, 60s); }},
+    {"release", [](simulation& sim, lock_manager&, redlock::lease& held) { return sim.release(held); }},
+    {"shutdown", [](simulation& sim, lock_manager& locks, redlock::lease&) { return sim.shut_down(locks); }}};
+
 /// Everything that was begun has ended, and nothing is left on any master.
 void check_end(simulation& sim, lifecycle& one)
 {
@@ -171,6 +220,40 @@ TEST_CASE("an operation that is cancelled after any step leaves no key", "[scena
             check_end(sim, one);
         });
     CHECK(aborts > 50);
+}
+
+TEST_CASE("an operation that only waits, and is cancelled after any step, ends at once")
+{
+    const waiting_operation one = GENERATE(from_range(waiting_operations));
+    constexpr std::size_t most = 150;
+    std::size_t at = 0;
+    for (bool cancelled = true; cancelled && at < most; ++at)
+    {
+        CAPTURE(one.name, at);
+        simulation sim{3};
+        lock_manager locks = sim.make_connected_manager();
+        sim.master(2).network.back = 60ms; // After the node timeout.
+        job body{.stops_in = 1s};
+        const outcome_ptr under = sim.with_lock(locks, "body", {.ttl = 10s, .max_hold = no_limit}, body);
+        const outcome_ptr held = sim.acquire(locks, "stock", {.ttl = 60s});
+        REQUIRE(sim.finish(held));
+        REQUIRE(sim.run_until([&] { return body.starts == 1; }, 1s));
+        const outcome_ptr waits = one.begin(sim, locks, held->lease);
+        for (std::size_t step = 0; step < at && !waits->done; ++step)
+        {
+            sim.step();
+        }
+        cancelled = !waits->done;
+        if (cancelled)
+        {
+            const clock::time_point then = sim.now();
+            waits->cancel.emit(asio::cancellation_type::total);
+            CHECK(sim.finish(waits, 0ms));
+            CHECK(waits->at <= then);
+            CHECK((!waits->error || waits->error == asio::error::operation_aborted));
+        }
+    }
+    CHECK(at > 5);
 }
 
 TEST_CASE("a connection that breaks after any step leaves no key")
