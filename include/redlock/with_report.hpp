@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/detail/asio_1172.hpp>
+#include <redlock/detail/asio_1336.hpp>
 #include <redlock/error.hpp>
 
 #include <boost/asio/async_result.hpp>
