@@ -190,6 +190,11 @@ std::optional<std::string> report_check::record(
         if (what == "EVAL" && words.size() == 4)
         {
             inspections_[{process, words[3]}][master].push_back({at, reply});
+            if (reply.starts_with("*2\r\n-")) // A command in the script was refused.
+            {
+                const std::string_view refusal = std::string_view{reply}.substr(reply.find('-'));
+                said_.emplace(process, master, short_text{text_of(refusal)}.view());
+            }
         }
         return std::nullopt;
     }

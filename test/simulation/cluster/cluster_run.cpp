@@ -69,7 +69,8 @@ cluster_run::cluster_run(const plan& drawn, trace& told)
                 const std::string_view kind{refused};
                 // A release is refused, or a stale connection can't be found or killed.
                 leftovers_[index] = leftovers_[index] || kind == "INFO" || kind.starts_with("EVAL") ||
-                                    kind == "CLIENT ID" || kind == "CLIENT KILL";
+                                    kind == "CLIENT ID" || kind == "CLIENT KILL" || kind == "GET" ||
+                                    kind == "DEL";
             }
             one.fsync = its.fsync;
         }

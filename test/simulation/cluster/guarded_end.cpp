@@ -35,7 +35,8 @@ bool cluster_run::is_impaired(std::size_t master) const
 bool cluster_run::hides_marker(std::size_t master) const
 {
     const auto& refuses = masters_[master]->habits;
-    return refuses.contains("INFO") || (refuses.contains("SELECT") && plan_.database != 0);
+    return refuses.contains("INFO") || refuses.contains("GET") ||
+           (refuses.contains("SELECT") && plan_.database != 0);
 }
 
 /// By the slowest clock of a client, with the time in which a client finds out and every client waits for its turn.

@@ -180,8 +180,8 @@ void cluster_run::check_all_asked(const process& one, const report& told, bool f
     for (std::size_t index = 0; fresh && index < told.masters().size(); ++index)
     {
         const auto& refuses = masters_[index]->habits;
-        const bool needed =
-            (refuses.contains("SELECT") && plan_.database != 0) || (group_ && is_impaired(index));
+        const bool needed = (refuses.contains("SELECT") && plan_.database != 0) ||
+                            (refuses.contains("AUTH") && plan_.locked_up) || (group_ && is_impaired(index));
         oracle_.check(
             needed || masters_[index]->fsync > 0us || told.masters()[index].vote != vote::unsent,
             "availability", "{} hasn't asked master {}: {}", one.name(), index, told.to_string());

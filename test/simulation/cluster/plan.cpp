@@ -120,6 +120,18 @@ habit draw_habit(chance& draws)
         }
         drawn.with = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
     }
+    else if (draws.one_in(3))
+    {
+        // The library calls most of these in scripts only.
+        drawn.refuses = {one_of(
+            draws, std::array{
+                       "GET", "DEL", "PTTL", "PEXPIRE", "EXISTS", "HGET", "HMGET", "HSET", "HDEL", "HVALS",
+                       "ZADD", "ZREM", "ZRANGE", "ZRANK", "ZSCORE", "ZCARD"})};
+    }
+    else if (renamed && draws.one_in(16))
+    {
+        drawn.refuses = {"HELLO", "AUTH"};
+    }
     return drawn;
 }
 
