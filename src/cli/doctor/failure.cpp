@@ -44,11 +44,16 @@ finding same_server(const master_examination& one, const std::vector<master_fact
 /// A master that can't be reached.
 finding unreachable(const master_examination& one)
 {
-    return {
-        severity::failure, "unreachable", seen(one), no_vote,
-        is_refused_by_system(one.reason)
-            ? "Raise the limits of this process (ulimit -a), then run doctor again"
-            : "Check that it runs, its address, the network and firewalls"};
+    std::string advice = "Check that it runs, its address, the network and firewalls";
+    if (is_refused_by_system(one.reason))
+    {
+        advice = "Raise the limits of this process (ulimit -a), then run doctor again";
+    }
+    else if (one.reason == master_errc::connect_timed_out)
+    {
+        advice += ", or give a longer --connect-timeout if it is far away";
+    }
+    return {severity::failure, "unreachable", seen(one), no_vote, advice};
 }
 
 finding over_tls(const master_examination& one)
