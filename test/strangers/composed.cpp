@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSL-1.0
-// Operations that users make of the library's: composed ones, groups of them, and coroutines that yield.
+// Operations composed of the library's, groups of them, and coroutines that yield.
 #include <redlock/redlock.hpp>
 
 #include <boost/asio/awaitable.hpp>

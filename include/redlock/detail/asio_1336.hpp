@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSL-1.0
 // Before Boost 1.84, a coroutine of asio::spawn can't wait for an operation that completes with a `std::exception_ptr`: it
-// doesn't compile, or rethrows a null pointer after a success (chriskohlhoff/asio#1336).
+// doesn't compile, or rethrows a null pointer after a success (chriskohlhoff/asio#1336). Include redlock before anything that
+// awaits such an operation.
 #pragma once
 
 #include <boost/asio/version.hpp>
@@ -15,9 +16,9 @@ namespace boost::asio::detail
 {
 
 template <class Executor, class Signature>
-class spawn_handler; // boost/asio/spawn.hpp has it, which brings Boost.Context.
+class spawn_handler; // Only declared: boost/asio/spawn.hpp, which defines it, requires Boost.Context.
 
-/// Replace the handlers that are wrong. They derive from the handler for results of any types, which isn't.
+/// These two replace the handlers that are wrong. They derive from the one for results of any types, which works.
 template <class Executor>
 class spawn_handler<Executor, void(std::exception_ptr)>
     : public spawn_handler<Executor, void(std::monostate, std::exception_ptr)>
