@@ -857,7 +857,7 @@ TEST_CASE("messages to a client that has stopped waiting are answered, and don't
     CHECK(queue_master.clients() == 1);
 }
 
-TEST_CASE("late messages to a client that has got the lock don't end the connection", "[queue]")
+TEST_CASE("late messages to a client that has acquired the lock don't end the connection", "[queue]")
 {
     simulation sim{3};
     waiting_clients with{sim, 1, sim.options()};
