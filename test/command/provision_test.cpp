@@ -219,9 +219,7 @@ TEST_CASE("provision: connects to a master that is far away, within --connect-ti
     {
         strings words = provision({"--max-ttl", "100ms", "--master", way.url()});
         words.insert(words.end(), options.begin(), options.end());
-        const command_run one{words};
-        INFO(one.errors());
-        return one.wait().exit_code;
+        return command_run{words}.wait().exit_code;
     };
     CHECK(code_with({"--connect-timeout", "100ms"}) == 69);
     CHECK(code_with({}) == 0);

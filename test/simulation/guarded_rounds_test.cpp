@@ -206,8 +206,8 @@ TEST_CASE("guarded: with a failed raise and a key of another owner, the resource
     test.sim.master(0).answer_as_usual();
     test.sim.run_until_idle();
     const outcome_ptr next = test.acquire(locks);
-    CHECK(!next->error);
     INFO(next->report);
+    CHECK(!next->error);
     CHECK(next->report.count(vote::failed) == 0);
 }
 

@@ -6,12 +6,9 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/compose.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/detached.hpp>
 #include <boost/asio/error.hpp>
-#include <boost/asio/experimental/co_spawn.hpp>
 #include <boost/asio/experimental/coro.hpp>
 #include <boost/asio/experimental/parallel_group.hpp>
-#include <boost/asio/experimental/use_coro.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/version.hpp>
@@ -28,9 +25,7 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
 namespace asio = boost::asio;
