@@ -90,7 +90,8 @@ oracle::beginning oracle::moment()
     return {tokens_ ? tokens_->now() : 0, cluster_.world().now()};
 }
 
-void oracle::issued(const process& by, const lease& has, const report* told, const beginning& began)
+void oracle::issued(
+    const process& by, const lease& has, const report* told, const beginning& began, bool kept)
 {
     const std::optional<std::uint64_t> token = has.fencing_token();
     check(
@@ -100,7 +101,7 @@ void oracle::issued(const process& by, const lease& has, const report* told, con
     {
         // A kept one may have been extended, or lost, since the last event that was delivered.
         const bool may_differ =
-            told == nullptr && (has.valid_until() > *until || has.valid_until() == clock::time_point{});
+            kept && (has.valid_until() > *until || has.valid_until() == clock::time_point{});
         check(
             may_differ || std::chrono::abs(*until - has.valid_until()) <= std::chrono::microseconds{1},
             "events", "{} was notified of another validity of {} than it has", by.name(), has.owner_id());

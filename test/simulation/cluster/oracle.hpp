@@ -116,7 +116,8 @@ class oracle
     };
     beginning moment();
     /// Checks the token of a lease that a caller got from an acquire that began at `began`. `told`: null if there is no report.
-    void issued(const process& by, const lease& has, const report* told, const beginning& began);
+    void issued(
+        const process& by, const lease& has, const report* told, const beginning& began, bool kept = false);
     /// Clocks of masters are too wrong for what depends on them.
     void distrust_clocks() noexcept
     {

@@ -336,7 +336,7 @@ void worker::check_token(const oracle::beginning& began, const report* told, con
 {
     if (won)
     {
-        home_.cluster().watch().issued(home_, won, told, began);
+        home_.cluster().watch().issued(home_, won, told, began, told == nullptr);
     }
 }
 
