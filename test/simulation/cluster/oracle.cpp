@@ -395,8 +395,10 @@ void oracle::look_at_queues(
 {
     sim_master& at = *cluster_.masters()[master];
     const auto its_time = std::chrono::floor<std::chrono::microseconds>(at.now().time_since_epoch()).count();
-    const executed_command seen{master, at.losses(), cluster_.world().now(), its_time, from.origin, what,
-                                words,  reply,       at.published()};
+    const bool counts_queues = !at.habits.contains("ZCARD");
+    const executed_command seen{
+        master, at.losses(), cluster_.world().now(), its_time, from.origin, counts_queues, what,
+        words,  reply,       at.published()};
     check_rule(queues_.look(seen));
     if (what == "ask" && queue_words::is_entered(reply))
     {

@@ -67,9 +67,8 @@ std::optional<violation> queue_rules::look(const executed_command& seen)
     {
         return look_at_question(seen);
     }
-    return seen.what == "release" && seen.words.size() > queue_words::release_owner_id + 1
-               ? look_at_release(seen)
-               : std::nullopt;
+    const bool leaves = seen.what == "release" && seen.words.size() > queue_words::release_owner_id + 1;
+    return leaves && seen.counts_queues ? look_at_release(seen) : std::nullopt;
 }
 
 void queue_rules::count_grant(const executed_command& seen, round_seen& of) const

@@ -29,6 +29,7 @@ struct executed_command
     clock::time_point at;  // True.
     std::int64_t its_time; // By the master's clock, in microseconds.
     int origin;            // The process that has sent it.
+    bool counts_queues;    // Otherwise a release is plain there, and changes no queue.
     const std::string& what;
     const command& words;
     const std::string& reply;
