@@ -78,13 +78,30 @@ class unix_stream final : public plain_stream<unix_socket::socket>
     void connect(runtime::io_operation& operation, clock::time_point) override
     {
         operation.start();
-        auto done = [&operation](error_code error) { operation.finish(error, 0); };
+        auto done = [this, &operation](error_code error) { operation.finish(error ? error : crowded(), 0); };
         open_own(channel_, unix_socket{});
         channel_.async_connect(unix_socket::endpoint{path_}, strand_.bind(done));
     }
 
+    std::string_view complaint() const noexcept override { return complaint_; }
+
   private:
+    /// If a server's queue of connections is full, the system call fails with EAGAIN. Asio takes that for a connection in
+    /// progress, waits until the socket could be written to, which it could at once, and finds no error.
+    error_code crowded()
+    {
+        error_code failed;
+        channel_.remote_endpoint(failed);
+        if (failed != asio::error::not_connected)
+        {
+            return {};
+        }
+        complaint_ = "too many connections wait there until they are accepted";
+        return asio::error::try_again;
+    }
+
     std::string path_;
+    std::string_view complaint_;
 };
 
 } // namespace

@@ -2,7 +2,8 @@
 // Opens the sockets of the library.
 #pragma once
 
-#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <redlock/error.hpp>
 
@@ -10,15 +11,21 @@ namespace redlock::io
 {
 
 /// Opens a socket that no program inherits which this process executes. Otherwise a connection would outlive this process,
-/// and its server would not notice the end. Asio opens sockets without this flag. If it fails, connecting will.
+/// and its server would not notice the end. Asio opens sockets without this flag; a flag that is set afterwards comes too late
+/// if another thread executes a program meanwhile. If it fails, connecting will.
 template <class Socket>
 void open_own(Socket& socket, const typename Socket::protocol_type& protocol)
 {
-    error_code failed;
-    socket.open(protocol, failed);
-    if (!failed)
+    const int descriptor = ::socket(protocol.family(), protocol.type() | SOCK_CLOEXEC, protocol.protocol());
+    if (descriptor < 0)
     {
-        ::fcntl(socket.native_handle(), F_SETFD, FD_CLOEXEC);
+        return;
+    }
+    error_code failed;
+    socket.assign(protocol, descriptor, failed);
+    if (failed)
+    {
+        ::close(descriptor);
     }
 }
 

@@ -299,7 +299,7 @@ void lock_service::rejoin(round& of, std::size_t master)
         core::ttl_for(core::remaining(held.valid_until(), now), options_.drift_factor);
     command_.clear();
     net::append_set(command_, held, std::max(of.ttl(), left));
-    connections_[master]->rejoin(held, command_, now);
+    connections_[master]->rejoin(held, command_);
 }
 
 } // namespace redlock::manager

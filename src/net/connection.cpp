@@ -5,6 +5,7 @@
 #include <boost/asio/error.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace redlock::net
@@ -13,8 +14,15 @@ namespace redlock::net
 namespace
 {
 
-constexpr std::size_t optional_for_each_key = 2; // A SET and an extension.
-constexpr std::size_t optional_if_guarded = 8;   // A look, and the commands of quarantine and arming.
+/// Returns how many commands that concern no outstanding key may be in flight. No limit of keys is too large for it.
+std::size_t max_optional(const connection_options& options)
+{
+    constexpr std::size_t for_each_key = 2; // A SET and an extension.
+    constexpr std::size_t if_guarded = 8;   // A look, and the commands of quarantine and arming.
+    constexpr std::size_t most_keys = std::numeric_limits<std::size_t>::max() / 4;
+    return std::min(options.max_outstanding_keys, most_keys) * for_each_key +
+           (options.guarded ? if_guarded : 0);
+}
 
 constexpr std::chrono::milliseconds second_look{1};
 
@@ -32,13 +40,12 @@ connection::connection(
       clock_watch_{options.drift_factor},
       wake_event_{strand},
       outstanding_{index, options.max_outstanding_keys},
-      commands_{
-          index,
-          outstanding_,
-          options.max_outstanding_keys * optional_for_each_key + (options.guarded ? optional_if_guarded : 0),
-          options.max_write_queue_bytes,
-          options.reconnect,
-          options.guarded}
+      commands_{index,
+                outstanding_,
+                max_optional(options),
+                options.max_write_queue_bytes,
+                options.reconnect,
+                options.guarded}
 {
 }
 
@@ -65,12 +72,11 @@ void connection::on_step_end()
     if (stopping_) [[unlikely]]
     {
         wake_event_.notify();
-        if (state_ == state::connecting)
-        {
-            return; // An operation of the stream is in flight.
-        }
     }
-    start_io();
+    if (state_ != state::connecting) // Then the connect or the handshake has the stream.
+    {
+        start_io();
+    }
 }
 
 /// Returns whether releases are in flight or due, and have time left.
@@ -201,7 +207,7 @@ void connection::start_io()
         {
             break;
         }
-        std::span<const char> output = commands_.take_output();
+        std::span<const char> output = commands_.take_output(strand_.now());
         output = output.subspan(stream_->write_now(output));
         if (!output.empty())
         {
@@ -401,7 +407,7 @@ void connection::break_off(const failure& why)
 }
 
 /// Returns the end of the response timeout. Each reply restarts it, because a server that works through a long queue
-/// answers one command after the other. Meaningful only while a command is in flight.
+/// answers one command after the other. Meaningful only while a reply is owed.
 clock::time_point connection::response_deadline() const noexcept
 {
     return std::max(commands_.busy_since(), last_reply_) + options_.response_timeout;
@@ -414,7 +420,7 @@ void connection::watch(clock::time_point now)
     clock::time_point next = drained_by_;
     if (ready())
     {
-        next = commands_.empty() ? now + options_.response_timeout : response_deadline();
+        next = commands_.awaits_reply() ? response_deadline() : now + options_.response_timeout;
     }
     if (ready() && !commands_.probing())
     {
@@ -444,7 +450,7 @@ void connection::on_deadline()
         wake_event_.notify();
         return;
     }
-    if (!commands_.empty() && response_deadline() <= now)
+    if (commands_.awaits_reply() && response_deadline() <= now)
     {
         // If this process was suspended, replies may be waiting in the kernel. Read once more before giving up.
         if (!std::exchange(overdue_, true))

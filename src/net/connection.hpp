@@ -166,7 +166,7 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     /// ready. `votes` may be null.
     void send_release(claim& of, const release_command& command, vote_sink* votes, clock::time_point now);
     /// Sends a SET to a master that lost the key or never had it, if possible. There is no vote.
-    void rejoin(claim& of, std::string_view command, clock::time_point now);
+    void rejoin(claim& of, std::string_view command);
 
   private:
     // In their order: the first three may read and write.

@@ -63,7 +63,7 @@ failure unfit(std::string_view mode, std::string_view role)
     {
         return {master_errc::command_failed, "its mode is " + std::string{mode}};
     }
-    if (role == "replica" || role == "slave")
+    if (role == "slave" || role.ends_with("replica")) // KeyDB has active replicas.
     {
         return {master_errc::read_only, "its role is " + std::string{role}};
     }

@@ -30,12 +30,8 @@ constexpr std::size_t kept_capacity = std::size_t{1} << 20; // A larger buffer i
 
 } // namespace
 
-void pipeline::push(slot next, clock::time_point now)
+void pipeline::push(slot next)
 {
-    if (slots_.empty())
-    {
-        busy_since_ = now;
-    }
     if (slots_.full())
     {
         slots_.set_capacity(std::max<std::size_t>(64, slots_.capacity() * 2));
@@ -44,60 +40,57 @@ void pipeline::push(slot next, clock::time_point now)
     ++unwritten_;
 }
 
-void pipeline::push_claim(
-    verb what, claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
+void pipeline::push_claim(verb what, claim& of, std::string_view command, vote_sink* votes)
 {
     assert(outstanding_.has_room(of));
     outstanding_.mark_sent(of);
     waiting_.append(command);
-    push({claim_ptr{&of}, what, vote_sink_ptr{votes}}, now);
+    push({claim_ptr{&of}, what, vote_sink_ptr{votes}});
 }
 
-void pipeline::push_set(claim& of, std::string_view command, vote_sink* votes, clock::time_point now)
+void pipeline::push_set(claim& of, std::string_view command, vote_sink* votes)
 {
-    push_claim(verb::set, of, command, votes, now);
+    push_claim(verb::set, of, command, votes);
 }
 
-void pipeline::push_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+void pipeline::push_ask(claim& of, std::string_view command, vote_sink& votes)
 {
-    push_claim(verb::ask, of, command, &votes, now);
+    push_claim(verb::ask, of, command, &votes);
 }
 
-void pipeline::push_guarded_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+void pipeline::push_guarded_set(claim& of, std::string_view command, vote_sink& votes)
 {
-    push_claim(verb::guarded_set, of, command, &votes, now);
+    push_claim(verb::guarded_set, of, command, &votes);
 }
 
 /// Queues a command that doesn't concern an outstanding key.
-bool pipeline::push_optional(
-    verb what, claim* of, std::string_view command, vote_sink& votes, clock::time_point now)
+bool pipeline::push_optional(verb what, claim* of, std::string_view command, vote_sink& votes)
 {
     if (slots_.size() >= max_optional_ || !has_room(command.size()))
     {
         return false;
     }
     waiting_.append(command);
-    push({claim_ptr{of}, what, vote_sink_ptr{&votes}}, now);
+    push({claim_ptr{of}, what, vote_sink_ptr{&votes}});
     return true;
 }
 
-bool pipeline::push_raise(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+bool pipeline::push_raise(claim& of, std::string_view command, vote_sink& votes)
 {
-    return push_optional(verb::raise, &of, command, votes, now);
+    return push_optional(verb::raise, &of, command, votes);
 }
 
-bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
+bool pipeline::push_extend(claim& of, std::string_view command, vote_sink& votes)
 {
-    return push_optional(verb::extend, &of, command, votes, now);
+    return push_optional(verb::extend, &of, command, votes);
 }
 
-bool pipeline::push_query(std::string_view command, vote_sink& votes, clock::time_point now)
+bool pipeline::push_query(std::string_view command, vote_sink& votes)
 {
-    return push_optional(verb::query, nullptr, command, votes, now);
+    return push_optional(verb::query, nullptr, command, votes);
 }
 
-bool pipeline::push_release(
-    claim& of, const release_command& command, vote_sink* votes, clock::time_point now)
+bool pipeline::push_release(claim& of, const release_command& command, vote_sink* votes)
 {
     if (!has_room(command.text.size()))
     {
@@ -114,7 +107,7 @@ bool pipeline::push_release(
     }
     waiting_.append(command.text);
     const verb what = command.for_queue ? verb::queue_release : verb::release;
-    push({claim_ptr{&of}, what, vote_sink_ptr{votes}}, now);
+    push({claim_ptr{&of}, what, vote_sink_ptr{votes}});
     return true;
 }
 
@@ -141,14 +134,14 @@ void pipeline::push_due(clock::time_point now)
         outstanding_.mark_release_sent(*next);
         backoff_.on_sent();
         waiting_.append(due_command_);
-        push({std::move(of), verb::due_release, {}}, now);
+        push({std::move(of), verb::due_release, {}});
     }
 }
 
 void pipeline::push_probe(clock::time_point now)
 {
     waiting_.append(probe_command);
-    push({{}, verb::probe, {}}, now);
+    push({{}, verb::probe, {}});
     probing_ = true;
     probed_ = now;
 }
@@ -162,15 +155,19 @@ void pipeline::clear_written() noexcept
     writing_.clear();
 }
 
-std::span<const char> pipeline::take_output()
+std::span<const char> pipeline::take_output(clock::time_point now)
 {
     written();
     std::swap(waiting_, writing_);
+    if (!awaits_reply())
+    {
+        busy_since_ = now;
+    }
     unwritten_ = 0;
     return writing_;
 }
 
-bool pipeline::send_in_full(slot& unknown, clock::time_point now)
+bool pipeline::send_in_full(slot& unknown)
 {
     const std::size_t key = unknown.of->key().size();
     if (unknown.in_full || !has_room(guarded_ ? 3 * key + guarded_in_full_bytes : key + script_in_full_bytes))
@@ -197,7 +194,7 @@ bool pipeline::send_in_full(slot& unknown, clock::time_point now)
         return false;
     }
     unknown.in_full = true;
-    push(std::move(unknown), now);
+    push(std::move(unknown));
     return true;
 }
 
@@ -407,7 +404,7 @@ error_code pipeline::on_probe_reply(const resp::reply& reply, clock::time_point 
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
 {
     // If no command has been written, the reply is unsolicited.
-    if (slots_.size() == unwritten_)
+    if (!awaits_reply())
     {
         return master_errc::protocol_error;
     }
@@ -423,8 +420,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
         return current.votes->on_reply(master_, reply) ? error_code{} : master_errc::protocol_error;
     }
     const answer result = read(current.what, reply);
-    if (result.error == core::server_error::no_script && current.what != verb::set &&
-        send_in_full(current, now))
+    if (result.error == core::server_error::no_script && current.what != verb::set && send_in_full(current))
     {
         return {};
     }

@@ -65,20 +65,20 @@ class pipeline
         return waiting_.size() + writing_.size() + bytes <= max_bytes_;
     }
     /// Queues a serialised SET. Precondition: there is room for it here and in the ledger.
-    void push_set(claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
+    void push_set(claim& of, std::string_view command, vote_sink* votes);
     /// Queues a serialised call of `guarded_acquire_script` by digest. Precondition: as for `push_set`.
-    void push_guarded_set(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    void push_guarded_set(claim& of, std::string_view command, vote_sink& votes);
     /// Queues a serialised call of `raise_script` by digest. Returns false if there is no room.
-    bool push_raise(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    bool push_raise(claim& of, std::string_view command, vote_sink& votes);
     /// Queues a serialised call of `ask_script` by digest. Precondition: as for `push_set`.
-    void push_ask(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    void push_ask(claim& of, std::string_view command, vote_sink& votes);
     /// Queues a serialised call of `extend_script` by digest. Returns false if there is no room.
-    bool push_extend(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
+    bool push_extend(claim& of, std::string_view command, vote_sink& votes);
     /// Queues a query of a broadcast. Returns false if there is no room.
-    bool push_query(std::string_view command, vote_sink& votes, clock::time_point now);
+    bool push_query(std::string_view command, vote_sink& votes);
     /// Queues a serialised release by digest, and records it in the ledger if the key is outstanding. Returns false,
     /// without any change, if there is no room.
-    bool push_release(claim& of, const release_command& command, vote_sink* votes, clock::time_point now);
+    bool push_release(claim& of, const release_command& command, vote_sink* votes);
     /// Queues the next batch of releases that are due, if its time has come, as far as there is room.
     void push_due(clock::time_point now);
     /// Returns the pacing of the releases that are due.
@@ -110,10 +110,7 @@ class pipeline
     /// Returns whether a probe is in flight.
     bool probing() const noexcept { return probing_; }
     /// Returns whether the next reply is that to a probe.
-    bool probe_is_next() const noexcept
-    {
-        return slots_.size() > unwritten_ && slots_.front().what == verb::probe;
-    }
+    bool probe_is_next() const noexcept { return awaits_reply() && slots_.front().what == verb::probe; }
     /// Returns the clock reading of the last probe, once; nothing if the server didn't answer with its time.
     std::optional<core::clock_reading> take_clock_reading() noexcept
     {
@@ -125,21 +122,23 @@ class pipeline
     /// was in flight. Returns true if a SET may still run on the server, so that the connection has to be killed.
     bool break_off(error_code reason, clock::time_point now);
 
-    bool empty() const noexcept { return slots_.empty(); }
     /// Returns whether a release is queued or in flight. Looks at the latest commands first.
     bool releases_in_flight() const noexcept
     {
         return std::any_of(
             slots_.rbegin(), slots_.rend(), [](const slot& each) { return releases(each.what); });
     }
-    /// Returns the time since which commands have been in flight without interruption. Meaningful only if one is.
+    /// Returns whether the server owes a reply. It owes none for a command that waits in the output, and a handler that blocks
+    /// this thread may keep one waiting there for long.
+    bool awaits_reply() const noexcept { return slots_.size() > unwritten_; }
+    /// Returns the time since which the server has owed replies without interruption. Meaningful only if it owes one.
     clock::time_point busy_since() const noexcept { return busy_since_; }
 
     /// Returns the output buffer, for the commands of the handshake.
     std::string& text() noexcept { return waiting_; }
     bool has_output() const noexcept { return !waiting_.empty(); }
-    /// Returns the waiting output for the next write. It stays valid until the next call, or until `written`.
-    std::span<const char> take_output();
+    /// Returns the waiting output for a write that begins now. It stays valid until the next call, or until `written`.
+    std::span<const char> take_output(clock::time_point now);
     /// Called when the output that was taken has been written.
     void written() noexcept
     {
@@ -188,12 +187,11 @@ class pipeline
     [[gnu::noinline]] answer read_guarded(verb what, const resp::reply& reply) noexcept;
 
     void clear_written() noexcept;
-    void push(slot next, clock::time_point now);
-    bool
-    push_optional(verb what, claim* of, std::string_view command, vote_sink& votes, clock::time_point now);
-    void push_claim(verb what, claim& of, std::string_view command, vote_sink* votes, clock::time_point now);
+    void push(slot next);
+    bool push_optional(verb what, claim* of, std::string_view command, vote_sink& votes);
+    void push_claim(verb what, claim& of, std::string_view command, vote_sink* votes);
     void fetch_ahead() const noexcept;
-    bool send_in_full(slot& unknown, clock::time_point now);
+    bool send_in_full(slot& unknown);
     void record_set(claim& of, const answer& result);
     void record_guarded_set(claim& of, const answer& result);
     void record_ask(claim& of, const answer& result);

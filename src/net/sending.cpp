@@ -44,7 +44,7 @@ void connection::send_set(claim& of, std::string_view command, vote_sink& votes,
 {
     if (may_claim(of, command, votes, now))
     {
-        commands_.push_set(of, command, &votes, now);
+        commands_.push_set(of, command, &votes);
     }
 }
 
@@ -52,7 +52,7 @@ void connection::send_ask(claim& of, std::string_view command, vote_sink& votes,
 {
     if (may_claim(of, command, votes, now))
     {
-        commands_.push_ask(of, command, votes, now);
+        commands_.push_ask(of, command, votes);
     }
 }
 
@@ -61,7 +61,7 @@ void connection::send_guarded_set(
 {
     if (may_claim(of, command, votes, now))
     {
-        commands_.push_guarded_set(of, command, votes, now);
+        commands_.push_guarded_set(of, command, votes);
     }
 }
 
@@ -91,7 +91,7 @@ void connection::send_raise(claim& of, std::string_view command, vote_sink& vote
 {
     if (may_send(votes, now))
     {
-        sent_if(commands_.push_raise(of, command, votes, now), votes, now);
+        sent_if(commands_.push_raise(of, command, votes), votes, now);
     }
 }
 
@@ -99,7 +99,7 @@ void connection::send_extend(claim& of, std::string_view command, vote_sink& vot
 {
     if (may_send(votes, now))
     {
-        sent_if(commands_.push_extend(of, command, votes, now), votes, now);
+        sent_if(commands_.push_extend(of, command, votes), votes, now);
     }
 }
 
@@ -107,14 +107,14 @@ void connection::send_query(std::string_view command, vote_sink& votes, clock::t
 {
     if (may_send(votes, now))
     {
-        sent_if(commands_.push_query(command, votes, now), votes, now);
+        sent_if(commands_.push_query(command, votes), votes, now);
     }
 }
 
 void connection::send_release(
     claim& of, const release_command& command, vote_sink* votes, clock::time_point now)
 {
-    if (takes_releases() && commands_.push_release(of, command, votes, now))
+    if (takes_releases() && commands_.push_release(of, command, votes))
     {
         strand_.at_step_end(*this);
         return;
@@ -128,11 +128,11 @@ void connection::send_release(
     }
 }
 
-void connection::rejoin(claim& of, std::string_view command, clock::time_point now)
+void connection::rejoin(claim& of, std::string_view command)
 {
     if (ready() && outstanding_.has_room(of) && commands_.has_room(command.size()))
     {
-        commands_.push_set(of, command, nullptr, now);
+        commands_.push_set(of, command, nullptr);
         strand_.at_step_end(*this);
     }
 }

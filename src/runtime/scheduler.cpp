@@ -8,6 +8,8 @@
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <algorithm>
 
@@ -40,6 +42,32 @@ bool would_run(const Executor* of_context) noexcept
            asio::query(*of_context, asio::execution::blocking) == asio::execution::blocking.possibly;
 }
 
+/// Replaces the executor by that of its strand. Returns false if it is none of this kind.
+template <class Inner>
+bool leave_strand(asio::any_io_executor& executor)
+{
+    const auto* const outer = executor.target<asio::strand<Inner>>();
+    if (outer == nullptr)
+    {
+        return false;
+    }
+    // Assigning it to `executor` would destroy the strand that it belongs to.
+    const asio::any_io_executor inner{outer->get_inner_executor()};
+    executor = inner;
+    return true;
+}
+
+/// Returns what runs the handlers of these strands. Unknown executors are returned as they are.
+asio::any_io_executor without_strands(asio::any_io_executor executor)
+{
+    while (leave_strand<asio::any_io_executor>(executor) ||
+           leave_strand<asio::io_context::executor_type>(executor) ||
+           leave_strand<asio::thread_pool::executor_type>(executor))
+    {
+    }
+    return executor;
+}
+
 /// Returns whether the executor's context is stopped. Always false for other contexts than io_context.
 bool is_stopped(const asio::any_io_executor& executor) noexcept
 {
@@ -56,7 +84,10 @@ bool runs_here(const asio::any_io_executor& executor) noexcept
     return would_run(executor.target<working>()) || would_run(executor.target<plain>());
 }
 
-scheduler::scheduler(asio::any_io_executor executor) : executor_{std::move(executor)} {}
+scheduler::scheduler(asio::any_io_executor executor)
+    : executor_{std::move(executor)}, for_steps_{without_strands(executor_)}
+{
+}
 
 scheduler::~scheduler()
 {
@@ -187,7 +218,7 @@ void scheduler::post_prepared(std::unique_ptr<queued_step>& next)
     const bool busy = (strand_state_.fetch_or(wanted, std::memory_order_relaxed) & taken) != 0;
     if (!busy && !posted_)
     {
-        asio::post(executor_, [this, keep = owner_.lock()] { run_queued_steps(); });
+        asio::post(for_steps_, [this, keep = owner_.lock()] { run_queued_steps(); });
         posted_ = true;
     }
     waiting_.push_back(*next.release());
@@ -281,7 +312,7 @@ void scheduler::post_delivery() noexcept
             }
             deliver();
         };
-        asio::post(executor_, std::move(go_on));
+        asio::post(for_steps_, std::move(go_on));
     }
 }
 
@@ -303,7 +334,7 @@ void scheduler::deliver()
             {
                 return;
             }
-            if (left < max_in_one_handler && is_stopped(executor_))
+            if (left < max_in_one_handler && is_stopped(for_steps_))
             {
                 post_delivery();
                 return;

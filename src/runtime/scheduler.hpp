@@ -325,11 +325,12 @@ class scheduler
     template <class Function>
     void post_later(Function function) noexcept
     {
-        asio::post(executor_, std::move(function));
+        asio::post(for_steps_, std::move(function));
     }
     void set_alarm();
 
     asio::any_io_executor executor_;
+    asio::any_io_executor for_steps_; // The same without the user's strands, which a handler may keep busy.
     // The state of the strand. `taken`: a thread runs a step. `wanted`: functions are queued; set and cleared with the
     // lock held. A step without contention and without completions begins and ends without the lock.
     static constexpr std::uint8_t taken = 1;

@@ -5,7 +5,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
+#include <limits>
 #include <string>
 
 namespace redlock::test
@@ -170,6 +173,30 @@ TEST_CASE("a connection without any reply is closed after response_timeout", "[s
     const outcome_ptr behind = acquired(sim, locks, "behind");
     CHECK(behind->report.masters()[0].vote == vote::unsent);
     CHECK(behind->report.masters()[0].reason == master_errc::unresponsive);
+}
+
+TEST_CASE("a command that a busy thread hasn't sent yet isn't unanswered", "[scenario-57]")
+{
+    simulation sim{3};
+    for (const auto& each : sim.masters())
+    {
+        each->network = {.there = 2ms, .back = 2ms}; // Longer than the second look takes.
+    }
+    lock_manager locks = sim.make_connected_manager();
+    const outcome_ptr held = acquired(sim, locks, "held");
+    const outcome_ptr lost =
+        sim.wait_lost(held->lease); // While others are active, commands are sent together.
+    outcome_ptr got;
+    asio::post(
+        sim.executor(),
+        [&]
+        {
+            got = sim.acquire(locks, "stock", {.ttl = 10s, .wait = 10s});
+            sim.world().jump(1300ms); // The handler has other work.
+        });
+    REQUIRE(sim.run_until([&] { return got && got->done; }, 10s));
+    CHECK(!got->error);
+    CHECK(sim.count("HELLO") == 3);
 }
 
 TEST_CASE("a server that answers one command after the other is alive", "[scenario-57]")
@@ -430,6 +457,19 @@ TEST_CASE("an extension isn't sent in full when its time is over or its lease re
         sim.master(1).resume();
         CHECK(sim.run_until_no_keys());
     }
+}
+
+TEST_CASE("no limit of outstanding keys is too large for extensions", "[scenario-61]")
+{
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    simulation sim{3};
+    config options = sim.options();
+    options.max_outstanding_keys = GENERATE_COPY(most, most / 2, most / 2 + 1);
+    lock_manager locks = sim.make_connected_manager(options);
+    const outcome_ptr held = acquired(sim, locks, "stock");
+    const outcome_ptr extended = sim.extend(held->lease, 60s);
+    REQUIRE(sim.finish(extended));
+    CHECK(!extended->error);
 }
 
 TEST_CASE("above max_outstanding_keys a SET is refused as unsent, and a release never is", "[scenario-61]")

@@ -6,7 +6,10 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <string>
+#include <vector>
 
 namespace redlock::test
 {
@@ -368,6 +371,32 @@ TEST_CASE("guarded: masters are looked at however few keys may be outstanding", 
     CHECK(token_of(test.acquire(locks)) > 0);
     test.sim.run_for(5s);
     CHECK(test.sim.count("HELLO") == test.sim.masters().size()); // No connection was replaced.
+}
+
+TEST_CASE("guarded: no limit of outstanding keys is too large for extensions", "[guarded]")
+{
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+    guarded_simulation test{3};
+    config with = test.group.options();
+    with.max_outstanding_keys = GENERATE_COPY(most, most / 2, most / 2 + 1, most / 4 + 1);
+    lock_manager locks = test.sim.make_connected_manager(with);
+    std::vector<outcome_ptr> held;
+    std::vector<outcome_ptr> extended;
+    for (int count = 0; count < 20; ++count)
+    {
+        held.push_back(test.sim.acquire(locks, std::to_string(count), with_wait));
+        REQUIRE(test.sim.finish(held.back()));
+        REQUIRE(!held.back()->error);
+    }
+    for (const outcome_ptr& each : held)
+    {
+        extended.push_back(test.sim.extend(each->lease, with_wait.ttl));
+    }
+    for (const outcome_ptr& each : extended)
+    {
+        REQUIRE(test.sim.finish(each));
+        CHECK(!each->error);
+    }
 }
 
 TEST_CASE("guarded: clients that wait in the queue get rising tokens", "[guarded]")

@@ -58,7 +58,7 @@ void virtual_stream::connect(runtime::io_operation& operation, clock::time_point
 
 void virtual_stream::read_some(std::span<char> buffer, runtime::io_operation& operation)
 {
-    require(reading_ == 0 && !buffer.empty());
+    require(connecting_ == 0 && reading_ == 0 && !buffer.empty());
     reading_ = begin(operation);
     buffer_ = buffer;
     read();

@@ -226,7 +226,11 @@ void model_pipeline::write()
     {
         return;
     }
-    const std::span<const char> bytes = pipeline_->take_output();
+    if (queue_.size() == unwritten_)
+    {
+        owes_since_ = now_;
+    }
+    const std::span<const char> bytes = pipeline_->take_output(now_);
     std::size_t most = max_bytes_;
     for (std::size_t at = queue_.size() - unwritten_; at < queue_.size(); ++at)
     {
@@ -439,7 +443,10 @@ void model_pipeline::break_off()
 
 void model_pipeline::check()
 {
-    require(pipeline_->empty() == queue_.empty(), "a place is lost, or left");
+    require(pipeline_->awaits_reply() == (queue_.size() > unwritten_), "a reply is owed, or none");
+    require(
+        !pipeline_->awaits_reply() || pipeline_->busy_since() == owes_since_,
+        "a reply is owed since another time than the write");
     require(owed_->count() <= max_outstanding_, "more is owed than may be");
     for (const auto& each : claims_)
     {

@@ -133,6 +133,7 @@ class model_pipeline
     clock::time_point now_{};
     std::deque<place> queue_;                   // As they have to be answered.
     std::size_t unwritten_ = 0;                 // The last of them.
+    clock::time_point owes_since_{};            // Since when the server has owed replies.
     std::vector<counted_claim*> due_unwritten_; // Those of unwritten due releases, in any order.
     request_reader requests_;
 };

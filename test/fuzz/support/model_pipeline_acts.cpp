@@ -113,11 +113,11 @@ void model_pipeline::push_set(counted_claim& of, asked what)
     }
     if (what == asked::question)
     {
-        pipeline_->push_ask(of, text, *who, now_);
+        pipeline_->push_ask(of, text, *who);
     }
     else
     {
-        pipeline_->push_set(of, text, who.get(), now_);
+        pipeline_->push_set(of, text, who.get());
     }
     queue_.push_back({what, std::move(who), &of});
     ++unwritten_;
@@ -130,7 +130,7 @@ void model_pipeline::push_extend(counted_claim& of)
     std::string text;
     net::append_extend(text, of, ttl, net::script_form::digest);
     const bool room = pipeline_->has_room(text.size());
-    const bool taken = pipeline_->push_extend(of, text, *who, now_);
+    const bool taken = pipeline_->push_extend(of, text, *who);
     const bool expected = queue_.size() < 2 * max_outstanding_ && room;
     require(taken == expected, "an extension is taken beyond the limit, or refused before");
     if (taken)
@@ -169,7 +169,7 @@ void model_pipeline::push_release(counted_claim& of, asked what)
         net::append_release(text, of, net::script_form::digest);
     }
     const bool room = pipeline_->has_room(text.size());
-    const bool taken = pipeline_->push_release(of, {text, for_queue}, who.get(), now_);
+    const bool taken = pipeline_->push_release(of, {text, for_queue}, who.get());
     require(!taken || due || queue_.size() < 2 * max_outstanding_, "a release is taken beyond the limit");
     require(
         taken || !room || !(due || queue_.size() < 2 * max_outstanding_),
@@ -186,7 +186,7 @@ void model_pipeline::push_query()
     boost::intrusive_ptr<listener> who{new listener};
     const std::string_view text = "*1\r\n$4\r\nTIME\r\n";
     const bool room = pipeline_->has_room(text.size());
-    const bool taken = pipeline_->push_query(text, *who, now_);
+    const bool taken = pipeline_->push_query(text, *who);
     const bool expected = queue_.size() < 2 * max_outstanding_ && room;
     require(taken == expected, "a question is taken beyond the limit, or refused before");
     if (taken)

@@ -13,6 +13,7 @@
 
 #include <redlock/master.hpp>
 
+#include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
@@ -81,6 +82,19 @@ int option_of(int descriptor, int level, int name)
     socklen_t size = sizeof value;
     REQUIRE(::getsockopt(descriptor, level, name, &value, &size) == 0);
     return value;
+}
+
+/// A unix socket that accepts nothing, and lets so many more connections than one wait.
+unique_fd listen_at(const std::string& path, int backlog)
+{
+    unique_fd listening = open_socket(AF_UNIX);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    REQUIRE(path.size() < sizeof address.sun_path);
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+    REQUIRE(::listen(listening.get(), backlog) == 0);
+    return listening;
 }
 
 /// A stream to one master on its own context.
@@ -274,18 +288,28 @@ TEST_CASE("unix sockets don't block, and aren't inherited by other programs", "[
 {
     const temporary_directory directory;
     const std::string path = directory.path() + "/socket";
-    const unique_fd listening = open_socket(AF_UNIX);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    REQUIRE(path.size() < sizeof address.sun_path);
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    REQUIRE(::bind(listening.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-    REQUIRE(::listen(listening.get(), 1) == 0);
+    const unique_fd listening = listen_at(path, 1);
     const connected_stream stream{unix_address{.path = path}};
     REQUIRE_FALSE(stream.error());
     const int socket = descriptor_to(path);
     CHECK((::fcntl(socket, F_GETFD) & FD_CLOEXEC) != 0);
     CHECK((::fcntl(socket, F_GETFL) & O_NONBLOCK) != 0);
+}
+
+TEST_CASE("a unix socket whose server accepts nothing any more is tried again", "[sockets]")
+{
+    const temporary_directory directory;
+    const std::string path = directory.path() + "/socket";
+    const unique_fd listening = listen_at(path, 0);
+    std::vector<std::unique_ptr<connected_stream>> waiting;
+    do
+    {
+        REQUIRE(waiting.size() < 10);
+        waiting.push_back(std::make_unique<connected_stream>(unix_address{.path = path}));
+    } while (!waiting.back()->error());
+    CHECK(waiting.size() > 1);
+    CHECK(waiting.back()->error() == asio::error::try_again);
+    CHECK(waiting.back()->complaint() == "too many connections wait there until they are accepted");
 }
 
 TEST_CASE("the descriptors of an environment aren't inherited by other programs", "[sockets]")

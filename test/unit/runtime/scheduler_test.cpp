@@ -3,6 +3,8 @@
 #include "runtime/scheduler.hpp"
 #include "unit/host.hpp"
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
@@ -13,6 +15,7 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -68,6 +71,46 @@ TEST_CASE("end-of-step work waits for the handlers that are ready, if more are e
     asio::post(io, here->strand.bind(say_something));
     io.run();
     CHECK(link.writes == (more ? 2 : 4));
+}
+
+TEST_CASE("a handler that keeps the executor's strand busy delays neither steps nor their ends", "[threads]")
+{
+    asio::thread_pool pool{2};
+    asio::io_context io;
+    const auto busy = asio::make_work_guard(io);
+    std::thread one{[&] { io.run(); }};
+    std::thread other{[&] { io.run(); }};
+    const std::array<asio::any_io_executor, 4> strands{
+        asio::make_strand(io), asio::make_strand(pool),
+        asio::make_strand(asio::any_io_executor{io.get_executor()}),
+        asio::make_strand(asio::any_io_executor{asio::make_strand(io)})};
+    const asio::any_io_executor& strand = strands.at(GENERATE(0U, 1U, 2U, 3U));
+    struct signalling final : runtime::step_end_hook
+    {
+        void on_step_end() override { written.set_value(); }
+
+        std::promise<void> written;
+    };
+    signalling link;
+    std::promise<void> tried;
+    const auto here = started(strand);
+    asio::post(
+        strand,
+        [&]
+        {
+            here->strand.post(
+                [&]
+                {
+                    here->strand.expect_more(true);
+                    here->strand.at_step_end(link);
+                });
+            CHECK(link.written.get_future().wait_for(generous) == std::future_status::ready);
+            tried.set_value();
+        });
+    tried.get_future().wait();
+    io.stop();
+    one.join();
+    other.join();
 }
 
 TEST_CASE("a step requested by another thread during a step runs after it, on its thread", "[threads]")
