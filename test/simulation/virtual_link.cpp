@@ -93,17 +93,47 @@ void virtual_link::send(std::string bytes, bool late)
     {
         master_.on_sent(at_master_.origin, bytes, late);
     }
+    waits_for_room_ = false;
+    sent_bytes_ += bytes.size();
+    begin_to_owe();
     if (++sent_ == master_.network.breaks_at)
     {
         world_.at(world_.now(), event_kind::network, [self = shared_from_this()] { self->cut(); });
     }
-    transmit(there_, [this, bytes = std::move(bytes)] { master_.on_bytes(*this, bytes); });
+    auto arrive = [this, bytes = std::move(bytes)]
+    {
+        arrived_bytes_ += bytes.size();
+        master_.on_bytes(*this, bytes);
+    };
+    transmit(there_, std::move(arrive));
+}
+
+void virtual_link::wait_for_room()
+{
+    waits_for_room_ = true;
+    begin_to_owe();
+}
+
+void virtual_link::begin_to_owe()
+{
+    owes_since_ = owes_since_.value_or(world_.now());
+}
+
+/// The reply to a command has arrived, which ended after so many bytes.
+void virtual_link::answered(std::size_t up_to)
+{
+    const bool owes_more = waits_for_room_ || sent_bytes_ > up_to;
+    owes_since_ = owes_more ? std::optional{world_.now()} : std::nullopt;
 }
 
 void virtual_link::close() noexcept
 {
     if (std::exchange(client_, nullptr) != nullptr)
     {
+        if (master_.on_left)
+        {
+            master_.on_left(at_master_.origin, owes_since_);
+        }
         if (master_.network.close_resets)
         {
             there_.in_flight.clear();
@@ -116,9 +146,20 @@ void virtual_link::close() noexcept
 void virtual_link::reply(const std::string& bytes)
 {
     const std::size_t piece = master_.network.piece == 0 ? bytes.size() : master_.network.piece;
+    const bool is_push = bytes.starts_with('>');
+    const std::size_t executed = arrived_bytes_ - at_master_.requests.left();
     for (std::size_t at = 0; at < bytes.size(); at += piece)
     {
-        to_client([this, part = bytes.substr(at, piece)] { client_->on_bytes(part); });
+        const bool is_end = !is_push && at + piece >= bytes.size();
+        auto arrive = [this, part = bytes.substr(at, piece), is_end, executed]
+        {
+            if (is_end)
+            {
+                answered(executed);
+            }
+            client_->on_bytes(part);
+        };
+        to_client(std::move(arrive));
     }
 }
 

@@ -89,6 +89,8 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     void close() noexcept;
     /// Returns false while the master's buffers are full. The client is notified when they have room again.
     bool takes_bytes();
+    /// The client has bytes that wait for room.
+    void wait_for_room();
 
     // The master's end.
     client_state& at_master() noexcept { return at_master_; }
@@ -137,6 +139,8 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
         std::vector<arrival> waiting{}; // Held in the network.
     };
 
+    void begin_to_owe();
+    void answered(std::size_t up_to);
     bool is_held(const direction& way) const;
     void transmit(direction& way, arrival what);
     void to_client(arrival what);
@@ -150,6 +154,10 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     direction there_{&latency::there, &latency::cut_there};
     direction back_{&latency::back, &latency::cut_back};
     std::size_t sent_ = 0;
+    std::size_t sent_bytes_ = 0;
+    std::size_t arrived_bytes_ = 0;
+    bool waits_for_room_ = false;
+    std::optional<clock::time_point> owes_since_; // The master owes a reply, or room.
     bool ended_for_client_ = false;
 };
 

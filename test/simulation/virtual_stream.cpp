@@ -104,6 +104,10 @@ void virtual_stream::on_room()
         link_->send(as_it_was_, true);
         handlers_.complete(writing_, {}, as_it_was_.size());
     }
+    else if (writing_ != 0)
+    {
+        link_->wait_for_room();
+    }
 }
 
 void virtual_stream::close() noexcept

@@ -38,6 +38,8 @@ class request_reader
     std::optional<command> next();
     /// Returns whether the bytes ended with a command, so that none is incomplete.
     bool at_end() const noexcept { return buffer_.empty(); }
+    /// Returns the number of bytes that no command has taken yet.
+    std::size_t left() const noexcept { return buffer_.size(); }
 
   private:
     std::optional<std::size_t> length_at(std::size_t& position, char mark, std::size_t most) const;

@@ -78,6 +78,9 @@ oracle::oracle(cluster_run& cluster)
             const auto& by = cluster_.processes().at(static_cast<std::size_t>(process) - 1);
             sendings_.record(process, master, by->now(), bytes, late);
         };
+        cluster.masters()[master]->on_left =
+            [this, master](int process, std::optional<clock::time_point> owed_since)
+        { sendings_.left(process, master, cluster_.world().now(), owed_since); };
     }
     if (cluster.group())
     {
@@ -610,6 +613,17 @@ void oracle::check_sent(const process& by, const round_decided& round)
     if (!was_stopped && !reports_.misdirected(by.number()))
     {
         check_reported(sendings_.decided(by.number(), by.now(), round));
+    }
+}
+
+void oracle::check_silence(const process& by, const master_down& one)
+{
+    if (one.reason == master_errc::unresponsive && !reports_.misdirected(by.number()))
+    {
+        // By the fastest clock.
+        const clock::duration least =
+            cluster_.drawn().response_timeout * 1'000'000 / (1'000'000 + cluster_.drawn().max_drift());
+        check_reported(sendings_.unresponsive(by.number(), one.index, least));
     }
 }
 

@@ -176,6 +176,8 @@ class oracle
     {
         check(!contradiction, "reports", "{}", contradiction.value_or(""));
     }
+    /// Compares the reason for which a process has left a master with what that owed it.
+    void check_silence(const process& by, const master_down& one);
     /// Compares a round that the process is notified of with what it has sent.
     void check_sent(const process& by, const round_decided& round);
     report_check& reports() noexcept { return reports_; }

@@ -123,6 +123,10 @@ void process::on_event(int manager, const event& what)
         watch.check_reported(watch.reports().decided(number_, *decided));
         watch.check_sent(*this, *decided);
     }
+    if (const auto* down = std::get_if<master_down>(&what))
+    {
+        cluster_.watch().check_silence(*this, *down);
+    }
     if (const auto* warned = std::get_if<master_warning>(&what);
         warned != nullptr && warned->what == risk::clock)
     {

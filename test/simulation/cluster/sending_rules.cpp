@@ -93,6 +93,33 @@ void sending_rules::record(
     of_both.push_back({at, std::string{bytes}, late});
 }
 
+void sending_rules::left(
+    int process, std::size_t master, clock::time_point at, std::optional<clock::time_point> owed_since)
+{
+    constexpr std::size_t kept = 8; // An observer may be told late.
+    std::deque<clock::duration>& of_both = silences_[{process, master}];
+    of_both.push_back(owed_since ? at - *owed_since : clock::duration{0});
+    if (of_both.size() > kept)
+    {
+        of_both.pop_front();
+    }
+}
+
+std::optional<std::string>
+sending_rules::unresponsive(int process, std::size_t master, clock::duration silence) const
+{
+    const auto found = silences_.find({process, master});
+    if (found == silences_.end() || std::any_of(
+                                        found->second.begin(), found->second.end(),
+                                        [&](clock::duration each) { return each >= silence - clock_step; }))
+    {
+        return std::nullopt;
+    }
+    return fmt::format(
+        "master {} is unresponsive for client {}, which it owed replies for {} us", master, process,
+        found->second.back() / 1us);
+}
+
 bool sending_rules::may_repeat(
     int process, std::size_t master, clock::time_point since, const sending& one) const
 {

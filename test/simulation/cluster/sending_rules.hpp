@@ -22,7 +22,9 @@ namespace redlock::test
 /// - A vote is timed out only when its master has had a node timeout since the command was sent.
 /// - A command that was sent when its round began isn't reported as unsent.
 ///
-/// All times are those of the clock of the process.
+/// And the masters that are reported as unresponsive with what they owed: a reply to what was sent, since the response timeout.
+///
+/// All times are those of the clock of the process, unless it is said otherwise.
 class sending_rules
 {
   public:
@@ -31,6 +33,11 @@ class sending_rules
 
     /// Records bytes that a process sends to a master. `late`: they may have waited for room before.
     void record(int process, std::size_t master, clock::time_point at, std::string_view bytes, bool late);
+    /// Records that a process has closed its connection to a master, which had owed it replies since then. True times.
+    void
+    left(int process, std::size_t master, clock::time_point at, std::optional<clock::time_point> owed_since);
+    /// Returns a contradiction if none of the last connections was closed by a process after so long a silence.
+    std::optional<std::string> unresponsive(int process, std::size_t master, clock::duration silence) const;
     /// Returns a contradiction in the report of a round that a process is notified of; empty if there is none.
     std::optional<std::string> decided(int process, clock::time_point now, const round_decided& round) const;
 
@@ -51,6 +58,8 @@ class sending_rules
     bool may_repeat(int process, std::size_t master, clock::time_point since, const sending& one) const;
 
     clock::duration kept_for_;
+    std::map<std::pair<int, std::size_t>, std::deque<clock::duration>>
+        silences_;                                                   // At the end of a connection.
     std::map<std::pair<int, std::size_t>, std::deque<sending>> all_; // By process and master, in order.
 };
 
