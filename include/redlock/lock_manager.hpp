@@ -3,6 +3,7 @@
 #pragma once
 
 #include <redlock/config.hpp>
+#include <redlock/detail/asio_build.hpp>
 #include <redlock/detail/completion.hpp>
 #include <redlock/detail/handles.hpp>
 #include <redlock/detail/with_lock.hpp>
@@ -52,17 +53,18 @@ REDLOCK_API void start_examine(const manager_handle_ptr& handle, examination_com
 REDLOCK_API void start_shutdown(const manager_handle_ptr& handle, status_completion done);
 
 /// An executor, given directly or by its execution context.
-class executor_source
+template <long AsioBuild>
+class basic_executor_source
 {
   public:
     template <class Executor>
         requires std::convertible_to<const Executor&, asio::any_io_executor>
-    executor_source(const Executor& executor) : executor_{executor}
+    basic_executor_source(const Executor& executor) : executor_{executor}
     {
     }
     template <class ExecutionContext>
         requires std::convertible_to<ExecutionContext&, asio::execution_context&>
-    executor_source(ExecutionContext& context) : executor_{context.get_executor()}
+    basic_executor_source(ExecutionContext& context) : executor_{context.get_executor()}
     {
     }
 
@@ -71,6 +73,8 @@ class executor_source
   private:
     asio::any_io_executor executor_;
 };
+
+using executor_source = basic_executor_source<asio_build>;
 
 /// The common part of the initiations of a manager's operations.
 struct manager_initiation
@@ -155,6 +159,8 @@ using default_acquire_token = with_report_t<boost::asio::deferred_t>;
 /// serialised on an internal strand, on which no user code runs.
 ///
 /// Thread safety: all member functions may be called concurrently on any thread, except for moves and destruction.
+///
+/// After a `fork()`, the child must neither run the context nor use the manager or its leases.
 class REDLOCK_API lock_manager
 {
   public:

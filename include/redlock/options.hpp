@@ -30,9 +30,9 @@ class time_limit
     constexpr time_limit(std::chrono::duration<Rep, Period> value) noexcept : value_{saturated(value)}
     {
     }
-    constexpr time_limit(no_limit_t) noexcept : value_{std::chrono::milliseconds::max()} {}
+    constexpr time_limit(no_limit_t) noexcept : value_{(std::chrono::milliseconds::max)()} {}
 
-    constexpr bool unlimited() const noexcept { return value_ == std::chrono::milliseconds::max(); }
+    constexpr bool unlimited() const noexcept { return value_ == (std::chrono::milliseconds::max)(); }
     constexpr std::chrono::milliseconds value() const noexcept { return value_; }
 
   private:
@@ -42,11 +42,11 @@ class time_limit
     {
         using std::chrono::milliseconds;
         using coarse = std::chrono::duration<double, std::milli>;
-        if (coarse{value} >= coarse{milliseconds::max()})
+        if (coarse{value} >= coarse{(milliseconds::max)()})
         {
-            return milliseconds::max();
+            return (milliseconds::max)();
         }
-        return coarse{value} <= coarse{milliseconds::min()} ? milliseconds::min() : milliseconds{value};
+        return coarse{value} <= coarse{(milliseconds::min)()} ? (milliseconds::min)() : milliseconds{value};
     }
 
     std::chrono::milliseconds value_;

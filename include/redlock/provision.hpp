@@ -120,7 +120,7 @@ namespace detail
 {
 
 REDLOCK_API void start_provision(
-    const asio::any_io_executor& executor, std::shared_ptr<const config> masters, provision_options options,
+    const executor_source& on, std::shared_ptr<const config> masters, provision_options options,
     provision_report* out, status_completion done);
 
 /// The initiation of `async_provision`.

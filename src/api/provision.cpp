@@ -226,7 +226,7 @@ void api::provision(
 }
 
 void detail::start_provision(
-    const asio::any_io_executor& executor, std::shared_ptr<const config> masters, provision_options options,
+    const executor_source& on, std::shared_ptr<const config> masters, provision_options options,
     provision_report* out, status_completion done)
 {
     *out = {};
@@ -235,14 +235,14 @@ void detail::start_provision(
         check(options, masters->masters.size(), masters->guarded ? masters->guarded->group : std::string{});
         std::shared_ptr<const runtime::environment> outside = api::real_environment(*masters);
         check_names(*masters);
-        api::provision(executor, *masters, options, std::move(outside), out, done);
+        api::provision(on.get(), *masters, options, std::move(outside), out, done);
     }
     catch (const system_error& error)
     {
         out->result = error.code();
         out->argument_error = refusal_of(error);
         asio::post(
-            executor, [done = std::move(done), why = error.code()]() mutable
+            on.get(), [done = std::move(done), why = error.code()]() mutable
             { manager::deliver(std::move(done), why); });
     }
 }

@@ -158,10 +158,11 @@ std::shared_ptr<name_lookup> name_lookup::join(const std::string& name, error_co
     {
         start(made);
     }
-    catch (const std::system_error& no_thread)
+    catch (const std::system_error&)
     {
+        // EAGAIN, which says of everything else that trying again helps: a limit of the system doesn't go away.
         all.in_progress.pop_back();
-        why = {no_thread.code().value(), boost::system::system_category()};
+        why = asio::error::no_buffer_space;
         return nullptr;
     }
     return made;

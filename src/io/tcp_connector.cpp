@@ -63,6 +63,10 @@ void tcp_connector::resolve()
     {
         complaint_ = "too many names are being resolved";
     }
+    else if (why == asio::error::no_buffer_space)
+    {
+        complaint_ = "no thread can be started that resolves its name";
+    }
     const int descriptor = lookup_ ? lookup_->watch() : -1;
     if (lookup_ && descriptor < 0)
     {

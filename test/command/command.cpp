@@ -82,7 +82,7 @@ process_end end_of(const child_process& child, const std::function<std::string()
     {
         return {.exit_code = info.si_status, .signal = 0};
     }
-    return {.exit_code = -1, .signal = info.si_status};
+    return {.exit_code = -1, .signal = info.si_status, .dumped = info.si_code == CLD_DUMPED};
 }
 
 void write_all(int to, std::string_view bytes)
@@ -97,7 +97,11 @@ void write_all(int to, std::string_view bytes)
 
 std::ostream& operator<<(std::ostream& out, const process_end& value)
 {
-    return value.signal != 0 ? out << "signal " << value.signal : out << "exit code " << value.exit_code;
+    if (value.signal == 0)
+    {
+        return out << "exit code " << value.exit_code;
+    }
+    return out << "signal " << value.signal << (value.dumped ? ", with a core" : "");
 }
 
 std::string text_of(const std::string& path)

@@ -23,8 +23,9 @@ using strings = std::vector<std::string>;
 /// How a process ended.
 struct process_end
 {
-    int exit_code = -1; ///< -1 if a signal ended it.
-    int signal = 0;     ///< The signal that ended it.
+    int exit_code = -1;  ///< -1 if a signal ended it.
+    int signal = 0;      ///< The signal that ended it.
+    bool dumped = false; ///< It left a core.
 
     friend bool operator==(const process_end&, const process_end&) = default;
 };

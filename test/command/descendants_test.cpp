@@ -238,6 +238,56 @@ TEST_CASE(
     CHECK(masters.keys() == 0);
 }
 
+TEST_CASE(
+    "descendants: with few descriptors, a loss ends all of them, or the command isn't started",
+    "[scenario-107]")
+{
+    five_masters masters;
+    const temporary_directory directory;
+    int ended = 0;
+    int refused = 0;
+    for (int most = 12; most <= 26; ++most)
+    {
+        CAPTURE(most);
+        const std::string file = directory.path() + "/" + std::to_string(most);
+        // Outside of the group, and deaf to SIGTERM.
+        const std::string script = fmt::format(
+            "setsid sh -c 'trap \"\" TERM; echo $$ >{}; while :; do sleep 0.1; done' & wait", file);
+        const command_run run{
+            run_shell(script, {"--ttl", "2s", "--grace", "200ms", "--max-hold", "500ms"}),
+            masters.environment(),
+            {},
+            fmt::format("ulimit -n {}; exec \"$@\"", most)};
+        const process_end end = run.wait();
+        const bool was_started = std::filesystem::exists(file);
+        ended += was_started ? 1 : 0;
+        refused += was_started ? 0 : 1;
+        CHECK(end == process_end{.exit_code = was_started ? 77 : 71});
+        CHECK((!was_started || has_ended(std::stoi(text_of(file)), 0ms)));
+        CHECK(masters.all_free());
+    }
+    CHECK(ended > 0);
+    CHECK(refused > 0);
+}
+
+TEST_CASE("descendants: without /proc, a loss at a terminal ends the command", "[.without-proc]")
+{
+    five_masters masters;
+    pseudo_terminal terminal;
+    named_pipe from;
+    const command_run run{
+        run_shell(
+            fmt::format("echo $$ >{}; exec sleep 1000", from.path()),
+            {"--ttl", "2s", "--grace", "200ms", "--max-hold", "500ms"}),
+        masters.environment(), terminal.path(),
+        "exec unshare --mount sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh \"$@\""};
+    const pid_t child = std::stoi(from.line());
+    CHECK(run.wait() == process_end{.exit_code = 77});
+    CHECK(has_ended(child, 0ms));
+    CHECK(run.errors().find("there is no /proc, so a loss ends the command itself") != std::string::npos);
+    CHECK(masters.all_free());
+}
+
 TEST_CASE("descendants: a process that forks while it is killed leaves nobody behind", "[scenario-107]")
 {
     // How many are forked between a look and a signal differs.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -87,6 +88,31 @@ std::size_t forwarded(const command_in_job& held, int number)
 }
 
 } // namespace
+
+TEST_CASE("signals: redlock leaves no core when it ends by the signal of the command")
+{
+    five_masters masters;
+    const temporary_directory directory;
+    const command_run run{
+        run_shell("ulimit -c 0; kill -QUIT $$"),
+        masters.environment(),
+        {},
+        fmt::format("ulimit -c unlimited; cd {}; exec \"$@\"", directory.path())};
+    CHECK(run.wait() == process_end{.signal = SIGQUIT, .dumped = false});
+    CHECK(std::filesystem::is_empty(directory.path()));
+}
+
+TEST_CASE("signals: without a terminal, a command that stops itself by SIGSTOP is named")
+{
+    five_masters masters;
+    const command_run run{run_shell("kill -STOP $$", {"--max-hold", "60s"}), masters.environment()};
+    run.wait_for_error_line(masters.any(), "the command is stopped; the lock is still held (kill -CONT ");
+    const std::string told = run.errors();
+    const std::string_view before = "kill -CONT ";
+    ::kill(std::stoi(told.substr(told.find(before) + before.size())), SIGCONT);
+    CHECK(run.wait() == process_end{.exit_code = 0});
+    CHECK(masters.keys() == 0);
+}
 
 TEST_CASE("signals: are forwarded to the command")
 {

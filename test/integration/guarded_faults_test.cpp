@@ -289,6 +289,17 @@ TEST_CASE(
     }
     guarded_masters masters{std::move(servers), 4s}; // Several looks.
     guarded_clients clients{masters.options(), 2};
+    // Only a client that has looked at the master before can see that its clock was set.
+    const auto knows_clock = [&]
+    {
+        acquired got = try_acquire(clients[1], "other", {.ttl = masters.max_ttl()});
+        if (!got.error)
+        {
+            release(got.lease);
+        }
+        return got.report.masters()[1].vote == vote::granted;
+    };
+    REQUIRE(comes_true(masters.at(0), knows_clock));
     redlock::lease held = win_without_last(masters, clients);
     std::uint64_t last = held.fencing_token().value();
     const std::size_t before = clients.mark();

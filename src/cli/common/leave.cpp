@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <sys/prctl.h>
+
 namespace redlock::cli
 {
 
@@ -15,6 +17,8 @@ void leave(const ending& how)
 {
     if (how.signal != 0)
     {
+        // The core would have the passwords of the masters in it, and replace that of the command.
+        ::prctl(PR_SET_DUMPABLE, 0);
         std::signal(how.signal, SIG_DFL);
         sigset_t only;
         ::sigemptyset(&only);

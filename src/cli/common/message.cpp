@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstddef>
 #include <fcntl.h>
 #include <poll.h>
@@ -77,15 +79,16 @@ class error_stream
         {
             return ::write(own_, line.data(), line.size());
         }
-        // stderr couldn't be opened again. This write can still block, if another process fills the pipe after the
-        // poll.
+        // stderr couldn't be opened again. The poll promises room for so much; this write can still block, if another
+        // process fills the pipe after it.
         pollfd ready{STDERR_FILENO, POLLOUT, 0};
         if (waits_ && ::poll(&ready, 1, 0) != 1)
         {
             errno = EAGAIN;
             return -1;
         }
-        return ::write(STDERR_FILENO, line.data(), line.size());
+        return ::write(
+            STDERR_FILENO, line.data(), waits_ ? std::min<std::size_t>(line.size(), PIPE_BUF) : line.size());
     }
 
     int own_ = -1;

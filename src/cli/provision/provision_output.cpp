@@ -140,8 +140,11 @@ std::string intention(const provision_options& options, const config& masters)
     case provision_action::retire:
         return fmt::format("deletes the marker of {} master{}", count, plural);
     }
-    const std::string pause = options.fresh ? fmt::format("without a wait if all of them are empty")
-                                            : fmt::format("waits {}", in_words(wait));
+    const std::string pause =
+        options.fresh ? std::string{"without a wait if all of them are empty"}
+                      : fmt::format(
+                            "waits {}{}", in_words(wait),
+                            options.takeover ? ", or longer if the max_ttl of the other run is" : "");
     return fmt::format(
         "makes {} master{} a guarded group with a max_ttl of {}: puts {} into quarantine, {}, and arms {}",
         count, plural, in_words(options.max_ttl), them, pause, them);

@@ -2,7 +2,6 @@
 // fork, exec and waitpid.
 #include "cli/run/child.hpp"
 
-#include "cli/run/descendants.hpp"
 #include "cli/run/signals.hpp"
 
 #include <redlock/error.hpp>
@@ -130,6 +129,7 @@ void child::start(const child_plan& plan)
     std::vector<std::string> environment = environment_of(plan);
     const std::vector<char*> arguments = pointers_to(command);
     const std::vector<char*> variables = pointers_to(environment);
+    processes_.open();
     int ends[2] = {-1, -1};
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
     {
@@ -138,7 +138,7 @@ void child::start(const child_plan& plan)
     exec_pipe_ = ends[0];
     // Else those of its group that lose their parent would end unseen.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    strangers_ = descendants();
+    strangers_ = processes_.descendants().value_or(strangers_);
     own_group_ = plan.own_group;
     const exec_plan prepared{arguments.data(), variables.data(), own_group_, ends[1], ::getpid()};
     const pid_t forked = ::fork();
@@ -194,9 +194,15 @@ void child::signal_all(int number)
         // In one step: no member can escape it by a fork.
         ::kill(-pid_, number);
     }
+    std::vector<pid_t> signalled;
+    if (!whole_group && !ended())
+    {
+        // Ahead of a look, which takes its time, and finds nothing without /proc.
+        ::kill(pid_, number);
+        signalled.push_back(pid_);
+    }
     // Those outside of the group, until a look finds no more of them: one may fork before its signal comes. What a
     // look misses becomes a child of ours when its parent ends, and is found by the next.
-    std::vector<pid_t> signalled;
     for (int looks = 0; looks < max_looks; ++looks)
     {
         const std::size_t before = signalled.size();
@@ -218,9 +224,9 @@ void child::signal_all(int number)
     }
 }
 
-std::vector<pid_t> child::everything() const
+std::vector<pid_t> child::everything()
 {
-    return descendants(strangers_);
+    return processes_.descendants(strangers_).value_or(std::vector<pid_t>{});
 }
 
 void child::reap() noexcept
@@ -279,7 +285,12 @@ bool child::group_gone(bool killed) noexcept
 
 bool child::all_gone(bool killed)
 {
-    return ended() && (!own_group_ || group_gone(killed)) && everything().empty();
+    if (!ended() || (own_group_ && !group_gone(killed)))
+    {
+        return false;
+    }
+    const auto left = processes_.descendants(strangers_);
+    return left ? left->empty() : !processes_.is_open();
 }
 
 int child::exit_code() const noexcept

@@ -2,6 +2,8 @@
 // The command that is run: a child, and all that descends from it.
 #pragma once
 
+#include "cli/run/descendants.hpp"
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,15 +47,17 @@ class child
     /// Sends a signal to everything that descends from it, in whatever group or session. Processes of other users are
     /// left out, as kill(2) refuses them.
     void signal_all(int number);
-    /// What descends from us since its start: it, and everything that descends from it.
-    std::vector<pid_t> everything() const;
+    /// What descends from us since its start: it, and everything that descends from it. Empty if that can't be found out.
+    std::vector<pid_t> everything();
+    /// Whether what descends from it can be found. Otherwise signals reach its group, or it alone if it leads none.
+    bool finds_everything() const noexcept { return processes_.is_open(); }
     /// Takes note of what has changed since the last time. To be called at each SIGCHLD.
     void reap() noexcept;
 
     bool started() const noexcept { return pid_ > 0; }
     /// Whether the child itself has ended.
     bool ended() const noexcept { return status_.has_value(); }
-    /// Whether neither it nor anything that descends from it is left. `killed` says that all were sent SIGKILL: then
+    /// Whether neither it nor anything that descends from it is left, as far as that can be found out. `killed` says that all were sent SIGKILL: then
     /// dead members of its group that others have to reap count as gone.
     bool all_gone(bool killed);
     /// Whether it is in our process group at this moment, so that the terminal's keys reach both or neither.
@@ -76,6 +80,7 @@ class child
     pid_t pid_ = -1;
     bool own_group_ = true;
     bool group_gone_ = false;
+    process_table processes_;
     std::vector<pid_t> strangers_; // Children that this process had before it became redlock.
     std::optional<int> status_;    // As waitpid gives it.
     int stopped_by_ = 0;

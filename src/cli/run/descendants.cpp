@@ -2,14 +2,16 @@
 // Reads the parent of each process from /proc. /proc/PID/task/TID/children would be quicker; not every kernel has it.
 #include "cli/run/descendants.hpp"
 
+#include <redlock/error.hpp>
+
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <string_view>
 #include <system_error>
 #include <unordered_map>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -107,37 +109,86 @@ pid_t parent_of(pid_t id) noexcept
     return parent;
 }
 
-std::unordered_multimap<pid_t, process> children_by_parent()
+/// Nothing if the system has no descriptor left.
+std::optional<std::unordered_multimap<pid_t, process>> children_by_parent(DIR* folder)
 {
     std::unordered_multimap<pid_t, process> all;
-    DIR* folder = ::opendir("/proc");
-    if (folder == nullptr)
-    {
-        return all;
-    }
+    ::rewinddir(folder);
     while (const dirent* entry = ::readdir(folder))
     {
+        errno = 0;
         const process one = read_process(::dirfd(folder), entry->d_name);
+        if (one.id == 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+        {
+            return std::nullopt;
+        }
         if (one.id != 0)
         {
             all.emplace(one.parent, one);
         }
     }
-    ::closedir(folder);
     return all;
+}
+
+/// Returns whether /proc shows the processes of this namespace.
+bool shows_us()
+{
+    char text[16] = {};
+    const ssize_t length = ::readlink("/proc/self", text, sizeof text - 1);
+    pid_t shown = 0;
+    return length > 0 && read_number({text, static_cast<std::size_t>(length)}, shown) && shown == ::getpid();
 }
 
 } // namespace
 
-std::vector<pid_t> descendants(const std::vector<pid_t>& excluded)
+process_table::~process_table()
 {
-    const auto children = children_by_parent();
+    if (folder_ != nullptr)
+    {
+        ::closedir(folder_);
+        ::close(spare_);
+    }
+}
+
+void process_table::open()
+{
+    if (!shows_us())
+    {
+        return;
+    }
+    folder_ = ::opendir("/proc");
+    spare_ = folder_ != nullptr ? ::fcntl(::dirfd(folder_), F_DUPFD_CLOEXEC, 0) : -1;
+    if (spare_ < 0)
+    {
+        const int error = errno;
+        if (folder_ != nullptr)
+        {
+            ::closedir(folder_);
+            folder_ = nullptr;
+        }
+        throw system_error{error_code{error, boost::system::system_category()}, "can't read /proc"};
+    }
+}
+
+std::optional<std::vector<pid_t>> process_table::descendants(const std::vector<pid_t>& excluded)
+{
+    if (!is_open())
+    {
+        return std::nullopt;
+    }
+    ::close(spare_);
+    const auto children = children_by_parent(folder_);
+    spare_ = ::fcntl(::dirfd(folder_), F_DUPFD_CLOEXEC, 0);
+    if (!children)
+    {
+        return std::nullopt;
+    }
     std::vector<pid_t> found;
     std::vector<pid_t> parents{::getpid()};
     // Each process has one parent, so each is visited once at most.
     while (!parents.empty())
     {
-        const auto [first, last] = children.equal_range(parents.back());
+        const auto [first, last] = children->equal_range(parents.back());
         parents.pop_back();
         for (auto each = first; each != last; ++each)
         {

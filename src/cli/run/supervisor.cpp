@@ -89,6 +89,12 @@ void supervisor::start()
     plan.own_group = !terminal_.is_there();
     child_.start(plan);
     log_.line(fmt::format("the command runs as process {}", child_.pid()));
+    if (!child_.finds_everything())
+    {
+        say(fmt::format(
+            "{}: there is no /proc, so a loss ends the {} only", in_quotes(asked_.common.resource),
+            plan.own_group ? "process group of the command" : "command itself, and not its descendants"));
+    }
 }
 
 void supervisor::on_event(const event& what)
@@ -214,6 +220,11 @@ void supervisor::on_child_changed()
     const bool stops_us = is_stop_of_terminal(stopped_by) || stop_requested_ || terminal_.is_there();
     if (stopped_by == 0 || !stops_us)
     {
+        if (stopped_by != 0 && stage_ == stage::running && !told_of_stop_)
+        {
+            say_stopped();
+        }
+        told_of_stop_ = stopped_by != 0;
         return;
     }
     child_.forget_stop();
@@ -224,15 +235,20 @@ void supervisor::on_child_changed()
     }
     else if (!can_be_continued())
     {
-        say(fmt::format(
-            "{}: the command is stopped; the lock is still held (kill -CONT {} continues the command)",
-            in_quotes(asked_.common.resource), child_.pid()));
+        say_stopped();
     }
     else if (!is_continued(events_))
     {
         stop_ourselves(stopped_by);
     }
     // Else on_continued() follows, and continues the child.
+}
+
+void supervisor::say_stopped() const
+{
+    say(fmt::format(
+        "{}: the command is stopped; the lock is still held (kill -CONT {} continues the command)",
+        in_quotes(asked_.common.resource), child_.pid()));
 }
 
 void supervisor::stop_ourselves(int stopped_by)

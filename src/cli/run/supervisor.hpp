@@ -47,6 +47,7 @@ class supervisor
     void on_signal(int number, bool from_terminal);
     void on_child_changed();
     void on_continued();
+    void say_stopped() const;
     void stop_ourselves(int stopped_by);
     void on_loss(const error_code& why);
     void kill_all();
@@ -62,6 +63,7 @@ class supervisor
     stage stage_ = stage::running;
     error_code why_lost_;
     bool stop_requested_ = false; // redlock was asked to stop, and stops once the child has.
+    bool told_of_stop_ = false;   // That the command was stopped by SIGSTOP, without a terminal.
     int last_passed_on_ = 0;      // The last signal forwarded to the child.
 };
 
