@@ -49,6 +49,7 @@ TEST_CASE("usage: an invalid command line is refused with what is allowed")
 {
     const std::vector<refused_line> lines{
         {run_true({}), "--max-hold is required"},
+        {{"status", std::string(1025, 'r')}, "it must have 1 to 1024 bytes"},
         {run_true({"--max-hold", "10"}), "it has no unit; give 10s for seconds"},
         {run_true({"--max-hold", "0s"}), "give 1ms or more"},
         {run_true({"--max-hold", "-1s"}), "give a whole number with a unit"},
@@ -153,7 +154,7 @@ TEST_CASE("usage: files for TLS are refused if no master uses TLS, or if they ca
 
         const command_run unreadable{words, {"REDLOCK_MASTERS=rediss://127.0.0.1:1"}};
         CHECK(unreadable.wait() == process_end{.exit_code = 78});
-        CHECK(unreadable.errors().find("'/nowhere.pem' can't be used") != std::string::npos);
+        CHECK(unreadable.errors().find("the --ca-file '/nowhere.pem' can't be used") != std::string::npos);
     }
 }
 

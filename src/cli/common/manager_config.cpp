@@ -8,7 +8,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace redlock::cli
 {
@@ -50,6 +53,16 @@ int refuse(const system_error& error)
     if (error.code().category() == error_category() && sentence != std::string::npos)
     {
         text.resize(sentence);
+        for (const auto& [option, flag] :
+             {std::pair{"tls.ca_file", "--ca-file"},
+              {"tls.certificate_file", "--certificate-file"},
+              {"tls.private_key_file", "--private-key-file"}})
+        {
+            if (const std::size_t found = text.find(option); found != std::string::npos)
+            {
+                text.replace(found, std::string_view{option}.size(), flag);
+            }
+        }
     }
     else if (error.code().category() == boost::system::system_category())
     {

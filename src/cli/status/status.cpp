@@ -177,7 +177,7 @@ void status(const status_arguments& asked)
     io.run();
     if (error && error != errc::no_quorum)
     {
-        say(in_plain_words(error));
+        say(error == errc::invalid_resource ? error.message() : in_plain_words(error));
         leave({number_of(exit_code_of(error)), 0});
     }
     asked.json ? write_json(found, asked.common.resource) : write_text(found, asked.common.resource);
