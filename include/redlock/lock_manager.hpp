@@ -52,7 +52,7 @@ start_inspect(const manager_handle_ptr& handle, std::string resource, inspection
 REDLOCK_API void start_examine(const manager_handle_ptr& handle, examination_completion done);
 REDLOCK_API void start_shutdown(const manager_handle_ptr& handle, status_completion done);
 
-/// An executor, given directly or by its execution context.
+/// An executor, given directly or by its execution context. `AsioBuild` is always `asio_build`, for the linker to compare.
 template <long AsioBuild>
 class basic_executor_source
 {

@@ -112,7 +112,7 @@ std::string refusal_of(const system_error& error)
     const std::string text = error.what();
     if (error.code().category() == boost::system::system_category())
     {
-        return text.substr(0, text.find(" [")); // Without the error's number.
+        return text.substr(0, text.rfind(" [")); // Without the error's number.
     }
     return text.substr(0, text.find(": " + error.code().message()));
 }

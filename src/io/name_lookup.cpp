@@ -160,7 +160,7 @@ std::shared_ptr<name_lookup> name_lookup::join(const std::string& name, error_co
     }
     catch (const std::system_error&)
     {
-        // EAGAIN, which says of everything else that trying again helps: a limit of the system doesn't go away.
+        // Reported as EAGAIN, although trying again doesn't help against a limit of the system.
         all.in_progress.pop_back();
         why = asio::error::no_buffer_space;
         return nullptr;

@@ -73,7 +73,7 @@ void connection::on_step_end()
     {
         wake_event_.notify();
     }
-    if (state_ != state::connecting) // Then the connect or the handshake has the stream.
+    if (state_ != state::connecting) // Until then the connect or the handshake uses the stream.
     {
         start_io();
     }

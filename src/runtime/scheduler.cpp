@@ -51,9 +51,7 @@ bool leave_strand(asio::any_io_executor& executor)
     {
         return false;
     }
-    // Assigning it to `executor` would destroy the strand that it belongs to.
-    const asio::any_io_executor inner{outer->get_inner_executor()};
-    executor = inner;
+    executor = asio::any_io_executor{outer->get_inner_executor()};
     return true;
 }
 

@@ -80,8 +80,8 @@ TEST_CASE("run: --try fails at once if fewer than a quorum of the masters can be
 
 // UndefinedBehaviorSanitizer opens a pipe to inspect an object, so it fails without descriptors.
 #ifndef REDLOCK_SANITIZED
-TEST_CASE(
-    "run, status, doctor: a refusal by the system ends at once with 71, unlike masters that don't answer")
+TEST_CASE("run, status, doctor, provision: a refusal by the system ends at once with 71, unlike masters that "
+          "don't answer")
 {
     five_masters masters;
     // Enough descriptors for redlock's own files, and for none or some of five connections.
@@ -105,6 +105,11 @@ TEST_CASE(
     CHECK(examined.wait() == process_end{.exit_code = 71});
     CHECK(
         examined.output().find("Too many open files. It has no vote. Raise the limits") != std::string::npos);
+    const command_run provisioned{
+        run_shell(fmt::format("ulimit -n 8; exec {} provision --max-ttl 1s", REDLOCK_COMMAND)),
+        masters.environment()};
+    CHECK(provisioned.wait() == process_end{.exit_code = 71});
+    CHECK((provisioned.output() + provisioned.errors()).find(": Too many open files\n") != std::string::npos);
 }
 #endif
 

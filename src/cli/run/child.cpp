@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <string_view>
+#include <utility>
 
 #include <fcntl.h>
 #include <linux/close_range.h>
@@ -138,7 +139,15 @@ void child::start(const child_plan& plan)
     exec_pipe_ = ends[0];
     // Else those of its group that lose their parent would end unseen.
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    strangers_ = processes_.descendants().value_or(strangers_);
+    auto before = processes_.descendants();
+    if (processes_.is_open() && !before)
+    {
+        const int error = errno;
+        ::close(ends[1]);
+        errno = error;
+        fail("can't start a process: can't read /proc");
+    }
+    strangers_ = std::move(before).value_or(std::vector<pid_t>{});
     own_group_ = plan.own_group;
     const exec_plan prepared{arguments.data(), variables.data(), own_group_, ends[1], ::getpid()};
     const pid_t forked = ::fork();

@@ -178,7 +178,9 @@ std::optional<std::vector<pid_t>> process_table::descendants(const std::vector<p
     }
     ::close(spare_);
     const auto children = children_by_parent(folder_);
+    const int error = errno;
     spare_ = ::fcntl(::dirfd(folder_), F_DUPFD_CLOEXEC, 0);
+    errno = error;
     if (!children)
     {
         return std::nullopt;

@@ -27,7 +27,7 @@ class process_table
 
     /// Returns the living processes that descend from this one at this moment. A zombie is left out, unless one of its
     /// threads still runs. `excluded` are left out with all that descends from them. Nothing if it isn't open, or can't be
-    /// read now.
+    /// read now: then errno has the reason.
     std::optional<std::vector<pid_t>> descendants(const std::vector<pid_t>& excluded = {});
 
   private:

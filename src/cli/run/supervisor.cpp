@@ -92,8 +92,9 @@ void supervisor::start()
     if (!child_.finds_everything())
     {
         say(fmt::format(
-            "{}: there is no /proc, so a loss ends the {} only", in_quotes(asked_.common.resource),
-            plan.own_group ? "process group of the command" : "command itself, and not its descendants"));
+            "{}: there is no /proc, so a loss ends only {}", in_quotes(asked_.common.resource),
+            plan.own_group ? "the process group of the command"
+                           : "the command itself, and none of its descendants"));
     }
 }
 

@@ -22,7 +22,9 @@ namespace redlock::test
 /// - A vote is timed out only when its master has had a node timeout since the command was sent.
 /// - A command that was sent when its round began isn't reported as unsent.
 ///
-/// And the masters that are reported as unresponsive with what they owed: a reply to what was sent, since the response timeout.
+/// And masters that are reported as unresponsive with the replies that they owed:
+///
+/// - A master is unresponsive only when it has owed a reply for the response timeout.
 ///
 /// All times are those of the clock of the process, unless it is said otherwise.
 class sending_rules

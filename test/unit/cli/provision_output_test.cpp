@@ -6,6 +6,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <chrono>
 #include <initializer_list>
 #include <string>
 
@@ -30,6 +31,20 @@ provision_report report_with(provision_outcome outcome, std::initializer_list<pr
 }
 
 } // namespace
+
+TEST_CASE("provision: a run that takes over announces that it may wait for the other's max_ttl")
+{
+    config masters;
+    masters.masters = {"redis://a", "redis://b", "redis://c"};
+    provision_options options{.max_ttl = std::chrono::seconds{2}};
+    const std::string alone = cli::intention(options, masters);
+    CHECK(alone.find("waits 2.022 s, and arms them") != std::string::npos);
+    options.takeover = true;
+    CHECK(
+        cli::intention(options, masters)
+            .find("waits 2.022 s, or longer if the max_ttl of the other run is, and arms them") !=
+        std::string::npos);
+}
 
 TEST_CASE("provision: the last line counts the members that are armed, and has the next step")
 {

@@ -84,7 +84,7 @@ int option_of(int descriptor, int level, int name)
     return value;
 }
 
-/// A unix socket that accepts nothing, and lets so many more connections than one wait.
+/// A unix socket that accepts nothing. One connection more than `backlog` can wait there.
 unique_fd listen_at(const std::string& path, int backlog)
 {
     unique_fd listening = open_socket(AF_UNIX);
