@@ -284,7 +284,10 @@ TEST_CASE("descendants: without /proc, a loss at a terminal ends the command", "
     const pid_t child = std::stoi(from.line());
     CHECK(run.wait() == process_end{.exit_code = 77});
     CHECK(has_ended(child, 0ms));
-    CHECK(run.errors().find("there is no /proc, so a loss ends only the command itself, and none of its descendants") != std::string::npos);
+    CHECK(
+        run.errors().find(
+            "there is no /proc, so a loss ends only the command itself, and none of its descendants") !=
+        std::string::npos);
     CHECK(masters.all_free());
 }
 
