@@ -110,6 +110,18 @@ TEST_CASE("run, status, doctor, provision: a refusal by the system ends at once 
         masters.environment()};
     CHECK(provisioned.wait() == process_end{.exit_code = 71});
     CHECK((provisioned.output() + provisioned.errors()).find(": Too many open files\n") != std::string::npos);
+    // No thread can have a stack of this size, so none can resolve a name.
+    const command_run nameless{
+        run_shell(fmt::format(
+            "ulimit -s 200000000000; REDLOCK_MASTERS=redis://localhost:1 exec {} run --wait unlimited "
+            "--max-hold 1h inner -- true",
+            REDLOCK_COMMAND)),
+        masters.environment()};
+    CHECK(nameless.wait() == process_end{.exit_code = 71});
+    CHECK(
+        nameless.errors() ==
+        "redlock: can't lock 'inner': the system refuses to connect to the masters: "
+        "No buffer space available (\"no thread can be started that resolves its name\")\n");
 }
 #endif
 

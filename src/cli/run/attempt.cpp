@@ -142,7 +142,7 @@ std::optional<error_code> attempt::settled_by_reaching() const
 {
     if (refused_)
     {
-        return record_.refusal();
+        return record_.refusal().reason;
     }
     if (asked_.try_once && found_ && !found_->masters().empty() && found_->answered() < found_->quorum())
     {
@@ -281,9 +281,11 @@ ending attempt::fail(error_code why)
     }
     if (refused_)
     {
+        const master_down& refusal = record_.refusal();
         say(fmt::format(
-            "can't lock {}: the system refuses to connect to the masters: {}", name,
-            record_.refusal().message()));
+            "can't lock {}: the system refuses to connect to the masters: {}{}", name,
+            refusal.reason.message(),
+            refusal.detail.empty() ? "" : fmt::format(" (\"{}\")", refusal.detail)));
         return {.exit_code = number_of(exit_code::system_error), .signal = 0};
     }
     if (why == asio::error::operation_aborted)

@@ -66,7 +66,7 @@ void journal::on_down(const master_down& what)
     refused_.at(what.index) = is_refused_by_system(what.reason);
     if (refused_.at(what.index))
     {
-        refusal_ = what.reason;
+        refusal_ = what;
         if (is_refused())
         {
             to_.push({.kind = event_kind::refused});

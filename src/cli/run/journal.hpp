@@ -33,9 +33,9 @@ class journal
     const std::optional<queue_position>& position() const noexcept { return position_; }
     /// Returns the last failed extension, unless one has succeeded since.
     const std::optional<report>& failed_extension() const noexcept { return failed_extension_; }
-    /// Returns true if the system refuses connections to too many masters for a quorum. `refusal()` is its last error.
+    /// Returns true if the system refuses connections to too many masters for a quorum. `refusal()` is the last one.
     bool is_refused() const noexcept;
-    const error_code& refusal() const noexcept { return refusal_; }
+    const master_down& refusal() const noexcept { return refusal_; }
 
   private:
     void take(const redlock::event& what);
@@ -48,7 +48,7 @@ class journal
     std::optional<report> failed_extension_;
     std::vector<bool> refused_; // For each master: the system refuses to connect to it.
     std::vector<bool> warned_;  // For each master: it was reported as the same server as another.
-    error_code refusal_;
+    master_down refusal_{};
 };
 
 } // namespace redlock::cli
