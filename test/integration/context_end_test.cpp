@@ -5,6 +5,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -17,6 +18,7 @@
 #include <boost/asio/query.hpp>
 #include <boost/asio/require.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/system_executor.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -392,6 +394,26 @@ TEST_CASE("a body that runs elsewhere is cancelled when the manager's io_context
     elsewhere.run_for(patience);
     REQUIRE(result);
     CHECK(*result == errc::closed);
+}
+
+TEST_CASE("a manager tells its executor while another thread destroys the io_context", "[threads]")
+{
+    std::vector<server> servers = start_servers(3);
+    ended_manager ending{servers};
+    const lock_manager& locks = ending.locks();
+    const asio::any_io_executor none = asio::system_executor{};
+    std::promise<bool> first;
+    std::future<bool> had_one = first.get_future();
+    std::thread reader{[&]
+                       {
+                           first.set_value(locks.get_executor() != none);
+                           while (locks.get_executor() != none)
+                           {
+                           }
+                       }};
+    CHECK(take(std::move(had_one), "the first look at the executor"));
+    ending.end();
+    reader.join();
 }
 
 } // namespace redlock::test
