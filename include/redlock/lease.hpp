@@ -125,7 +125,7 @@ struct wait_lost_initiation : lease_initiation
 /// Thread safety: the const member functions may be called concurrently on the same lease, and the asynchronous
 /// operations may be started on any thread, also while another thread destroys the manager, or the execution context if the
 /// handler doesn't run on it. Moves and destruction require external synchronisation.
-class REDLOCK_API lease
+class [[nodiscard]] REDLOCK_API lease
 {
   public:
     /// Constructs an empty lease.

@@ -112,8 +112,9 @@ class master_list : public std::vector<master>
   public:
     using std::vector<master>::vector;
 
-    /// Parses comma-separated URLs, the format of the command's REDLOCK_MASTERS variable. A comma in a password is
-    /// written as `%2c`. A string in braces is one master instead. Throws `system_error` with `errc::invalid_master`.
+    /// Parses comma-separated URLs, the format of the command's REDLOCK_MASTERS variable, without the blanks around them. A
+    /// comma in a password is written as `%2c`. A string in braces is one master instead. Throws `system_error` with
+    /// `errc::invalid_master`, also for an empty entry.
     REDLOCK_API master_list(std::string_view urls);
     REDLOCK_API master_list(const char* urls);
     master_list(const std::string& urls) : master_list(std::string_view{urls}) {}

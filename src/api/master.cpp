@@ -5,11 +5,15 @@
 #include "api/address_text.hpp"
 #include "api/master_url.hpp"
 
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/split.hpp>
+#include <boost/algorithm/string/trim.hpp>
 #include <boost/url/ipv6_address.hpp>
 
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace redlock
 {
@@ -173,11 +177,19 @@ master_list::master_list(const char* urls)
 
 master_list::master_list(std::string_view urls)
 {
-    std::size_t end = 0;
-    for (std::size_t begin = 0; end != std::string_view::npos; begin = end + 1)
+    std::vector<std::string> entries;
+    boost::algorithm::split(entries, urls, boost::algorithm::is_any_of(","));
+    for (std::string& each : entries)
     {
-        end = urls.find(',', begin);
-        emplace_back(urls.substr(begin, end == std::string_view::npos ? end : end - begin));
+        boost::algorithm::trim_if(each, boost::algorithm::is_any_of(" \t\r\n"));
+        if (each.empty() && entries.size() > 1)
+        {
+            refuse_master(
+                "the list of masters can't be used: entry " + std::to_string(size() + 1) + " of " +
+                std::to_string(entries.size()) +
+                " is empty, perhaps a variable that isn't set: give the URL of a master, or omit its comma");
+        }
+        emplace_back(each);
     }
 }
 

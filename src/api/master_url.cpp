@@ -218,6 +218,12 @@ int database_of(std::string_view url, std::string_view text)
     return *database;
 }
 
+bool is_list(std::string_view url)
+{
+    const std::size_t comma = url.find(',');
+    return comma != not_found && url.find("://", comma) != not_found;
+}
+
 tcp_address read_redis(std::string_view url)
 {
     const std::string_view rest = url.substr(url.find("://") + 3);
@@ -286,6 +292,10 @@ unix_address read_unix(std::string_view url)
 std::variant<tcp_address, unix_address> read_master_url(std::string_view url)
 {
     const scheme kind = scheme_of(url);
+    if (is_list(url))
+    {
+        refuse(url, "it is a list; give each URL as a master of its own");
+    }
     if (kind == scheme::unix_socket)
     {
         return read_unix(url);

@@ -369,6 +369,10 @@ void guard::judge_all()
 {
     if (!identity_)
     {
+        for (const std::unique_ptr<member>& each : members_)
+        {
+            each->difference = difference_of(*each);
+        }
         return;
     }
     find_record();
@@ -426,13 +430,35 @@ net::answer guard::vote_of(const member& unarmed) const noexcept
     {
         return net::make_failed_vote(vote::unsent, master_errc::other_group, "it has left its group");
     }
-    return unarmed.has_looked && unarmed.marker
+    if (!unarmed.has_looked)
+    {
+        return net::make_failed_vote(vote::unsent, master_errc::not_connected);
+    }
+    if (!unarmed.marker)
+    {
+        return net::make_failed_vote(vote::unsent, master_errc::not_provisioned);
+    }
+    return unarmed.difference.view().empty()
                ? net::make_failed_vote(
                      vote::unsent, master_errc::not_provisioned,
                      "fewer than a quorum of the masters show its group")
-               : net::make_failed_vote(
-                     vote::unsent,
-                     unarmed.has_looked ? master_errc::not_provisioned : master_errc::not_connected);
+               : net::make_failed_vote(vote::unsent, master_errc::other_group, unarmed.difference.view());
+}
+
+/// Describes how a master's group differs from the one that is looked for; empty if it may be that one.
+short_text guard::difference_of(const member& one) const
+{
+    std::string text;
+    if (one.marker && !wanted_.empty() && one.marker->group != wanted_)
+    {
+        text = "it belongs to group " + one.marker->group;
+    }
+    else if (one.marker && one.marker->masters != members_.size())
+    {
+        text = "its group has " + std::to_string(one.marker->masters) + " masters, and this list " +
+               std::to_string(members_.size());
+    }
+    return short_text{text};
 }
 
 guarded_examination guard::describe(std::size_t master) const

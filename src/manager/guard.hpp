@@ -141,6 +141,7 @@ class guard
         std::optional<core::judgement> found; // Empty: see `reason`.
         error_code reason;                    // Why the last look has shown nothing.
         short_text detail;
+        short_text difference; // While no group is known: see `difference_of`.
 
       private:
         void on_vote(std::size_t, const net::answer& none, clock::time_point) noexcept override;
@@ -178,6 +179,7 @@ class guard
     void accuse(std::size_t master);
     bool has_other_seat(std::size_t master) const;
     net::answer vote_of(const member& unarmed) const noexcept;
+    short_text difference_of(const member& one) const;
 
     lock_service& service_;
     std::string wanted_; // The name of the configured group; empty for none.

@@ -286,7 +286,7 @@ TEST_CASE("run, status: prefer --master to REDLOCK_MASTERS, and never show a pas
 
     const command_run spaced{
         run_shell("exit 4"),
-        {fmt::format("REDLOCK_MASTERS= {} , {},{},", servers[0].url(), servers[1].url(), servers[2].url())}};
+        {fmt::format("REDLOCK_MASTERS= {} , {},{}\n", servers[0].url(), servers[1].url(), servers[2].url())}};
     CHECK(spaced.wait() == process_end{.exit_code = 4});
 
     for (const strings& arguments :

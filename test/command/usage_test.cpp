@@ -125,9 +125,14 @@ TEST_CASE("usage: a resource that begins with a dash is given after --")
 
 TEST_CASE("usage: ends with 64 without masters, and with 78 for invalid ones")
 {
-    const command_run none{run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS= , "}};
+    const command_run none{run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS= \n"}};
     CHECK(none.wait() == process_end{.exit_code = 64});
     CHECK(none.errors().find("no masters are given") != std::string::npos);
+
+    const command_run gap{
+        run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS=redis://127.0.0.1:1,,redis://127.0.0.1:2"}};
+    CHECK(gap.wait() == process_end{.exit_code = 64});
+    CHECK(gap.errors().find("REDLOCK_MASTERS: entry 2 of 3 is empty") != std::string::npos);
 
     const command_run wrong{run_true({"--max-hold", "1h"}), {"REDLOCK_MASTERS=http://127.0.0.1"}};
     CHECK(wrong.wait() == process_end{.exit_code = 78});

@@ -8,6 +8,8 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -130,6 +132,32 @@ TEST_CASE("guarded: futures, coroutines and callbacks read the token of their le
     CHECK(of_coroutine > of_future);
     CHECK(of_callback > of_coroutine);
     CHECK(last > of_callback);
+}
+
+TEST_CASE("guarded: a list or a group that isn't that of the masters is named, and needs no provisioning")
+{
+    guarded_masters masters{5, long_ttl};
+    config options = masters.options();
+    std::string detail = "its group has 5 masters, and this list 3";
+    SECTION("a list that lacks two masters")
+    {
+        options.masters.erase(options.masters.begin() + 3, options.masters.end());
+    }
+    SECTION("another group")
+    {
+        options.guarded->group = "fedcba9876543210";
+        detail = fmt::format("it belongs to group {}", guarded_masters::group);
+    }
+    client one{options};
+    one.wait_for_masters();
+    const acquired refused = one.acquire("stock", {.ttl = long_ttl, .max_rounds = 1});
+    INFO(refused.report);
+    CHECK(refused.error == errc::no_quorum);
+    for (const master_report& each : refused.report.masters())
+    {
+        CHECK(each.reason == master_errc::other_group);
+        CHECK(each.detail.view() == detail);
+    }
 }
 
 TEST_CASE("guarded: an acquire without rivals is exactly one command to each master, and never a raise")

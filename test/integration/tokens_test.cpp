@@ -151,7 +151,7 @@ TEST_CASE("a future throws the error of its operation")
     redlock::error_code code;
     try
     {
-        take(std::move(refused), "a try_acquire");
+        static_cast<void>(take(std::move(refused), "a try_acquire"));
     }
     catch (const redlock::system_error& error)
     {
@@ -174,7 +174,7 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     std::string text;
     try
     {
-        take(std::move(refused), "a try_acquire");
+        static_cast<void>(take(std::move(refused), "a try_acquire"));
     }
     catch (const redlock::lock_error& error)
     {
@@ -228,7 +228,7 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     asio::post(own.loop().context(), [&stop] { stop.emit(asio::cancellation_type::terminal); });
     try
     {
-        take(std::move(waiting), "a cancelled acquire");
+        static_cast<void>(take(std::move(waiting), "a cancelled acquire"));
         FAIL("cancelled without an exception");
     }
     catch (const redlock::lock_error& error)
@@ -245,7 +245,8 @@ TEST_CASE("with_report makes every token complete with an exception that has the
     CHECK_FALSE(shut_down(own.locks()));
     try
     {
-        take(own.locks().async_acquire("t", long_ttl, redlock::with_report(asio::use_future)), "closed");
+        static_cast<void>(
+            take(own.locks().async_acquire("t", long_ttl, redlock::with_report(asio::use_future)), "closed"));
     }
     catch (const redlock::lock_error& error)
     {

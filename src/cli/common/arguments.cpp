@@ -10,6 +10,11 @@
 #include "cli/common/words.hpp"
 
 #include <CLI/CLI.hpp>
+
+#include <boost/algorithm/string/classification.hpp>
+#include <boost/algorithm/string/split.hpp>
+#include <boost/algorithm/string/trim.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,29 +101,38 @@ auto option_value(const char* option, const std::string& text, Read read)
     }
 }
 
-std::vector<std::string> split_at_commas(std::string_view text)
+/// Splits the list of the environment at its commas, as `master_list` does. An empty entry may be a variable that isn't
+/// set: without it, the quorum would be another one.
+std::vector<std::string> masters_of_environment()
 {
-    std::vector<std::string> parts;
-    while (!text.empty())
+    const char* const variable = std::getenv(masters_variable);
+    std::vector<std::string> entries;
+    boost::algorithm::split(
+        entries, std::string_view{variable == nullptr ? "" : variable}, boost::algorithm::is_any_of(","));
+    for (std::string& each : entries)
     {
-        const std::size_t comma = std::min(text.find(','), text.size());
-        const std::string_view part = text.substr(0, comma);
-        const std::size_t first = part.find_first_not_of(" \t\n");
-        if (first != std::string_view::npos)
-        {
-            parts.emplace_back(part.substr(first, part.find_last_not_of(" \t\n") - first + 1));
-        }
-        text.remove_prefix(std::min(comma + 1, text.size()));
+        boost::algorithm::trim_if(each, boost::algorithm::is_any_of(" \t\r\n"));
     }
-    return parts;
+    const auto empty = std::find(entries.begin(), entries.end(), "");
+    if (empty == entries.end())
+    {
+        return entries;
+    }
+    if (entries.size() == 1)
+    {
+        return {};
+    }
+    refuse(fmt::format(
+        "{}: entry {} of {} is empty, perhaps a variable that isn't set: give the URL of a master, or omit "
+        "its comma",
+        masters_variable, empty - entries.begin() + 1, entries.size()));
 }
 
 master_arguments complete(master_arguments servers, const raw_arguments& raw)
 {
     if (servers.masters.empty())
     {
-        const char* variable = std::getenv(masters_variable);
-        servers.masters = split_at_commas(variable == nullptr ? "" : variable);
+        servers.masters = masters_of_environment();
     }
     if (servers.masters.empty())
     {

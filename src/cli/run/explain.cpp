@@ -25,6 +25,12 @@ std::string with_detail(const error_code& reason, const short_text& detail)
     return detail.view().empty() ? text : fmt::format("{} (\"{}\")", text, detail.view());
 }
 
+bool is_decided(const report& round) noexcept
+{
+    const std::size_t granted = round.count(vote::granted);
+    return granted >= round.quorum() || granted + round.count(vote::pending) < round.quorum();
+}
+
 std::string vote_of(const report& round, const master_report& one)
 {
     const operation what = round.operation;
@@ -44,9 +50,12 @@ std::string vote_of(const report& round, const master_report& one)
         return what == operation::extend ? "the key is missing or has another owner"
                                          : "held by another client";
     case vote::pending:
-        return round.result == boost::asio::error::operation_aborted
-                   ? "no answer before the attempt ended"
-                   : "not waited for: the others decided the round";
+        if (round.result == boost::asio::error::operation_aborted)
+        {
+            return "no answer before the attempt ended";
+        }
+        return is_decided(round) ? "not waited for: the others decided the round"
+                                 : "no answer before the round ended";
     default:
         return std::string{to_string(one.vote)};
     }

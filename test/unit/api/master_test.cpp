@@ -74,6 +74,8 @@ const std::vector<bad_url> bad_urls{
     {"://10.0.0.1", "its scheme '' is unknown"},
     {"http://10.0.0.1", "its scheme 'http' is unknown; it must begin with redis://, rediss:// or unix://"},
     {"redis ://h", "its scheme is unknown"},
+    {"redis://h:1,redis://h:2", "it is a list; give each URL as a master of its own"},
+    {"unix:///a, rediss://alice:sesame@h", "it is a list"},
     {"redis://", "its host is empty"},
     {"redis:///3", "its host is empty"},
     {"redis://:6379", "its host is empty"},

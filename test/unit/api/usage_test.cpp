@@ -86,11 +86,12 @@ TEST_CASE("a list of masters is made from ranges, arrays and text")
         expected);
     CHECK(names("redis://10.0.0.1,redis://10.0.0.2") == expected);
     CHECK(names(first + "," + second) == expected);
+    CHECK(names(" redis://10.0.0.1, redis://10.0.0.2\r\n") == expected);
     CHECK(names(std::string_view{"redis://10.0.0.1,redis://10.0.0.2"}) == expected);
     CHECK(names({redlock::tcp_address{.host = "10.0.0.1"}, "redis://10.0.0.2"}) == expected);
     CHECK(names("redis://10.0.0.1") == std::vector<std::string>{expected.front()});
     for (const char* wrong :
-         {"", ",", "redis://10.0.0.1,", ",redis://10.0.0.1", "redis://10.0.0.1,,redis://10.0.0.2"})
+         {"", ",", "redis://10.0.0.1,", ",redis://10.0.0.1", "redis://10.0.0.1, ,redis://10.0.0.2"})
     {
         CAPTURE(wrong);
         CHECK_THROWS_AS(master_list(wrong), redlock::system_error);

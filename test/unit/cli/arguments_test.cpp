@@ -388,13 +388,17 @@ TEST_CASE("arguments: masters are those of the options, or else those of the env
         return found.contains("masters") ? found.at("masters") : "exit " + found.at("exit code");
     };
     CHECK(masters("redis://m1", {"--master", "redis://a"}) == "redis://a");
-    CHECK(masters("\t redis://m1 \n,, redis://m2", {}) == "redis://m1 redis://m2");
-    CHECK(masters(",redis://m1", {}) == "redis://m1");
+    CHECK(masters("\t redis://m1 , redis://m2\r\n", {}) == "redis://m1 redis://m2");
     // A comma in an option is part of its URL.
     CHECK(masters(nullptr, {"--master", "redis://a,redis://b"}) == "redis://a,redis://b");
     CHECK(masters(nullptr, {}) == "exit 64");
     CHECK(masters("", {}) == "exit 64");
-    CHECK(masters(" ,\t,", {}) == "exit 64");
+    CHECK(masters("\n", {}) == "exit 64");
+    for (const char* gap : {",redis://m1", "redis://m1,", "redis://m1, ,redis://m2", ","})
+    {
+        CAPTURE(gap);
+        CHECK(masters(gap, {}) == "exit 64");
+    }
 }
 
 TEST_CASE("arguments: a manager gets the masters in their order, the prefix and the files for TLS", "[usage]")

@@ -54,6 +54,12 @@ TEST_CASE("explain: each vote has its words, which depend on the operation", "[r
         votes(operation::acquire, boost::asio::error::operation_aborted) ==
         "\n  a: granted\n  b: held by another client\n  c: no answer before the attempt ended" + failures);
     CHECK(cli::votes_of(report{}).empty());
+    // The lease ended before the masters that had not answered could decide the round.
+    CHECK(
+        cli::votes_of(round_of(
+            operation::extend, errc::no_quorum,
+            {voted(vote::granted), voted(vote::pending), voted(vote::pending)})) ==
+        "\n  a: extended\n  b: no answer before the round ended\n  c: no answer before the round ended");
 }
 
 TEST_CASE("explain: each master's answer about the resource has its words", "[run]")
