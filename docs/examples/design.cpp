@@ -3,6 +3,7 @@
 // The masters are given on the command line.
 #include <redlock/redlock.hpp>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
@@ -11,11 +12,17 @@
 #include <chrono>
 #include <exception>
 #include <iostream>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
+
+void log(std::string_view error, std::string_view words)
+{
+    std::cerr << error << ": " << words << '\n';
+}
 
 asio::awaitable<void> settle(redlock::lock_manager& locks)
 {
@@ -23,7 +30,11 @@ asio::awaitable<void> settle(redlock::lock_manager& locks)
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(lease.remaining());
     std::cout << "settling invoice 42; the lock is ours for " << left.count() << " ms\n";
     // ... the work ...
-    co_await lease.async_release();
+    const auto [unconfirmed] = co_await lease.async_release(asio::as_tuple(asio::deferred));
+    if (unconfirmed)
+    {
+        log("invoice 42 is settled", unconfirmed.message());
+    }
 }
 
 /// A job of unknown length. It can be cancelled wherever it awaits.
@@ -46,11 +57,6 @@ asio::awaitable<void> report(redlock::lock_manager& locks)
         [&](redlock::lease& lease) -> asio::awaitable<void> { co_await build_report(lease); });
 }
 
-void log(std::string_view error, std::string_view words)
-{
-    std::cerr << error << ": " << words << '\n';
-}
-
 /// Logs an error of the lock; an exception of the body reaches the caller.
 asio::awaitable<void> report_or_log(redlock::lock_manager& locks)
 {
@@ -66,12 +72,38 @@ asio::awaitable<void> report_or_log(redlock::lock_manager& locks)
     }
 }
 
+/// One attempt. Returns false if another client holds the lock, which then does the job.
+asio::awaitable<bool> report_unless_busy(redlock::lock_manager& locks)
+{
+    const redlock::keep_options once{.ttl = 10s, .max_hold = 2h, .max_rounds = 1};
+    try
+    {
+        co_await locks.async_with_lock("nightly-report", once, build_report);
+        co_return true;
+    }
+    catch (const redlock::lock_error& error)
+    {
+        if (error.code() != redlock::errc::held_by_other)
+        {
+            throw;
+        }
+    }
+    co_return false;
+}
+
 asio::awaitable<void> serve(redlock::lock_manager& locks)
 {
     co_await settle(locks);
     co_await report(locks);
     co_await report_or_log(locks);
-    co_await locks.async_shutdown();
+    const bool reported = co_await report_unless_busy(locks);
+    redlock::lease busy = co_await locks.async_acquire("nightly-report", 1min);
+    const bool reported_twice = co_await report_unless_busy(locks);
+    if (!reported || reported_twice)
+    {
+        throw std::logic_error{"one attempt takes a free lock, and no other one"};
+    }
+    co_await locks.async_shutdown(asio::as_tuple(asio::deferred));
 }
 
 /// Rethrows from `io.run()` what `asio::detached` would ignore.

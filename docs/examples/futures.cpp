@@ -28,7 +28,7 @@ void count_up(redlock::lock_manager& locks, int& number)
         auto held = locks.async_acquire("number", patient, redlock::with_report(asio::use_future));
         redlock::lease lease = held.get();
         ++number;
-        lease.async_release(asio::use_future).get();
+        lease.async_release(asio::use_future).wait(); // `get` would throw if the release isn't confirmed.
     }
 }
 
@@ -54,7 +54,7 @@ int main()
         {
             worker.get();
         }
-        locks.async_shutdown(asio::use_future).get();
+        locks.async_shutdown(asio::use_future).wait();
         pool.join();
 
         std::cout << threads << " threads counted to " << number << " together\n";

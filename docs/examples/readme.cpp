@@ -2,7 +2,9 @@
 // The program of README.md: example_readme redis://10.0.0.1 redis://10.0.0.2 redis://10.0.0.3
 #include <redlock/redlock.hpp>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <cstdio>
@@ -12,13 +14,23 @@
 namespace asio = boost::asio;
 using namespace std::chrono_literals;
 
-asio::awaitable<void> settle(redlock::lock_manager& locks)
+/// The work. If the lock is about to be lost, the work is cancelled where it awaits.
+asio::awaitable<void> settle(redlock::lease& lease)
 {
-    redlock::lease lease = co_await locks.async_acquire("invoice:42", 10s);
-    // The work. lease.valid() returns false once the lock has expired.
-    std::puts("invoice 42 is locked");
-    co_await lease.async_release();
-    co_await locks.async_shutdown();
+    if (lease.valid()) // Check this before each effect that needs the lock.
+    {
+        std::puts("invoice 42 is locked");
+    }
+    co_return;
+}
+
+asio::awaitable<void> run(redlock::lock_manager& locks)
+{
+    // Acquires the lock, extends it while `settle` runs, and releases it after that.
+    const redlock::keep_options options{.ttl = 10s, .max_hold = 5min};
+    co_await locks.async_with_lock("invoice:42", options, settle);
+    // Its result doesn't matter: a key that wasn't released expires with its ttl.
+    co_await locks.async_shutdown(asio::as_tuple(asio::deferred));
 }
 
 void rethrow(std::exception_ptr failure)
@@ -31,9 +43,17 @@ void rethrow(std::exception_ptr failure)
 
 int main(int argc, char** argv)
 {
-    const std::vector<redlock::master> masters{argv + 1, argv + argc};
-    asio::io_context io;
-    redlock::lock_manager locks{io, {.masters = masters}};
-    asio::co_spawn(io, settle(locks), rethrow);
-    io.run();
+    try
+    {
+        const std::vector<redlock::master> masters{argv + 1, argv + argc};
+        asio::io_context io;
+        redlock::lock_manager locks{io, {.masters = masters}};
+        asio::co_spawn(io, run(locks), rethrow);
+        io.run();
+    }
+    catch (const std::exception& failure)
+    {
+        std::fprintf(stderr, "%s\n", failure.what());
+        return 1;
+    }
 }

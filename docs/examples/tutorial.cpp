@@ -2,6 +2,7 @@
 // The program of docs/tutorial.md, a job of one second for each page: example_tutorial 20 redis://127.0.0.1:7001 ...
 #include <redlock/redlock.hpp>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
@@ -40,7 +41,7 @@ asio::awaitable<void> run(redlock::lock_manager& locks, int pages)
     {
         std::cout << redlock::error_name(error.code()) << std::endl;
     }
-    co_await locks.async_shutdown();
+    co_await locks.async_shutdown(asio::as_tuple(asio::deferred));
 }
 
 void rethrow(std::exception_ptr failure)
