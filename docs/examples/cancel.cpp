@@ -10,13 +10,16 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/experimental/awaitable_operators.hpp>
+#include <boost/asio/experimental/parallel_group.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
 #include <exception>
 #include <iostream>
+#include <stdexcept>
 #include <tuple>
+#include <utility>
 #include <variant>
 
 namespace asio = boost::asio;
@@ -73,16 +76,45 @@ asio::awaitable<void> work()
     co_await step.async_wait(asio::use_awaitable);
 }
 
-/// Work in parallel with a wait for the loss of its lease: whichever completes second is cancelled. `async_with_lock`
-/// does this, and releases the lease when the work has ended.
-asio::awaitable<void> work_until_lost(redlock::lock_manager& locks)
+asio::awaitable<void> failing_work()
 {
-    using namespace asio::experimental::awaitable_operators;
-    redlock::lease lease = co_await locks.async_acquire_kept("report", {.ttl = 10s, .max_hold = 100ms});
-    auto first = co_await (work() || lease.async_wait_lost(asio::use_awaitable));
-    expect(first.index() == 1, "by ||: the lease was lost first");
-    expect(std::get<1>(first) == redlock::errc::hold_limit_reached, "because max_hold was reached");
-    co_await lease.async_release();
+    asio::steady_timer step{co_await asio::this_coro::executor, 10ms};
+    co_await step.async_wait(asio::use_awaitable);
+    throw std::runtime_error{"the work has failed"};
+}
+
+/// Work in parallel with a wait for the loss of its lease: the one that ends first, by success or by an exception, cancels
+/// the other. `async_with_lock` does this, and releases the lease when the work has ended.
+asio::awaitable<redlock::error_code> work_until_lost(redlock::lease& lease, asio::awaitable<void> work)
+{
+    const auto executor = co_await asio::this_coro::executor;
+    auto both = asio::experimental::make_parallel_group(
+        asio::co_spawn(executor, std::move(work), asio::deferred), lease.async_wait_lost(asio::deferred));
+    const auto [order, thrown, no_loss, why] =
+        co_await both.async_wait(asio::experimental::wait_for_one{}, asio::use_awaitable);
+    if (order[0] == 0 && thrown)
+    {
+        std::rethrow_exception(thrown);
+    }
+    co_return why;
+}
+
+asio::awaitable<void> watch(redlock::lock_manager& locks)
+{
+    redlock::lease lease = co_await locks.async_acquire_kept("report", {.ttl = 10s, .max_hold = 300ms});
+    bool failed = false;
+    try
+    {
+        co_await work_until_lost(lease, failing_work());
+    }
+    catch (const std::runtime_error&)
+    {
+        failed = true;
+    }
+    expect(failed && lease.valid(), "in a group: the exception of the work ends the wait for a loss");
+    const redlock::error_code why = co_await work_until_lost(lease, work());
+    expect(why == redlock::errc::hold_limit_reached, "in a group: max_hold was reached, and ended the work");
+    co_await lease.async_release(asio::as_tuple(asio::deferred));
 }
 
 asio::awaitable<void> compare(redlock::lock_manager& locks)
@@ -91,14 +123,14 @@ asio::awaitable<void> compare(redlock::lock_manager& locks)
     co_await wait_for_a_while(locks);
     co_await cancel_by_signal(locks);
     co_await cancel_by_timer(locks);
-    co_await held.async_release();
+    co_await held.async_release(asio::as_tuple(asio::deferred));
 
-    co_await work_until_lost(locks);
+    co_await watch(locks);
 
     // No key is left by any of them.
     redlock::lease lease = co_await locks.async_try_acquire("report", 10s);
     expect(lease.valid(), "and now it can be acquired");
-    co_await locks.async_shutdown();
+    co_await locks.async_shutdown(asio::as_tuple(asio::deferred));
 }
 
 void rethrow(std::exception_ptr failure)

@@ -4,8 +4,11 @@
 
 #include <redlock/redlock.hpp>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/deferred.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/thread_pool.hpp>
 
 #include <exception>
 #include <iostream>
@@ -51,8 +54,8 @@ void log(const redlock::event& what)
     std::visit(line, what);
 }
 
-/// The values that a metrics endpoint would show. Events are delivered one at a time, but possibly on different
-/// threads: a thread that reads these values concurrently needs atomics or a mutex.
+/// The values that a metrics endpoint would show. Events are delivered one at a time, on the observer's executor: a
+/// thread that reads these values concurrently needs atomics or a mutex.
 struct counters
 {
     std::size_t masters_up = 0;
@@ -105,8 +108,9 @@ asio::awaitable<void> work(redlock::lock_manager& locks)
 {
     redlock::lease lease = co_await locks.async_acquire("nightly-report", 10s);
     co_await lease.async_extend(10s);
-    co_await lease.async_release();
-    co_await locks.async_shutdown();
+    const auto token = asio::as_tuple(asio::deferred);
+    co_await lease.async_release(token);
+    co_await locks.async_shutdown(token);
 }
 
 void rethrow(std::exception_ptr failure)
@@ -125,9 +129,11 @@ int main()
         servers[0].kill();
 
         counters metrics;
+        asio::thread_pool logging{1}; // Outlives the manager.
         redlock::config options;
         options.masters = masters_of(servers);
         options.node_timeout = 500ms; // Ten times the default: this machine may be slow.
+        options.observer.executor = logging.get_executor(); // A write to a terminal or a disk may take long.
         options.observer.on_event = [&metrics](const redlock::event& what)
         {
             log(what);
@@ -138,6 +144,7 @@ int main()
         redlock::lock_manager locks{io, options};
         asio::co_spawn(io, work(locks), rethrow);
         io.run();
+        logging.join(); // The last events have been counted.
 
         std::cout << metrics.masters_up << " masters came up, " << metrics.masters_down
                   << " didn't or went down, " << metrics.risks << " are at risk; " << metrics.rounds_won

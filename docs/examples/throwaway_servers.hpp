@@ -73,6 +73,10 @@ class throwaway_server
         }
     }
 
+    /// Stops the process, which keeps its connections and answers nothing, until `resume`.
+    void hang() { ::kill(pid_, SIGSTOP); }
+    void resume() { ::kill(pid_, SIGCONT); }
+
     /// Starts the server again on the same port, and waits until it answers.
     void restart()
     {

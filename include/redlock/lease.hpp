@@ -212,6 +212,8 @@ class [[nodiscard]] REDLOCK_API lease
     ///   released when their masters are connected again, or expire), `not_held` (empty, or released before),
     ///   `closed`, `operation_aborted`. A key that was already missing, or has another owner, counts as released:
     ///   see `report::already_gone()`.
+    ///   After the work, `unconfirmed` is a line of the log, not a failure: pass `asio::as_tuple(asio::deferred)`, because
+    ///   a plain `co_await` throws it.
     /// - Lifetimes: the lease may be moved or destroyed during the operation.
     /// - Thread safety: may be called on any thread. `valid()` returns false before the first byte is sent.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
@@ -237,10 +239,15 @@ class [[nodiscard]] REDLOCK_API lease
     ///
     /// - Handler signature: `void(redlock::error_code, redlock::error_code why)`. A loss completes without an
     ///   error, and `why` is its reason: `lease_lost`, `hold_limit_reached`, or `closed` if the manager is shut down.
-    ///   The operation can therefore be combined with the work by the operators of
-    ///   `boost/asio/experimental/awaitable_operators.hpp`:
+    ///   A parallel group combines the operation with the work: the first one to end, by success or by an exception,
+    ///   cancels the other. Asio's awaitable operators would hide an exception of the work until the loss.
+    ///   `lock_manager::async_with_lock` cancels the work at a loss by itself.
     ///   ```cpp
-    ///   auto first = co_await (work() || lease.async_wait_lost(asio::use_awaitable));
+    ///   const auto executor = co_await asio::this_coro::executor;
+    ///   auto both = asio::experimental::make_parallel_group(
+    ///       asio::co_spawn(executor, std::move(work), asio::deferred), lease.async_wait_lost(asio::deferred));
+    ///   const auto [order, thrown, no_loss, why] =
+    ///       co_await both.async_wait(asio::experimental::wait_for_one{}, asio::use_awaitable);
     ///   ```
     /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
     ///   initiating function.

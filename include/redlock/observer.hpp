@@ -154,8 +154,10 @@ struct observer
     /// the program. May call the manager; no lock is held during the call. Pending events are still delivered after
     /// the manager was destroyed: what the function refers to must outlive the threads that run `executor`.
     std::function<void(const event&)> on_event{};
-    /// The executor of `on_event`. Empty: the manager's. Its context must outlive all background work of the manager,
-    /// which includes the releases of leases that were destroyed.
+    /// The executor of `on_event`. Empty: the manager's, where the function delays the manager's replies and extensions. A
+    /// function that writes to a file, a terminal or a network needs a separate thread, for example an
+    /// `asio::thread_pool`. Its context must outlive all background work of the manager, which includes the releases of
+    /// leases that were destroyed.
     boost::asio::any_io_executor executor{};
     /// The maximum number of pending events, 1 or more. Further events are counted and dropped.
     std::size_t max_waiting = 1024;
