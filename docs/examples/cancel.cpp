@@ -105,14 +105,16 @@ asio::awaitable<void> watch(redlock::lock_manager& locks)
     bool failed = false;
     try
     {
-        co_await work_until_lost(lease, failing_work());
+        asio::awaitable<void> failing = failing_work();
+        co_await work_until_lost(lease, std::move(failing));
     }
     catch (const std::runtime_error&)
     {
         failed = true;
     }
     expect(failed && lease.valid(), "in a group: the exception of the work ends the wait for a loss");
-    const redlock::error_code why = co_await work_until_lost(lease, work());
+    asio::awaitable<void> endless = work();
+    const redlock::error_code why = co_await work_until_lost(lease, std::move(endless));
     expect(why == redlock::errc::hold_limit_reached, "in a group: max_hold was reached, and ended the work");
     co_await lease.async_release(asio::as_tuple(asio::deferred));
 }

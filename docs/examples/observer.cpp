@@ -129,10 +129,10 @@ int main()
         servers[0].kill();
 
         counters metrics;
-        asio::thread_pool logging{1}; // Outlives the manager.
         redlock::config options;
         options.masters = masters_of(servers);
         options.node_timeout = 500ms; // Ten times the default: this machine may be slow.
+        asio::thread_pool logging{1}; // Outlives the manager.
         options.observer.executor = logging.get_executor(); // A write to a terminal or a disk may take long.
         options.observer.on_event = [&metrics](const redlock::event& what)
         {

@@ -35,7 +35,7 @@ shut_down_at_signal(asio::io_context& io, redlock::lock_manager& locks, std::chr
     asio::steady_timer timer{executor, limit};
     auto both = asio::experimental::make_parallel_group(
         locks.async_shutdown(asio::deferred), timer.async_wait(asio::deferred));
-    const auto [order, unconfirmed, no_limit] =
+    const auto [order, unconfirmed, timer_ended] =
         co_await both.async_wait(asio::experimental::wait_for_one{}, asio::use_awaitable);
     if (order[0] == 1)
     {
