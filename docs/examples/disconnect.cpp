@@ -58,17 +58,14 @@ class server
 {
   public:
     server(asio::io_context& io, redlock::config options)
-        : locks{io, std::move(options)}, acceptor_{io, {tcp::v4(), 0}}
+        : locks{io, std::move(options)}, acceptor_{io, {asio::ip::address_v4::loopback(), 0}}
     {
     }
 
     redlock::lock_manager locks;
     std::string last_result{};
 
-    tcp::endpoint endpoint() const
-    {
-        return {asio::ip::address_v4::loopback(), acceptor_.local_endpoint().port()};
-    }
+    tcp::endpoint endpoint() const { return acceptor_.local_endpoint(); }
 
     asio::awaitable<void> accept(int clients)
     {
