@@ -42,6 +42,13 @@ bool is_explained(const provision_seat& its) noexcept
     return prevents_arming(its.found) && !is_refused(its);
 }
 
+bool has(const provision_plan& plan, provision_finding what)
+{
+    return std::any_of(
+        plan.masters.begin(), plan.masters.end(),
+        [what](const provision_seat& each) { return each.found == what; });
+}
+
 bool is_arming(const advised_run& run) noexcept
 {
     return run.action == provision_action::arm || run.action == provision_action::arm_again;
@@ -233,6 +240,13 @@ advice_on_leavers(const provision_plan& plan, std::span<const provision_sight> s
         return listed(left) + " left when group " + group + " was made: give the masters of that group, " +
                listed(record->names);
     }
+    if (has(plan, provision_finding::unknown))
+    {
+        // Their markers may be all that is left of an interrupted change.
+        return listed(left) + " left when group " + group +
+               " was made, whose masters may be those that give no answer: run the same command again when "
+               "they can be reached";
+    }
     std::string text =
         listed(left) + (left.size() == 1 ? " has" : " have") + " left group " + group + ": redlock provision";
     for (const std::string& each : left)
@@ -308,13 +322,6 @@ enum class armer : std::uint8_t
     absent_masters,         // Once they give an answer.
     absent_masters_or_again // If they never do.
 };
-
-bool has(const provision_plan& plan, provision_finding what)
-{
-    return std::any_of(
-        plan.masters.begin(), plan.masters.end(),
-        [what](const provision_seat& each) { return each.found == what; });
-}
 
 /// The members of a group, and what they show.
 struct group_members

@@ -252,6 +252,23 @@ TEST_CASE("advice: a master that has left a group is retired before it joins ano
             "d, e have left group fedcba9876543210: redlock provision --retire d --retire e, then the same "
             "command again");
     }
+    SECTION("unless masters that give no answer may be those of its group")
+    {
+        const named_group def{second_name, {"d", "e", "f"}, 2s};
+        shown_masters interrupted;
+        for (const std::string& each : abc.names)
+        {
+            interrupted.move(each, def, {abc});
+        }
+        for (const std::string& each : def.names)
+        {
+            interrupted.stop(each);
+        }
+        const std::string wait = " left when group fedcba9876543210 was made, whose masters may be those "
+                                 "that give no answer: run the same command again when they can be reached";
+        CHECK(advice(interrupted, change(def.names, abc.names)) == "a, b, c" + wait);
+        CHECK(advice(interrupted, make({"a", "d"})) == "a" + wait);
+    }
     SECTION("but the old list of a group is replaced by the new one")
     {
         shown_masters gone;
