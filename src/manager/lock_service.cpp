@@ -296,12 +296,6 @@ clock::time_point lock_service::first_round_at(std::chrono::milliseconds patienc
     return possible >= quorum_of(connections_.size()) ? clock::time_point::max() : clock::time_point::min();
 }
 
-bool lock_service::all_ready() const noexcept
-{
-    return std::all_of(
-        connections_.begin(), connections_.end(), [](const auto& each) { return each->ready(); });
-}
-
 std::vector<master_examination> lock_service::describe_masters() const
 {
     std::vector<master_examination> found;

@@ -203,8 +203,6 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     clock::time_point first_round_at(std::chrono::milliseconds patience) const noexcept;
     /// True while some master's first connection attempt is in progress.
     bool connecting() const noexcept { return connecting_; }
-    /// Returns whether all masters are connected.
-    bool all_ready() const noexcept;
 
     detail::lease_state_ptr make_lease_state(std::string_view resource);
     awaited_round

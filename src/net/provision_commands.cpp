@@ -73,12 +73,12 @@ void append_provision_look(std::string& out, const guard_keys& keys, int databas
               number.view()});
 }
 
-void append_provision_trial(std::string& out, const guard_keys& keys, int database)
+void append_provision_trial(std::string& out, const guard_keys& keys, int database, bool leaves)
 {
     const decimal number{database};
     resp::append_command(
         out, {"EVAL", provision_trial_script, "4", keys.members, keys.guard, keys.fence, keys.replaced,
-              number.view()});
+              number.view(), leaves ? "1" : "0"});
 }
 
 void append_provision_quarantine(

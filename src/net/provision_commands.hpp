@@ -29,8 +29,8 @@ struct marker_change
 // Each of these functions appends one serialised command to `out`. `database` is the one of the master's address.
 
 void append_provision_look(std::string& out, const guard_keys& keys, int database);
-/// `read_quarantine` reads the reply, an empty marker.
-void append_provision_trial(std::string& out, const guard_keys& keys, int database);
+/// `leaves`: the master is only moved out of its group. `read_quarantine` reads the reply, an empty marker.
+void append_provision_trial(std::string& out, const guard_keys& keys, int database, bool leaves);
 /// `read_quarantine` reads the reply.
 void append_provision_quarantine(
     std::string& out, const guard_keys& keys, const marker_change& change, int database);

@@ -20,16 +20,24 @@ inline constexpr char trial_common[] = R"lua(local function try(before, command,
 end
 )lua";
 
-/// Tries the commands with which a run of provisioning changes a master without a marker.
+/// Tries the commands with which a run of provisioning puts a master into quarantine and arms it, except those of the look. The
+/// order is that of the scripts. One that leaves its group needs no counters: it may have no memory left, since a server whose
+/// script has deleted a key permits it to write.
 ///
-/// Keys: the record of the members, the marker, the counters, the groups that were replaced. Argument: the number of the
-/// database. Returns an empty text, or the first refusal with the name of the command.
+/// Keys: the record of the members, the marker, the counters, the groups that were replaced. Arguments: the number of the
+/// database, whether the master leaves its group (0 or 1). Returns an empty text, or the first refusal with the name of the
+/// command.
 inline constexpr auto provision_trial_text = join(
     trial_common,
-    R"lua(local refused = try(nil, "SET", KEYS[2], "", "NX", "XX")
-refused = try(refused, "HSET", KEYS[3], "floor", "0", "")
+    R"lua(local refused
+if ARGV[2] == "0" then
+  refused = try(refused, "HMGET", KEYS[3], "floor")
+  refused = try(refused, "HSET", KEYS[3], "floor", "0", "")
+end
 refused = try(refused, "SELECT", ARGV[1])
-if redis.pcall("get", KEYS[4]) == false then refused = try(refused, "DEL", KEYS[4]) end
+local absent = KEYS[4] .. "-trial"
+if redis.pcall("get", absent) == false then refused = try(refused, "DEL", absent) end
+refused = try(refused, "SET", KEYS[2], "", "NX", "XX")
 return refused and redis.error_reply(refused[2] .. " (" .. refused[1] .. ")") or "")lua");
 inline constexpr std::string_view provision_trial_script{
     provision_trial_text.data(), provision_trial_text.size()};

@@ -238,6 +238,53 @@ TEST_CASE("arming by hand: a master that is armed already may have no memory lef
     check_group(sim);
 }
 
+TEST_CASE("arming by hand: a quorum is armed although another master refuses to be changed", "[guarded]")
+{
+    const bool is_again = GENERATE(false, true);
+    const bool is_in_quarantine = GENERATE(false, true);
+    CAPTURE(is_again, is_in_quarantine);
+    simulation sim{3};
+    const std::string group = make_group(sim);
+    for (const auto& each : sim.masters())
+    {
+        restart(*each, true);
+    }
+    if (is_in_quarantine)
+    {
+        const auto stopped = begin_provision(sim, by_operator);
+        REQUIRE(sim.run_until([&] { return sim.count("quarantine") == 6; }, 1min));
+        stopped->cancel.emit(asio::cancellation_type::terminal);
+        end_provision(sim, stopped);
+        sim.run_until_idle();
+    }
+    sim.master(1).habits["SET"] = "-NOREPLICAS Not enough good replicas to write.\r\n";
+    const auto run = is_again ? arm_again(sim, group) : end_provision(sim, begin_provision(sim, by_operator));
+    INFO(run->report);
+    CHECK_FALSE(run->error);
+    CHECK(run->report.outcome == provision_outcome::provisioned);
+    CHECK(run->report.masters[1].found == provision_finding::unknown);
+    CHECK(run->report.masters[1].reason == master_errc::no_replicas);
+    CHECK(run->report.masters[1].detail.ends_with("(SET)"));
+    CHECK(armed_masters(sim) == 2);
+}
+
+TEST_CASE("arming by hand: a master that gives no answer doesn't prolong the outage", "[guarded]")
+{
+    simulation sim{3};
+    make_group(sim);
+    for (const auto& each : sim.masters())
+    {
+        restart(*each, true);
+    }
+    sim.master(2).door = entrance::refuses;
+    sim.master(2).break_connections();
+    const auto run = end_provision(sim, begin_provision(sim, by_operator));
+    INFO(run->report);
+    CHECK_FALSE(run->error);
+    const clock::duration outage = sim.master(0).last("arm").at - sim.master(0).last("quarantine").at;
+    CHECK(outage < provisioning_wait(group_ttl, sim.options().drift_factor) + 50ms);
+}
+
 TEST_CASE("arming by hand: a master whose clock shows a distant year prevents it", "[guarded]")
 {
     simulation sim{3};

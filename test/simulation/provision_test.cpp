@@ -2,6 +2,10 @@
 // Provisioning in virtual time: the wait, a failure and a cancellation at each step, and several runs at once.
 #include "provision_run.hpp"
 
+#include "net/arming_scripts.hpp"
+#include "net/provision_scripts.hpp"
+#include "support/script_commands.hpp"
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/generators/catch_generators_range.hpp>
@@ -176,7 +180,7 @@ TEST_CASE("provisioning: a master that would refuse a change is named before any
         refusal{
             "-OOM command not allowed when used memory > 'maxmemory'.\r\n", master_errc::out_of_memory,
             "OOM command not allowed when used memory > 'maxmemory'."});
-    const std::string refused = GENERATE("SET", "HSET", "DEL");
+    const std::string refused = GENERATE("SET", "HSET", "HMGET", "SELECT", "DEL");
     CAPTURE(is.bytes, refused);
     simulation sim{3};
     sim.master(2).habits[refused] = is.bytes;
@@ -194,6 +198,23 @@ TEST_CASE("provisioning: a master that would refuse a change is named before any
     sim.master(2).habits.clear();
     CHECK_FALSE(end_provision(sim, begin_provision(sim))->error);
     check_group(sim);
+}
+
+TEST_CASE("provisioning: no master is changed if one refuses any command of the scripts", "[guarded]")
+{
+    std::set<std::string> commands = commands_of(net::provision_quarantine_script());
+    commands.merge(commands_of(net::arm_script.text));
+    CHECK(commands == std::set<std::string>{"DEL", "GET", "HMGET", "HSET", "INFO", "SELECT", "SET"});
+    const std::string refused = GENERATE_COPY(from_range(commands.begin(), commands.end()));
+    CAPTURE(refused);
+    simulation sim{3};
+    sim.master(1).habits[refused] = "-NOPERM this user has no permissions\r\n";
+    const auto run = end_provision(sim, begin_provision(sim));
+    INFO(run->report);
+    CHECK(run->error == errc::provisioning_failed);
+    CHECK(run->report.outcome == provision_outcome::unchanged);
+    CHECK(run->report.masters[1].reason);
+    CHECK(sim.count("quarantine") == 0);
 }
 
 TEST_CASE("provisioning: trying the commands changes nothing", "[guarded]")
@@ -250,6 +271,47 @@ TEST_CASE("provisioning: a cancellation at any moment is obeyed, and another run
         REQUIRE_FALSE(next->error);
         check_group(sim);
     }
+}
+
+TEST_CASE("provisioning: a run that continues another one adds the masters' clocks", "[guarded]")
+{
+    simulation sim{3};
+    const auto stopped = begin_provision(sim);
+    REQUIRE(sim.run_until([&] { return sim.master(2).count("quarantine") == 1; }, 1min));
+    const clock::time_point begun = sim.now();
+    const bool is_armed_first = GENERATE(false, true);
+    CAPTURE(is_armed_first);
+    std::uint64_t token = 0;
+    if (is_armed_first)
+    {
+        // The group is used. Then all masters fall back to their quarantine.
+        REQUIRE_FALSE(end_provision(sim, stopped)->error);
+        config with = sim.options();
+        with.guarded.emplace();
+        lock_manager locks = sim.make_connected_manager(with);
+        const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 100ms, .wait = 0ms});
+        REQUIRE(sim.finish(got));
+        REQUIRE_FALSE(got->error);
+        token = got->lease.fencing_token().value();
+        for (const auto& each : sim.masters())
+        {
+            each->lose_writes_of(sim.now() - begun);
+        }
+    }
+    else
+    {
+        stopped->cancel.emit(asio::cancellation_type::terminal);
+        end_provision(sim, stopped);
+        sim.run_until_idle();
+    }
+    const auto run = end_provision(sim, begin_provision(sim));
+    INFO(run->report);
+    REQUIRE_FALSE(run->error);
+    CHECK(run->report.group == stopped->report.group);
+    const auto shown = std::chrono::duration_cast<std::chrono::microseconds>(
+        sim.master(1).now().time_since_epoch() + 2h - 1s);
+    CHECK(run->report.floor >= static_cast<std::uint64_t>(shown.count()));
+    CHECK(run->report.floor > token);
 }
 
 TEST_CASE("provisioning: runs at once make one group, however their commands interleave", "[guarded]")

@@ -38,6 +38,7 @@ provisioning::provisioning(
     {
         report_.masters.emplace_back().name = name;
     }
+    refusals_.resize(report_.masters.size());
 }
 
 runtime::task<error_code> provisioning::run()
@@ -77,15 +78,14 @@ runtime::task<error_code> provisioning::prepare()
     for (int looks = 0; succeeded && end == step_end::overtaken && looks < max_looks; ++looks)
     {
         succeeded = co_await look();
-        const error_code refused = succeeded ? decide() : failure();
+        error_code refused = failure();
+        if (succeeded)
+        {
+            refused = co_await decide_by_trial();
+        }
         if (refused || report_.outcome == provision_outcome::complete)
         {
             co_return refused;
-        }
-        succeeded = co_await try_changes();
-        if (!succeeded)
-        {
-            co_return failure();
         }
         end = co_await begin_quarantines();
     }
@@ -119,21 +119,55 @@ runtime::task<bool> provisioning::look()
     {
         const net::failure& failed = query->failure_of(master);
         note_failure(master, failed.reason, failed.detail);
+        if (refusals_[master].reason)
+        {
+            leave_out(master);
+        }
     }
     co_return succeeded;
 }
 
-/// Looks after a time in which a master may have been disconnected.
+/// Looks after a time in which masters may have been disconnected. Waits for those that the run needs, because no lock can be
+/// acquired meanwhile.
 runtime::task<bool> provisioning::reconnect_and_look()
 {
     const clock::time_point ends = strand().now() + service_.options().connect_timeout;
-    while (!service_.all_ready() && strand().now() < ends && !self_.stopped())
+    while (!participants_are_ready() && strand().now() < ends && !self_.stopped())
     {
         const alarm_clock pause{strand(), self_.wake_event, strand().now() + between_checks};
         co_await self_.wake_event;
     }
     const bool succeeded = co_await look();
     co_return succeeded;
+}
+
+/// Returns whether the masters that take part are connected.
+bool provisioning::participants_are_ready() const
+{
+    for (std::size_t master = 0; master < expected_.size(); ++master)
+    {
+        if (expected_[master] && !service_.connection_to(master).ready())
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Decides by the look and by a trial: again without the masters that refuse, until none does.
+runtime::task<error_code> provisioning::decide_by_trial()
+{
+    error_code refused = decide();
+    bool is_permitted = false;
+    while (!is_permitted && !refused && report_.outcome != provision_outcome::complete)
+    {
+        is_permitted = co_await try_changes();
+        if (!is_permitted)
+        {
+            refused = self_.stopped() ? failure() : decide();
+        }
+    }
+    co_return refused;
 }
 
 /// Plans by the look. Returns an error if a master can't be provisioned.
@@ -232,41 +266,47 @@ bool provisioning::is_refused_for_keys()
     return is_refused;
 }
 
-/// Tries whether masters without a marker permit what a group needs, before any is changed. False if one doesn't. The others
-/// have permitted it before.
+/// Tries whether the masters that the plan changes permit it, before any is changed. False if one doesn't, which is left out from
+/// then on.
 runtime::task<bool> provisioning::try_changes()
 {
-    std::vector<std::size_t> untried;
+    std::vector<std::size_t> tried;
     for (std::size_t master = 0; master < seen_.size(); ++master)
     {
-        if (plan_.masters[master].found == provision_finding::unmarked)
+        const core::provision_seat& its = plan_.masters[master];
+        const bool stays = its.keeps && its.keeps->state != core::marker_state::quarantine;
+        if (its.takes_part && !stays)
         {
-            untried.push_back(master);
+            tried.push_back(master);
         }
     }
-    if (untried.empty())
-    {
-        co_return true;
-    }
-    const broadcast_query<changes> query{
-        seen_.size(), untried.size(), net::read_quarantine, self_.wake_event};
-    for (const std::size_t master : untried)
+    const broadcast_query<changes> query{seen_.size(), tried.size(), net::read_quarantine, self_.wake_event};
+    for (const std::size_t master : tried)
     {
         command_.clear();
-        net::append_provision_trial(command_, keys_, database_of(master));
+        net::append_provision_trial(command_, keys_, database_of(master), plan_.masters[master].leaves);
         service_.send_query(master, command_, *query);
     }
-    bool permitted = co_await await_replies(*query);
-    for (const std::size_t master : untried)
+    bool is_permitted = co_await await_replies(*query);
+    for (const std::size_t master : tried)
     {
         const change_answer& answer = query->of(master);
         if (answer.reason)
         {
-            note_failure(master, answer.reason, answer.detail);
-            permitted = false;
+            refusals_[master] = {answer.reason, answer.detail};
+            leave_out(master);
+            is_permitted = false;
         }
     }
-    co_return permitted;
+    co_return is_permitted;
+}
+
+/// Counts a master that refuses to be changed as one that gives no answer.
+void provisioning::leave_out(std::size_t master)
+{
+    seen_[master] = {};
+    seen_[master].is_known = false;
+    note_failure(master, refusals_[master].reason, refusals_[master].detail);
 }
 
 /// Begins the quarantine of all masters that aren't in it.
@@ -276,6 +316,7 @@ runtime::task<bool> provisioning::try_changes()
 runtime::task<provisioning::step_end> provisioning::begin_quarantines()
 {
     std::vector<std::size_t> missing;
+    adds_clock_ = adds_clock_ || has_markers_of_others();
     expected_.clear();
     for (std::size_t master = 0; master < seen_.size(); ++master)
     {
@@ -320,7 +361,7 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
     }
     const broadcast_query<changes> query{
         seen_.size(), masters.size(), net::read_quarantine, self_.wake_event};
-    report_.outcome = provision_outcome::unfinished;
+    const provision_outcome before = std::exchange(report_.outcome, provision_outcome::unfinished);
     for (const std::size_t master : masters)
     {
         const std::string& seen = seen_[master].marker ? *seen_[master].marker : std::string{};
@@ -333,6 +374,7 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
     }
     const bool succeeded = co_await await_replies(*query);
     step_end end = succeeded ? step_end::done : step_end::failed;
+    std::size_t overtaken = 0;
     for (const std::size_t master : masters)
     {
         const change_answer& answer = query->of(master);
@@ -346,6 +388,7 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
         {
             note(master, provision_finding::changed);
             end = end == step_end::done ? step_end::overtaken : end;
+            ++overtaken;
         }
         else
         {
@@ -353,6 +396,10 @@ provisioning::begin_quarantines_on(const std::vector<std::size_t>& masters)
             note_failure(master, answer.reason, is_blind ? unknown_databases : answer.detail);
             end = step_end::failed;
         }
+    }
+    if (overtaken == masters.size()) // Nothing was written.
+    {
+        report_.outcome = before;
     }
     co_return end;
 }

@@ -24,9 +24,10 @@ namespace redlock::manager
 
 /// A run of provisioning. The service and its connections serve this run only.
 ///
-/// It looks at all masters, puts those that take part into quarantine, waits, looks again, and arms them. All decisions are those
-/// of core/provision_plan.hpp, core/arming_plan.hpp and core/change_plan.hpp; core/provision_advice.hpp names the next step of
-/// the operator. Each step can fail or be cancelled; another run then continues, by what it finds.
+/// It looks at all masters, tries whether those that take part can be changed, puts them into quarantine, waits, looks again, and
+/// arms them. All decisions are those of core/provision_plan.hpp, core/arming_plan.hpp and core/change_plan.hpp;
+/// core/provision_advice.hpp names the next step of the operator. Each step can fail or be cancelled; another run then continues,
+/// by what it finds.
 class provisioning
 {
   public:
@@ -57,6 +58,8 @@ class provisioning
     runtime::task<bool> connect();
     runtime::task<bool> look();
     runtime::task<bool> reconnect_and_look();
+    bool participants_are_ready() const;
+    runtime::task<error_code> decide_by_trial();
     error_code decide();
     void judge();
     core::provision_plan plan() const;
@@ -65,6 +68,7 @@ class provisioning
     void advise_after();
     bool is_refused_for_keys();
     runtime::task<bool> try_changes();
+    void leave_out(std::size_t master);
     runtime::task<step_end> begin_quarantines();
     runtime::task<step_end> begin_quarantines_on(const std::vector<std::size_t>& masters);
     runtime::task<error_code> await_expiry();
@@ -102,6 +106,7 @@ class provisioning
     std::string group_; // That is wanted, or made by a change; empty for any.
     provision_report& report_;
     net::guard_keys keys_;
+    std::vector<net::failure> refusals_; // By master: why it can't be changed, by a trial; or empty.
     std::vector<core::provision_sight> seen_;
     core::provision_plan plan_;
     core::member_record record_;

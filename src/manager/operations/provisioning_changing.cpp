@@ -22,12 +22,11 @@ runtime::task<error_code> provisioning::change()
     }
     for (int overtaken = 0; succeeded && overtaken < max_looks;)
     {
-        const error_code refused = decide();
+        const error_code refused = co_await decide_by_trial();
         if (refused || report_.outcome == provision_outcome::complete)
         {
             co_return refused;
         }
-        adds_clock_ = adds_clock_ || has_markers_of_others();
         const step_end end = co_await begin_quarantines();
         if (end == step_end::failed)
         {
@@ -130,13 +129,16 @@ runtime::task<error_code> provisioning::arm_moved()
         }
     }
     const step_end end = co_await arm(waiting);
-    bool succeeded = end != step_end::failed;
     if (end == step_end::overtaken) // By another run, for example.
     {
-        succeeded = co_await look();
+        co_await look();
         note_moved();
     }
-    co_return succeeded ? conclude() : failure();
+    // With one master armed, another run would arm none.
+    const bool is_in_use = std::any_of(
+        report_.masters.begin(), report_.masters.end(),
+        [](const provisioned_master& each) { return each.found == provision_finding::armed; });
+    co_return is_in_use && !self_.stopped() ? conclude() : failure();
 }
 
 /// Notes what has become of the masters since they were moved. One that has come back meanwhile is judged as by a new run.

@@ -72,12 +72,13 @@ TEST_CASE("the commands of provisioning", "[wire][guarded]")
     }
     SECTION("a trial")
     {
-        net::append_provision_trial(out, keys, 3);
+        const bool leaves = GENERATE(false, true);
+        net::append_provision_trial(out, keys, 3, leaves);
         CHECK(
             only_command(out) == command{
                                      "EVAL", std::string{net::provision_trial_script}, "4",
                                      "lock::redlock-members", "lock::redlock-guard", "lock::redlock-fence",
-                                     "lock::redlock-guard-before", "3"});
+                                     "lock::redlock-guard-before", "3", leaves ? "1" : "0"});
     }
     SECTION("a quarantine")
     {
