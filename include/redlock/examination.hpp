@@ -21,6 +21,8 @@ struct master_issue
 {
     risk what;
     std::string detail; ///< What was observed, escaped.
+    /// The error with which a command was refused; empty if none was.
+    error_code reason{};
 };
 
 /// What a master is to a manager in guarded mode.

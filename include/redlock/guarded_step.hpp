@@ -29,7 +29,8 @@ enum class guarded_step : std::uint8_t
     bring_back,       ///< Too few masters answer: bring back those that don't, with their data.
     mend_others,      ///< Masters of the list can't be members as they are, which prevents the rest.
     arm,              ///< `provision_action::arm`.
-    arm_again         ///< `provision_action::arm_again`.
+    arm_again,        ///< `provision_action::arm_again`.
+    check_version     ///< The master's marker has an unknown form: check the version and the prefix.
 };
 
 /// Returns the name of the enumerator, such as "arm_again". Thread-safe.

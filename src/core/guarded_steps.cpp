@@ -17,12 +17,12 @@ namespace redlock
 
 std::string_view to_string(guarded_step value) noexcept
 {
-    constexpr std::array<std::string_view, 13> names{
+    constexpr std::array<std::string_view, 14> names{
         "none",           "provision",        "finish_provision",
         "use_group_list", "use_latest_group", "use_recorded_name",
         "check_address",  "check_empty",      "wait_for_clients",
         "bring_back",     "mend_others",      "arm",
-        "arm_again"};
+        "arm_again",      "check_version"};
     const auto index = static_cast<std::size_t>(value);
     return index < names.size() ? names[index] : "unknown";
 }
@@ -309,6 +309,10 @@ class group_view
             return guarded_step::none;
         }
         const std::optional<marker> shown = marker_in(its);
+        if (its.marker && !shown)
+        {
+            return guarded_step::check_version;
+        }
         if (shown && shown->state == marker_state::retired)
         {
             const bool is_moving = group_ && shown->group == group_->group &&
@@ -317,7 +321,7 @@ class group_view
         }
         if (!group_)
         {
-            return its.marker ? guarded_step::none : guarded_step::provision;
+            return guarded_step::provision;
         }
         return is_blank(its) || shows(its, group_->group) ? step_of_member(master) : guarded_step::none;
     }

@@ -149,6 +149,7 @@ TEST_CASE(
     REQUIRE(its.risks.size() == 1);
     CHECK(its.risks[0].what == risk::arming_refused);
     CHECK(its.risks[0].detail.starts_with(refused + ": "));
+    CHECK(its.risks[0].reason == master_errc::no_permission);
     CHECK(found->masters.at(0).risks.empty());
 }
 

@@ -121,6 +121,26 @@ std::string advice_in(const error_code& reason)
     return advice;
 }
 
+std::optional<refusing_setting> setting_behind(const error_code& reason)
+{
+    if (reason == master_errc::out_of_memory)
+    {
+        return refusing_setting{"memory", "Raise maxmemory, and store nothing but locks on it"};
+    }
+    if (reason == master_errc::no_replicas)
+    {
+        return refusing_setting{
+            "replicas", "Set min-replicas-to-write 0: a master for locks needs no replicas"};
+    }
+    if (reason == master_errc::misconfigured)
+    {
+        return refusing_setting{
+            "cannot_save",
+            "Check its log for why it can't save (a full disk?), or disable snapshots with save \"\""};
+    }
+    return std::nullopt;
+}
+
 finding failure_of(const master_facts& facts, const std::vector<master_facts>& all)
 {
     const master_examination& one = facts.examined;

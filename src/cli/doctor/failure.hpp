@@ -4,7 +4,9 @@
 
 #include "cli/doctor/finding.hpp"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace redlock::cli
@@ -15,5 +17,15 @@ finding failure_of(const master_facts& one, const std::vector<master_facts>& all
 
 /// Returns the advice in the library's message, which follows its colon, as a sentence.
 std::string advice_in(const error_code& reason);
+
+/// A setting by which a server refuses commands.
+struct refusing_setting
+{
+    std::string_view kind; ///< Of the finding.
+    const char* advice;
+};
+
+/// Returns the setting that causes an error; empty if none does.
+std::optional<refusing_setting> setting_behind(const error_code& reason);
 
 } // namespace redlock::cli

@@ -21,6 +21,31 @@ namespace redlock::cli
 namespace
 {
 
+/// Returns what to do about a master that can't be armed.
+std::string advice_on_arming(const master_issue& refused)
+{
+    const std::string_view text = refused.detail;
+    if (text.starts_with("maxmemory-policy"))
+    {
+        return "Set maxmemory-policy noeviction";
+    }
+    if (const std::optional<refusing_setting> setting = setting_behind(refused.reason))
+    {
+        return setting->advice;
+    }
+    if (text.find(": WRONGTYPE ") != std::string_view::npos)
+    {
+        return "Check the version and --prefix: a key of the guarded mode has another type";
+    }
+    const bool is_unknown = text.find(": ERR unknown command") != std::string_view::npos ||
+                            text.find(": ERR Unknown ") != std::string_view::npos;
+    if (!refused.reason || refused.reason == master_errc::no_permission || is_unknown)
+    {
+        return "Allow the command: its ACL or a rename-command forbids it, see 'ACL' in docs/deployment.md";
+    }
+    return advice_in(refused.reason);
+}
+
 finding of_risk(const master_issue& found)
 {
     finding result{severity::warning, "risk", found.detail, {}, {}};
@@ -69,10 +94,7 @@ finding of_risk(const master_issue& found)
         result.kind = "arming_refused";
         result.what = "it can't be armed (" + found.detail + ")";
         result.meaning = "Provisioning it, and arming it after a restart, fails";
-        result.advice = found.detail.starts_with("maxmemory-policy")
-                            ? "Set maxmemory-policy noeviction"
-                            : "Allow the command: its ACL or a rename-command forbids it, see 'ACL' in "
-                              "docs/deployment.md";
+        result.advice = advice_on_arming(found);
         break;
     }
     return result;

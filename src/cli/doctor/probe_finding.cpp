@@ -114,21 +114,10 @@ finding of_reason(const master_facts& one, const probe_outcome& failed, const st
     refused.examined.detail = failed.detail;
     finding result = failure_of(refused, all);
     result.meaning = meaning_of(*one.probed);
-    if (failed.reason == master_errc::out_of_memory)
+    if (const std::optional<refusing_setting> setting = setting_behind(failed.reason))
     {
-        result.kind = "memory";
-        result.advice = "Raise maxmemory, and store nothing but locks on it";
-    }
-    else if (failed.reason == master_errc::no_replicas)
-    {
-        result.kind = "replicas";
-        result.advice = "Set min-replicas-to-write 0: a master for locks needs no replicas";
-    }
-    else if (failed.reason == master_errc::misconfigured)
-    {
-        result.kind = "cannot_save";
-        result.advice =
-            "Check its log for why it can't save (a full disk?), or disable snapshots with save \"\"";
+        result.kind = setting->kind;
+        result.advice = setting->advice;
     }
     return result;
 }

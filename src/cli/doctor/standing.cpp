@@ -158,6 +158,10 @@ void word_step(finding& result, const guarded_examination& its, const std::vecto
     case guarded_step::arm_again:
         result.advice = by_name(advice);
         break;
+    case guarded_step::check_version:
+        result.what = "it has a key of the guarded mode in an unknown form";
+        result.advice = "Check the version and --prefix";
+        break;
     }
 }
 

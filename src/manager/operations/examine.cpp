@@ -133,19 +133,19 @@ class vote_trials final : public reply_collector
                 continue;
             }
             const result& its = results_[master];
-            std::string arming_refused = its.arming_refused;
+            std::optional<master_issue> arming = its.arming_refused;
             if (!guarded->reason)
             {
                 guarded->reason = its.reason;
                 guarded->detail = its.detail;
             }
-            else if (arming_refused.empty())
+            else if (!arming)
             {
-                arming_refused = its.vote_refused; // Arming needs these commands, too.
+                arming = its.vote_refused; // Arming needs these commands, too.
             }
-            if (!arming_refused.empty())
+            if (arming)
             {
-                found[master].risks.push_back({risk::arming_refused, std::move(arming_refused)});
+                found[master].risks.push_back(*std::move(arming));
             }
         }
     }
@@ -155,13 +155,16 @@ class vote_trials final : public reply_collector
     {
         error_code reason;
         std::string detail;
-        std::string vote_refused;
-        std::string arming_refused;
+        std::optional<master_issue> vote_refused;
+        std::optional<master_issue> arming_refused;
     };
 
-    std::string show(std::string_view command, std::string_view error) const
+    master_issue refusal(std::string_view command, std::string_view error) const
     {
-        return std::string{redacted_.show(command).view()}.append(": ").append(redacted_.show(error).view());
+        return {
+            risk::arming_refused,
+            std::string{redacted_.show(command).view()}.append(": ").append(redacted_.show(error).view()),
+            net::reason_of(core::classify(error))};
     }
     bool take(std::size_t master, const resp::reply& reply) noexcept override
     {
@@ -170,7 +173,7 @@ class vote_trials final : public reply_collector
         if (reply.is_error())
         {
             // Locks need no EVAL, so this tells nothing of the vote.
-            its.arming_refused = show("EVAL", reply.text());
+            its.arming_refused = refusal("EVAL", reply.text());
             return true;
         }
         const std::optional<net::vote_trial> tried = net::read_vote_trial(reply);
@@ -181,13 +184,13 @@ class vote_trials final : public reply_collector
         }
         if (!tried->of_vote.name.empty())
         {
-            its.reason = net::reason_of(core::classify(tried->of_vote.error));
-            its.detail = show(tried->of_vote.name, tried->of_vote.error);
-            its.vote_refused = its.detail;
+            its.vote_refused = refusal(tried->of_vote.name, tried->of_vote.error);
+            its.reason = its.vote_refused->reason;
+            its.detail = its.vote_refused->detail;
         }
         if (!tried->of_arming.name.empty())
         {
-            its.arming_refused = show(tried->of_arming.name, tried->of_arming.error);
+            its.arming_refused = refusal(tried->of_arming.name, tried->of_arming.error);
         }
         return true;
     }

@@ -175,6 +175,7 @@ void add_steps(collection& to)
     add(bring_back, unarmed(not_provisioned, true, {.step = bring_back, .concerned = two}), " of two");
     add(mend_others, unarmed(quarantined, true, {.step = mend_others, .concerned = one}));
     add(arm, unarmed(quarantined, true, {.step = arm}));
+    add(check_version, unarmed(other_group, false, {.step = check_version}));
     add(arm_again, unarmed(not_a_member, true, {.step = arm_again}));
     add(arm_again, unarmed(not_provisioned, false, {.step = arm_again, .concerned = one}),
         " with an empty server");
@@ -193,6 +194,20 @@ void add_risks(collection& to)
     master_facts evicting = good_facts();
     evicting.examined.risks.push_back({risk::arming_refused, "maxmemory-policy isn't noeviction"});
     to.add("risk arming_refused, because it may evict keys", evicting);
+    using enum master_errc;
+    for (const auto& [reason, text] : std::vector<std::pair<error_code, std::string>>{
+             {no_permission, "ERR The user executing the script can't run this command or subcommand"},
+             {command_failed, "ERR Unknown Redis command called from script"},
+             {command_failed, "WRONGTYPE Operation against a key holding the wrong kind of value"},
+             {command_failed, "ERR as it said"},
+             {out_of_memory, "OOM command not allowed when used memory > 'maxmemory'."},
+             {no_replicas, "NOREPLICAS Not enough good replicas to write."},
+             {misconfigured, "MISCONF Redis is configured to save RDB snapshots"}})
+    {
+        master_facts one = good_facts();
+        one.examined.risks.push_back({risk::arming_refused, "HSET: " + text, reason});
+        to.add("risk arming_refused: " + text, one);
+    }
 }
 
 void add_times(collection& to)

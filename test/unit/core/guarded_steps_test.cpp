@@ -37,7 +37,7 @@ struct listed_masters
 {
     /// A letter for each master: (a)rmed, (s) restarted with its data, (q)uarantine after that, (c) quarantine for its
     /// clock, (e) quarantine after its data was lost, (n) quarantine of a new group, (r)etired, (o)ther group, (-) empty,
-    /// (.) no answer.
+    /// (.) no answer, (?) a marker of an unknown form.
     std::string_view shown;
     /// The list, and the group's record: a letter for each name.
     std::string_view list = "abc";
@@ -65,6 +65,12 @@ provision_sight sight_of(char shown, std::uint32_t seat, const listed_masters& a
     }
     const bool is_quarantine = std::string_view{"qcen"}.find(shown) != std::string_view::npos;
     const bool has_data = shown != 'e';
+    if (shown == '?')
+    {
+        seen.marker = "redlock 2";
+        seen.maxmemory_policy = "noeviction";
+        return seen;
+    }
     core::marker its{
         .group = shown == 'o' ? another_group : main_group,
         .seat = seat,
@@ -192,6 +198,12 @@ TEST_CASE("steps: a master that has left its group points to the latest one", "[
     CHECK(steps_for({"raa"}) == steps{use_latest_group, none, none});
 }
 
+TEST_CASE("steps: a marker of an unknown form is that of another version or prefix", "[guarded]")
+{
+    CHECK(steps_for({"aa?"}) == steps{none, none, check_version});
+    CHECK(steps_for({"??-"}) == steps{check_version, check_version, provision});
+}
+
 TEST_CASE("steps: an interrupted run is repeated", "[guarded]")
 {
     CHECK(steps_for({"nnn"}) == steps{finish_provision, finish_provision, finish_provision});
@@ -298,7 +310,8 @@ TEST_CASE("steps: each has a name", "[guarded]")
 {
     CHECK(to_string(none) == "none");
     CHECK(to_string(arm_again) == "arm_again");
-    CHECK(to_string(static_cast<guarded_step>(13)) == "unknown");
+    CHECK(to_string(check_version) == "check_version");
+    CHECK(to_string(static_cast<guarded_step>(14)) == "unknown");
 }
 
 } // namespace redlock::test::stepping
