@@ -58,6 +58,14 @@ void check(const provision_options& options, std::size_t masters, const std::str
             "leaving can't be used with this action: masters leave only in a change or a "
             "takeover"};
     }
+    if (options.leaving > 0 && masters > max_masters)
+    {
+        throw system_error{
+            errc::invalid_config,
+            fmt::format(
+                "there are {} masters, {} of which leave: both lists together may have {}", masters,
+                options.leaving, max_masters)};
+    }
     if (options.leaving > 0 && options.leaving >= masters)
     {
         throw system_error{

@@ -109,9 +109,8 @@ judge(const provision_sight& seen, const found_group& group, const arming_order&
         const bool fits =
             group.fits &&
             (!its || (its->seat == seat && its->max_ttl == group.max_ttl && its->policy == group.policy));
-        one = fits
-                  ? judge_member(seen, group, static_cast<std::uint32_t>(wanted.names.size()))
-                  : seat_with(provision_finding::other_group, its ? quoted_marker(seen) : "it has no marker");
+        one = fits ? judge_member(seen, group, static_cast<std::uint32_t>(wanted.names.size()))
+                   : seat_with(provision_finding::other_group, quoted_marker(seen));
     }
     one.seat = seat;
     switch (one.found)

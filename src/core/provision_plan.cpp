@@ -160,7 +160,7 @@ provision_seat check_again(const provision_sight& seen, const marker& expected)
     }
     if (!seen.marker)
     {
-        return seat_with(provision_finding::changed, "it has no marker");
+        return seat_with(provision_finding::changed, quoted_marker(seen));
     }
     const bool has_left = expected.state == marker_state::retired && *seen.marker == to_text(expected);
     if (has_left)

@@ -50,7 +50,7 @@ provision_seat seat_with(provision_finding found, std::string detail)
 
 std::string quoted_marker(const provision_sight& seen)
 {
-    return "its marker is " + quoted(seen.marker.value_or(""));
+    return seen.marker ? "its marker is " + quoted(*seen.marker) : "it has no marker";
 }
 
 std::optional<provision_seat> find_misfit(const provision_sight& seen)

@@ -52,8 +52,8 @@ struct provision_seat
 /// Returns a plan with a finding.
 provision_seat seat_with(provision_finding found, std::string detail = {});
 
-/// Returns the marker that was seen, for the detail of a finding: without the nonce and the replication id, which mean nothing
-/// to a person.
+/// Returns the marker that was seen, or that there is none, for the detail of a finding: without the nonce and the replication id,
+/// which mean nothing to a person.
 std::string quoted_marker(const provision_sight& seen);
 
 /// Returns a finding that depends neither on the marker nor on other masters; empty if there is none.

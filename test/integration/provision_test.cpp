@@ -560,6 +560,18 @@ TEST_CASE("provisioning: invalid arguments are reported by the handler, and not 
         expected = errc::invalid_config;
         what = "there are no masters: there must be 1 to 31";
     }
+    SECTION("too many masters in both lists of a change")
+    {
+        for (int port = 1; options.masters.size() < 32; ++port)
+        {
+            options.masters.emplace_back(
+                redlock::tcp_address{.host = "127.0.0.1", .port = static_cast<std::uint16_t>(port)});
+        }
+        wanted.action = redlock::provision_action::change_group;
+        wanted.leaving = 16;
+        expected = errc::invalid_config;
+        what = "there are 32 masters, 16 of which leave: both lists together may have 31";
+    }
     asio::io_context io;
     redlock::provision_report report = used_report();
     std::optional<error_code> result;

@@ -9,6 +9,8 @@
 #include "cli/common/times.hpp"
 #include "cli/common/words.hpp"
 
+#include <redlock/master.hpp>
+
 #include <CLI/CLI.hpp>
 
 #include <boost/algorithm/string/classification.hpp>
@@ -280,6 +282,21 @@ provision_action action_of(const raw_arguments& raw, bool is_again)
     return raw.arm ? provision_action::arm : provision_action::make_group;
 }
 
+/// Refuses a master that is given as an old one twice. The message names it without its password.
+void check_leaving(const raw_arguments& raw)
+{
+    std::vector<std::string> urls = raw.leaving;
+    urls.insert(urls.end(), raw.stopped.begin(), raw.stopped.end());
+    std::sort(urls.begin(), urls.end());
+    const auto twice = std::adjacent_find(urls.begin(), urls.end());
+    if (twice != urls.end())
+    {
+        refuse(fmt::format(
+            "--from, --stopped: {} is given twice: give each old master once, with one of these options",
+            master{*twice}.name()));
+    }
+}
+
 /// Adds the masters that leave after those that are members. One that is in both lists stays.
 void add_leaving(provision_arguments& all, const raw_arguments& raw)
 {
@@ -290,6 +307,7 @@ void add_leaving(provision_arguments& all, const raw_arguments& raw)
             "{} needs --change: masters leave only a group that is replaced",
             raw.leaving.empty() ? "--stopped" : "--from"));
     }
+    check_leaving(raw);
     std::vector<std::string>& urls = all.servers.masters;
     const auto members = static_cast<std::ptrdiff_t>(urls.size());
     for (const std::string& url : raw.leaving)

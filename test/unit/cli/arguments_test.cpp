@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -471,6 +472,22 @@ TEST_CASE("arguments: no message repeats a value that may be a URL with a passwo
     const std::string message = said(words);
     CHECK(message.starts_with("redlock: "));
     CHECK(message.find("SECRET") == std::string::npos);
+}
+
+TEST_CASE("arguments: an old master that is given twice is named without its password", "[usage]")
+{
+    captured_errors errors;
+    const char* const first = GENERATE("--from", "--stopped");
+    const char* const second = GENERATE("--from", "--stopped");
+    const char* const url = "redis://user:SECRET@b";
+    const std::array words{"redlock",   "provision", "--change", "--max-ttl", "1m", "--master",
+                           "redis://a", first,       url,        second,      url};
+    const cli::request asked = cli::read_arguments(static_cast<int>(words.size()), words.data());
+    REQUIRE(std::holds_alternative<cli::answered>(asked));
+    CHECK(std::get<cli::answered>(asked).exit_code == 64);
+    CHECK(
+        errors.take() == "redlock: --from, --stopped: redis://b:6379 is given twice: give each old master "
+                         "once, with one of these options\n");
 }
 
 TEST_CASE("arguments: a refusal has the message of the error without its general advice", "[usage]")

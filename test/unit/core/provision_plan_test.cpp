@@ -289,6 +289,8 @@ TEST_CASE("provisioning: after the wait a master must have its marker under its 
     // An armed master isn't put into quarantine by a run.
     CHECK(core::check_again(in_quarantine(2), core::armed(expected)).found == provision_finding::changed);
     CHECK(core::check_again(fresh_master(), expected).found == provision_finding::changed);
+    CHECK(core::check_again(fresh_master(), expected).detail == "it has no marker");
+    CHECK(core::quoted_marker(fresh_master()) == "it has no marker");
     provision_sight restarted = in_quarantine(2);
     restarted.replication_id = replication_id('2');
     CHECK(core::check_again(restarted, expected).found == provision_finding::changed);
