@@ -154,7 +154,7 @@ TEST_CASE("provision: refuses masters that can't be members, says why, and chang
         code = 69;
         line =
             "can't be used: it refuses writes because its memory is full (OOM command not allowed when used "
-            "memory > 'maxmemory'. (SET))";
+            "memory > 'maxmemory'. (HSET))";
     }
     const command_run refused{provision(options), masters.environment()};
     CHECK(refused.wait() == process_end{.exit_code = code});

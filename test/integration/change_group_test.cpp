@@ -279,6 +279,31 @@ TEST_CASE("change: an old master that was down is named until it is moved", "[gu
     }
 }
 
+TEST_CASE("change: masters whose memory is full are replaced", "[guarded]")
+{
+    changing_masters masters{6, 3, short_lived};
+    for (const std::size_t full : {0U, 1U, 2U})
+    {
+        masters.at(full).command({"CONFIG", "SET", "maxmemory", "1"});
+    }
+    const changed got = masters.run({3, 4, 5}, {0, 1, 2});
+    INFO(got.report);
+    REQUIRE_FALSE(got.error);
+    masters.check(got.report, {3, 4, 5}, {0, 1, 2});
+}
+
+TEST_CASE("change: an old master that refuses to write is left out, and named", "[guarded]")
+{
+    changing_masters masters{6, 3, short_lived};
+    masters.at(0).command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+    const changed got = masters.run({3, 4, 5}, {0, 1, 2});
+    INFO(got.report);
+    CHECK(got.report.outcome == provision_outcome::incomplete);
+    CHECK(found_at(got, 3) == provision_finding::unknown);
+    CHECK(got.report.masters.at(3).detail.ends_with(" (DEL)"));
+    masters.check(got.report, {3, 4, 5}, {1, 2});
+}
+
 TEST_CASE("change: what can't be done is refused, and nothing is moved", "[guarded]")
 {
     changing_masters masters{6, 3, short_lived};
@@ -300,6 +325,16 @@ TEST_CASE("change: what can't be done is refused, and nothing is moved", "[guard
     {
         masters.at(4).kill();
         check_report = [](const changed& got) { CHECK(found_at(got, 1) == provision_finding::unknown); };
+    }
+    SECTION("a new master refuses to write")
+    {
+        masters.at(4).command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+        check_report = [](const changed& got)
+        {
+            CHECK(found_at(got, 1) == provision_finding::unknown);
+            CHECK(got.report.masters.at(1).reason == redlock::master_errc::no_replicas);
+            CHECK(got.report.masters.at(1).detail.ends_with(" (HSET)"));
+        };
     }
     SECTION("an old master isn't given")
     {

@@ -204,7 +204,6 @@ TEST_CASE("provisioning: no master is changed if one refuses any command of the 
 {
     std::set<std::string> commands = commands_of(net::provision_quarantine_script());
     commands.merge(commands_of(net::arm_script.text));
-    CHECK(commands == std::set<std::string>{"DEL", "GET", "HMGET", "HSET", "INFO", "SELECT", "SET"});
     const std::string refused = GENERATE_COPY(from_range(commands.begin(), commands.end()));
     CAPTURE(refused);
     simulation sim{3};
