@@ -98,6 +98,7 @@ runtime::task<error_code> provisioning::arm_all()
             waiting.begin(), waiting.end(),
             [this](std::size_t each) { return report_.masters[each].found == provision_finding::armed; });
         why = why || all_armed ? why : failure();
+        report_.floor = core::floor_of(seen_); // Another run has armed some with its own.
     }
     if (!why)
     {
