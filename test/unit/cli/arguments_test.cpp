@@ -233,7 +233,7 @@ void check_options(
 
 TEST_CASE("arguments: each option of run changes its own value and no other", "[usage]")
 {
-    const masters_in_environment given{" redis://m1 ,redis://m2,"};
+    const masters_in_environment given{" redis://m1 ,redis://m2"};
     const strings before{"run", "--max-hold", "1h"};
     const strings after{"job", "--", "cp", "-v", "--", "x"};
     const values defaults = parsed(joined(before, after));
