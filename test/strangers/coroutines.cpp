@@ -139,7 +139,7 @@ asio::awaitable<void> refused(redlock::lock_manager& locks)
 {
     try
     {
-        co_await locks.async_acquire("", 10s);
+        const redlock::lease none = co_await locks.async_acquire("", 10s);
     }
     catch (const redlock::lock_error& error)
     {

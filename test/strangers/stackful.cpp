@@ -44,7 +44,7 @@ static bool use_exceptions(redlock::lock_manager& locks, asio::yield_context yie
     int refusals = 0;
     try
     {
-        locks.async_try_acquire("exceptions", {.ttl = 10s}, yield);
+        const redlock::lease none = locks.async_try_acquire("exceptions", {.ttl = 10s}, yield);
     }
     catch (const redlock::system_error& refused)
     {
@@ -52,7 +52,8 @@ static bool use_exceptions(redlock::lock_manager& locks, asio::yield_context yie
     }
     try
     {
-        locks.async_try_acquire("exceptions", {.ttl = 10s}, redlock::with_report(yield));
+        const redlock::lease none =
+            locks.async_try_acquire("exceptions", {.ttl = 10s}, redlock::with_report(yield));
     }
     catch (const redlock::lock_error& refused)
     {
@@ -122,7 +123,8 @@ int main(int argc, char** argv)
         asio::steady_timer soon{io, 50ms};
         soon.async_wait([&stop](redlock::error_code) { stop.emit(asio::cancellation_type::terminal); });
         redlock::error_code error;
-        locks.async_acquire("waited for", {.ttl = 10s, .wait = redlock::no_limit}, yield[error]);
+        const redlock::lease none =
+            locks.async_acquire("waited for", {.ttl = 10s, .wait = redlock::no_limit}, yield[error]);
         return error == asio::error::operation_aborted && held.valid();
     };
     asio::spawn(io, wait_in_vain, asio::bind_cancellation_slot(stop.slot(), count));
