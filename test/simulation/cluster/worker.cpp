@@ -354,13 +354,15 @@ void worker::on_won(const lease_interval_ptr& won)
     if (won->kept)
     {
         const call_ptr waiting = home_.begin(action::wait_lost);
-        auto lost = [this, waiting, won](error_code error, error_code why)
+        // It may be dropped before its loss is told.
+        auto lost = [this, waiting, won,
+                     owner_id = std::string{won->lease.owner_id()}](error_code error, error_code why)
         {
             home_.end(waiting, error ? error : why);
             if (!error)
             {
                 home_.cluster().watch().lost_for_good(won->known_as);
-                home_.expect_event(expected_event::loss, std::string{won->lease.owner_id()});
+                home_.expect_event(expected_event::loss, owner_id);
             }
             on_lost(won);
         };
