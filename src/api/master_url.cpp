@@ -218,7 +218,8 @@ int database_of(std::string_view url, std::string_view text)
     return *database;
 }
 
-bool is_list(std::string_view url)
+/// Returns whether a second URL follows a comma.
+bool is_list(std::string_view url) noexcept
 {
     const std::size_t comma = url.find(',');
     return comma != not_found && url.find("://", comma) != not_found;

@@ -54,6 +54,12 @@ TEST_CASE("explain: each vote has its words, which depend on the operation", "[r
         votes(operation::acquire, boost::asio::error::operation_aborted) ==
         "\n  a: granted\n  b: held by another client\n  c: no answer before the attempt ended" + failures);
     CHECK(cli::votes_of(report{}).empty());
+    // A quorum has granted, too late.
+    CHECK(
+        cli::votes_of(round_of(
+            operation::acquire, errc::validity_exhausted,
+            {voted(vote::granted), voted(vote::granted), voted(vote::pending)})) ==
+        "\n  a: granted\n  b: granted\n  c: not waited for: the others decided the round");
     // The lease ended before the masters that had not answered could decide the round.
     CHECK(
         cli::votes_of(round_of(
