@@ -639,6 +639,7 @@ TEST_CASE("change: runs at once make one group, however their commands interleav
     {
         INFO(each->report);
         CHECK((!each->error || each->report.outcome == provision_outcome::incomplete));
+        CHECK(each->report.floor <= largest_floor(sim));
         groups.insert(each->report.group);
     }
     CHECK(groups.size() == 1);

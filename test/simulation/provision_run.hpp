@@ -91,6 +91,17 @@ inline std::uint64_t floor_at(sim_master& at)
     return std::stoull(at.field(fence_key, "floor").value_or("0"));
 }
 
+/// Returns the largest floor of all masters.
+inline std::uint64_t largest_floor(simulation& sim)
+{
+    std::uint64_t largest = 0;
+    for (const auto& each : sim.masters())
+    {
+        largest = std::max(largest, floor_at(*each));
+    }
+    return largest;
+}
+
 /// Restarts a server, with a run id that no other has.
 inline void restart(sim_master& at, bool keeps_keys)
 {

@@ -349,6 +349,7 @@ TEST_CASE("provisioning: runs at once make one group, however their commands int
         INFO(each->report);
         CHECK_FALSE(each->error);
         CHECK(each->report.group == runs.front()->report.group);
+        CHECK(each->report.floor <= largest_floor(sim)); // A run reports what the masters have.
     }
     check_group(sim);
 }

@@ -78,6 +78,7 @@ class provisioning
     runtime::task<error_code> arm_all();
     runtime::task<step_end> arm(const std::vector<std::size_t>& masters);
     bool take_floor();
+    void note_floor(const std::vector<std::size_t>& asked, step_end end);
     runtime::task<error_code> change();
     core::change_order wanted_change() const;
     bool is_replaced();

@@ -98,8 +98,8 @@ runtime::task<error_code> provisioning::arm_all()
             waiting.begin(), waiting.end(),
             [this](std::size_t each) { return report_.masters[each].found == provision_finding::armed; });
         why = why || all_armed ? why : failure();
-        report_.floor = core::floor_of(seen_); // Another run has armed some with its own.
     }
+    note_floor(waiting, end);
     if (!why)
     {
         report_.outcome = provision_outcome::provisioned;
@@ -127,6 +127,15 @@ bool provisioning::take_floor()
         }
     }
     return fits;
+}
+
+/// If another run has armed masters, reports the floor that they have.
+void provisioning::note_floor(const std::vector<std::size_t>& asked, step_end end)
+{
+    if (asked.empty() || end == step_end::overtaken)
+    {
+        report_.floor = core::floor_of(seen_);
+    }
 }
 
 runtime::task<provisioning::step_end> provisioning::arm(const std::vector<std::size_t>& masters)

@@ -134,6 +134,7 @@ runtime::task<error_code> provisioning::arm_moved()
         co_await look();
         note_moved();
     }
+    note_floor(waiting, end);
     // With one master armed, another run would arm none.
     const bool is_in_use = std::any_of(
         report_.masters.begin(), report_.masters.end(),
