@@ -28,6 +28,12 @@ constexpr std::size_t guarded_in_full_bytes = guarded_ask_script.text.size() + 7
 constexpr std::chrono::milliseconds usual_grace{100};
 constexpr std::size_t kept_capacity = std::size_t{1} << 20; // A larger buffer is freed after the write.
 
+/// Returns whether a refusal says nothing about other keys: of a key that the user may not use, or that isn't a lock.
+bool is_about_one_key(core::server_error error, std::string_view words) noexcept
+{
+    return error == core::server_error::wrong_type || core::is_about_key(words);
+}
+
 } // namespace
 
 void pipeline::push(slot next)
@@ -241,11 +247,9 @@ void pipeline::record_ask(claim& of, const answer& result)
     {
         record_set(of, result);
     }
-    // A key that the user may not use says nothing about the queues of others.
-    const bool permanent =
-        (result.error == core::server_error::no_permission && !core::is_about_key(result.text)) ||
-        result.error == core::server_error::unknown_command;
-    if (permanent && !std::exchange(refuses_questions_, true))
+    const bool permanent = result.error == core::server_error::no_permission ||
+                           result.error == core::server_error::unknown_command;
+    if (permanent && !is_about_one_key(result.error, result.text) && !std::exchange(refuses_questions_, true))
     {
         queue_refusal_ = result.text.substr(0, short_text::capacity);
         has_refusal_ = true;
@@ -316,20 +320,23 @@ void pipeline::record_release(claim& of, const answer& result, const resp::reply
     if (result.error != core::server_error::none)
     {
         note_refusal(result.error, reply.text());
+        return;
     }
-    else if (!outstanding_.has_due())
+    refuses_releases_ = false;
+    if (!outstanding_.has_due())
     {
         backoff_.on_all_done();
     }
 }
 
-/// Records the first permanent refusal of each kind. Errors that close the connection are reported with its end
-/// instead.
+/// Records a refused release, and the first permanent refusal of each kind. Errors that close the connection are reported with
+/// its end instead.
 void pipeline::note_refusal(core::server_error error, std::string_view words)
 {
     const core::release_after then = core::after_error(error);
     const bool permanent = then == core::release_after::given_up ||
                            (then == core::release_after::again_at_first && backoff_.gives_up());
+    refuses_releases_ = refuses_releases_ || (permanent && !is_about_one_key(error, words));
     const std::uint32_t kind = std::uint32_t{1} << static_cast<unsigned>(error);
     if (permanent && refusal_.empty() && (refusals_noted_ & kind) == 0)
     {
@@ -479,7 +486,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
     probing_ = hides_clock_ = false;
     backoff_.reset();
     refusals_noted_ = 0;
-    refuses_questions_ = false;
+    refuses_questions_ = refuses_releases_ = false;
     // writing_ stays valid for the write that may be in flight.
     waiting_.clear();
     return may_run;

@@ -99,8 +99,10 @@ class pipeline
         has_refusal_ = !refusal_.empty();
         return std::exchange(queue_refusal_, {});
     }
-    /// True since then: the server can't be a queue master.
-    bool refuses_questions() const noexcept { return refuses_questions_; }
+    /// Returns whether the server can be a queue master. One that refuses questions permanently can't. Nor can one that has
+    /// refused a release for a reason that lasts, until it accepts one: a queue there would wake nobody, and the keys that stay
+    /// there would refuse clients that all other masters grant.
+    bool queues() const noexcept { return !refuses_questions_ && !refuses_releases_; }
     /// Queues a TIME command, which shows whether the server responds, and its clock.
     void push_probe(clock::time_point now);
 
@@ -219,6 +221,7 @@ class pipeline
     std::string refusal_;
     bool has_refusal_ = false;
     bool refuses_questions_ = false;
+    bool refuses_releases_ = false;
     std::string queue_refusal_;
     core::queue_position position_{}; // In the answer to a question.
     std::string due_command_;         // The buffer for serialising the releases of a batch.

@@ -436,6 +436,72 @@ TEST_CASE("in strict order a queue that can't be used doesn't prevent locks", "[
     CHECK(won >= 16);
 }
 
+TEST_CASE("a master that refuses every release is no queue master", "[queue][contention]")
+{
+    const char* const refusal = GENERATE(
+        "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
+        "-ERR unknown command 'EVALSHA', with args beginning with: \r\n",
+        "-ERR Unknown Redis command called from script\r\n",
+        "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
+        "disk.\r\n");
+    CAPTURE(refusal);
+    simulation sim{3};
+    config options = sim.options();
+    options.order = GENERATE(order::waiting, order::strict);
+    sim.master(queue_master_index(sim, "stock")).refuse("release", refusal);
+
+    SECTION("a client gets what it had before")
+    {
+        lock_manager locks = sim.make_connected_manager(options);
+        const outcome_ptr first = sim.try_acquire(locks, "stock", {.ttl = 60s});
+        REQUIRE(sim.finish(first));
+        REQUIRE(!first->error);
+        first->lease = {};
+        sim.run_for(2s); // An unknown refusal is taken for permanent after a few.
+        const outcome_ptr again = sim.try_acquire(locks, "stock", {.ttl = 60s});
+        REQUIRE(sim.finish(again));
+        CHECK_FALSE(again->error);
+    }
+    SECTION("clients that wait don't depend on it")
+    {
+        crowd all{sim, 5, options};
+        run_all(sim, all.clients, 2s);
+        const std::size_t before = total(all.clients);
+        run_all(sim, all.clients, 5s);
+        CHECK(total(all.clients) - before > possible_grants(5s) * 7 / 10);
+        all.clients.clear();
+    }
+}
+
+TEST_CASE("a master that refused a release is a queue master again as soon as it accepts one", "[queue]")
+{
+    const auto [refusal, lasts] = GENERATE(
+        std::pair{"-NOPERM this user has no permissions to run the 'evalsha' command\r\n", true},
+        std::pair{"-NOPERM No permissions to access a key\r\n", false}, // Of this key.
+        std::pair{"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", false});
+    CAPTURE(refusal);
+    simulation sim{3};
+    config options = sim.options();
+    options.order = order::strict;
+    sim_master& queue_master = sim.master(queue_master_index(sim, "stock"));
+    lock_manager locks = sim.make_connected_manager(options);
+    const auto questions = [&]
+    {
+        queue_master.forget_log();
+        const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 50ms});
+        REQUIRE(sim.finish(got));
+        const outcome_ptr released = sim.release(got->lease);
+        REQUIRE(sim.finish(released));
+        sim.run_for(100ms); // Meanwhile a key that stayed has expired.
+        return queue_master.count("ask");
+    };
+    queue_master.refuse("release", refusal);
+    CHECK(questions() == 1);
+    queue_master.answer_as_usual();
+    CHECK(questions() == (lasts ? 0 : 1));
+    CHECK(questions() == 1);
+}
+
 TEST_CASE("in strict order a refused question isn't taken for a refused SET", "[queue]")
 {
     const std::size_t masters = GENERATE(1U, 3U);
