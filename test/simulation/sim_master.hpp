@@ -214,8 +214,8 @@ class sim_master
         witness{};
     /// Called with the bytes that a process sends, whether or not they arrive. `late`: they may have waited for room.
     std::function<void(int process, std::string_view bytes, bool late)> on_sent{};
-    /// Called when a client closes a connection, with the time since which it was owed replies, or room for more bytes.
-    std::function<void(int process, std::optional<clock::time_point> owed_since)> on_left{};
+    /// Called when a client closes a connection, with the longest time for which it was owed a reply, or room for more bytes.
+    std::function<void(int process, clock::duration silence)> on_left{};
 
     // ---- Called by the network.
     void on_link(const std::shared_ptr<virtual_link>& fresh);

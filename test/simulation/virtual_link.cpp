@@ -119,10 +119,17 @@ void virtual_link::begin_to_owe()
     owes_since_ = owes_since_.value_or(world_.now());
 }
 
+void virtual_link::end_silence()
+{
+    const clock::time_point now = world_.now();
+    longest_silence_ = std::max(longest_silence_, now - owes_since_.value_or(now));
+}
+
 /// The reply to a command has arrived, which ended after so many bytes.
 void virtual_link::answered(std::size_t up_to)
 {
     const bool owes_more = waits_for_room_ || sent_bytes_ > up_to;
+    end_silence();
     owes_since_ = owes_more ? std::optional{world_.now()} : std::nullopt;
 }
 
@@ -132,7 +139,8 @@ void virtual_link::close() noexcept
     {
         if (master_.on_left)
         {
-            master_.on_left(at_master_.origin, owes_since_);
+            end_silence();
+            master_.on_left(at_master_.origin, longest_silence_);
         }
         if (master_.network.close_resets)
         {

@@ -78,9 +78,8 @@ oracle::oracle(cluster_run& cluster)
             const auto& by = cluster_.processes().at(static_cast<std::size_t>(process) - 1);
             sendings_.record(process, master, by->now(), bytes, late);
         };
-        cluster.masters()[master]->on_left =
-            [this, master](int process, std::optional<clock::time_point> owed_since)
-        { sendings_.left(process, master, cluster_.world().now(), owed_since); };
+        cluster.masters()[master]->on_left = [this, master](int process, clock::duration silence)
+        { sendings_.left(process, master, silence); };
     }
     if (cluster.group())
     {
@@ -407,6 +406,7 @@ void oracle::look_at_queues(
     {
         const std::string& member = words[queue_words::ask_member];
         const std::string_view name = queue_words::without_mark(member);
+        most_ahead_ = std::max(most_ahead_, member == name ? 0 : queue_words::clients_ahead(reply));
         const std::string other = member == name ? "-" + member : std::string{name};
         check(
             !at.has_queued(words[queue_words::key], other), "queue",

@@ -93,12 +93,11 @@ void sending_rules::record(
     of_both.push_back({at, std::string{bytes}, late});
 }
 
-void sending_rules::left(
-    int process, std::size_t master, clock::time_point at, std::optional<clock::time_point> owed_since)
+void sending_rules::left(int process, std::size_t master, clock::duration silence)
 {
     constexpr std::size_t kept = 8; // An observer may be told late.
     std::deque<clock::duration>& of_both = silences_[{process, master}];
-    of_both.push_back(owed_since ? at - *owed_since : clock::duration{0});
+    of_both.push_back(silence);
     if (of_both.size() > kept)
     {
         of_both.pop_front();
@@ -116,7 +115,7 @@ sending_rules::unresponsive(int process, std::size_t master, clock::duration sil
         return std::nullopt;
     }
     return fmt::format(
-        "master {} is unresponsive for client {}, which it owed replies for {} us", master, process,
+        "master {} is unresponsive for client {}, which it owed a reply for {} us at most", master, process,
         found->second.back() / 1us);
 }
 

@@ -35,9 +35,9 @@ class sending_rules
 
     /// Records bytes that a process sends to a master. `late`: they may have waited for room before.
     void record(int process, std::size_t master, clock::time_point at, std::string_view bytes, bool late);
-    /// Records that a process has closed its connection to a master, which had owed it replies since then. True times.
-    void
-    left(int process, std::size_t master, clock::time_point at, std::optional<clock::time_point> owed_since);
+    /// Records that a process has closed a connection on which the master had owed it a reply for so long, in true time. That reply
+    /// may have arrived since, while the process was suspended: it looks for it once more, and may be suspended again.
+    void left(int process, std::size_t master, clock::duration silence);
     /// Returns a contradiction if none of the last connections was closed by a process after so long a silence.
     std::optional<std::string> unresponsive(int process, std::size_t master, clock::duration silence) const;
     /// Returns a contradiction in the report of a round that a process is notified of; empty if there is none.
@@ -61,7 +61,7 @@ class sending_rules
 
     clock::duration kept_for_;
     std::map<std::pair<int, std::size_t>, std::deque<clock::duration>>
-        silences_;                                                   // At the end of a connection.
+        silences_;                                                   // The longest of each connection.
     std::map<std::pair<int, std::size_t>, std::deque<sending>> all_; // By process and master, in order.
 };
 
