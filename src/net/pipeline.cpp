@@ -322,7 +322,8 @@ void pipeline::record_release(claim& of, const answer& result, const resp::reply
         note_refusal(result.error, reply.text());
         return;
     }
-    refuses_releases_ = false;
+    refuses_releases_ =
+        refuses_releases_ && result.vote != vote::granted; // Without a key, nothing was to be deleted.
     if (!outstanding_.has_due())
     {
         backoff_.on_all_done();

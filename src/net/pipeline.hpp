@@ -100,7 +100,7 @@ class pipeline
         return std::exchange(queue_refusal_, {});
     }
     /// Returns whether the server can be a queue master. One that refuses questions permanently can't. Nor can one that has
-    /// refused a release for a reason that lasts, until it accepts one: a queue there would wake nobody, and the keys that stay
+    /// refused a release for a reason that lasts, until it deletes a key: a queue there would wake nobody, and the keys that stay
     /// there would refuse clients that all other masters grant.
     bool queues() const noexcept { return !refuses_questions_ && !refuses_releases_; }
     /// Queues a TIME command, which shows whether the server responds, and its clock.
