@@ -130,8 +130,9 @@ inline boost::system::error_condition make_error_condition(condition value) noex
 /// The exception of a failed acquire (`with_report`), and of an `async_with_lock` that acquired no lease or lost it.
 ///
 /// `code()` returns the error. `what()` contains the name of the resource, and for a failed acquire the text of its
-/// report: the result, each master's vote and reason, the limits, and the value and range of a refused argument. In all
-/// other cases it contains the error's message. `resource()` distinguishes the lock of an `async_with_lock` from other
+/// report: the result, each master's vote and reason, the limits, and the value and range of a refused argument. For a
+/// lost lease it contains the error's message and the report of the last failed extension, if there was one since the
+/// last confirmed one. In all other cases it contains the error's message. `resource()` distinguishes the lock of an `async_with_lock` from other
 /// locks that its body acquires. A call to a manager that has been shut down or destroyed throws it without a resource.
 ///
 /// Programs may throw it as well: `throw redlock::lock_error{error, resource, report.to_string()}`.

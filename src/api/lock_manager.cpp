@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -140,6 +141,18 @@ void start_wait_lost(lease_state_ptr held, loss_completion done)
         const error_code why = end_of(*refused->held);
         complete_closed(handle, nullptr, operation::release, std::move(refused->done), why, error_code{});
     }
+}
+
+std::exception_ptr make_loss(const lease_state_ptr& held, const error_code& why, const std::string& resource)
+{
+    std::string text;
+    if (const report* const before = held && why == errc::lease_lost ? held->before_loss() : nullptr)
+    {
+        // One that was pending when the lease was lost begins with the same words.
+        text = before->result == why ? std::string{} : why.message() + "\n";
+        text += before->to_string();
+    }
+    return std::make_exception_ptr(lock_error{why, resource, text});
 }
 
 void start_extend(lease_state_ptr held, std::chrono::milliseconds ttl, report* out, status_completion done)

@@ -56,7 +56,7 @@ void lease_state::extend(clock::time_point until, clock::time_point sent) noexce
     valid_until_.store(std::max(until, valid_until()).time_since_epoch().count(), std::memory_order_release);
 }
 
-bool lease_state::lose(error_code why) noexcept
+bool lease_state::lose(errc why) noexcept
 {
     if (phase() != lease_phase::held)
     {
@@ -112,6 +112,8 @@ void lease_state::recycle() noexcept
     phase_.store(lease_phase::pending, std::memory_order_relaxed);
     release_requested_.store(false, std::memory_order_relaxed);
     fencing_token = 0;
+    loss_explained_.store(false, std::memory_order_relaxed);
+    failed_extension.reset();
     valid_until_.store(0, std::memory_order_relaxed);
     handle->recycle(*this);
 }

@@ -4,6 +4,7 @@
 
 #include <redlock/clock.hpp>
 #include <redlock/detail/handles.hpp>
+#include <redlock/report.hpp>
 
 #include "net/claim.hpp"
 #include "runtime/environment.hpp"
@@ -62,12 +63,13 @@ using lease_hook = boost::intrusive::list_base_hook<
 /// the round is won, `hold` starts the validity, and `extend`, `lose`, `disown` and `begin_release` follow. It returns
 /// to the pool when the lease, all operations and all outstanding commands have dropped it.
 ///
-/// Key, owner id, state and validity may be read on any thread; everything else belongs to the strand.
+/// Key, owner id, state, validity, and what came before the loss may be read on any thread; everything else belongs to the strand.
 class lease_state final : public net::claim, public handle_hook, public lease_hook
 {
     // First, because every access needs them: they share a cache line.
     std::atomic<lease_phase> phase_{lease_phase::pending};
     std::atomic<bool> release_requested_{false};
+    std::atomic<bool> loss_explained_{false};
     std::uint16_t prefix_length_ = 0; // At most 1024. Here, because it fits into a gap.
     std::atomic<clock::rep> valid_until_{0};
     clock::time_point confirmed_{};
@@ -95,7 +97,7 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     /// Prolongs the validity after a confirmed extension that was sent at `sent`. Never shortens it.
     void extend(clock::time_point until, clock::time_point sent) noexcept;
     /// Declares the loss, and leaves `valid_until` unchanged. Returns false if it isn't held.
-    bool lose(error_code why) noexcept;
+    bool lose(errc why) noexcept;
     /// Declares the loss and ends the validity: the key is missing or not ours. Returns false if it isn't held.
     bool disown() noexcept;
     /// Ends the lease and its validity. Returns false if it is neither held nor lost.
@@ -118,15 +120,25 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     std::chrono::milliseconds ttl{0};                   // As requested last; once held, as confirmed last.
     runtime::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
     runtime::unlinking_list<place_in_line> watching{};  // Waits for the loss.
-    runtime::unlinking_list<listed_round> unreported{}; // Only with an observer.
-    std::unique_ptr<manager::keeper> kept;              // Null unless it is extended in the background.
-    std::unique_ptr<manager::expiry_watch> expiry;      // Null unless an observer waits for its expiry.
+    runtime::unlinking_list<listed_round>
+        unreported{};                         // Extensions without a result yet, if one wants to know it.
+    std::unique_ptr<report> failed_extension; // Of a kept lease: the last one, unless a later one succeeded.
+
+    /// Publishes `failed_extension`, which doesn't change any more: the lease is lost, and all extensions are reported.
+    void explain_loss() noexcept { loss_explained_.store(true, std::memory_order_release); }
+    /// Returns the failed extension before the loss, on any thread; null if there was none, or the loss isn't explained yet.
+    const report* before_loss() const noexcept
+    {
+        return loss_explained_.load(std::memory_order_acquire) ? failed_extension.get() : nullptr;
+    }
+    std::unique_ptr<manager::keeper> kept;         // Null unless it is extended in the background.
+    std::unique_ptr<manager::expiry_watch> expiry; // Null unless an observer waits for its expiry.
 
   private:
     void recycle() noexcept override;
 
     std::shared_ptr<manager_handle> handle_;
-    error_code lost_because_;
+    errc lost_because_{};
 };
 
 } // namespace redlock::detail

@@ -260,16 +260,37 @@ void lock_service::notify(event what)
     notifier_->push(std::move(what));
 }
 
+report lock_service::describe(
+    const round& of, error_code result, std::uint32_t number, clock::duration validity) const
+{
+    report told;
+    told.result = result;
+    told.rounds = number;
+    told.elapsed = strand_.now() - of.started();
+    told.validity = validity;
+    of.describe(told);
+    return told;
+}
+
+void lock_service::keep_report(lease_state& held, const round& failed, error_code result) noexcept
+{
+    held.failed_extension.reset();
+    try
+    {
+        held.failed_extension = std::make_unique<report>(describe(failed, result, 1, {}));
+    }
+    catch (const std::bad_alloc&)
+    {
+        return; // The loss is told without it.
+    }
+}
+
 void lock_service::notify_round(
     const round& of, error_code result, std::uint32_t number, clock::duration validity)
 {
     const lease_state& lease = of.lease();
-    round_decided what{std::string{lease.resource()}, {}, std::string{lease.owner_id()}};
-    what.report.result = result;
-    what.report.rounds = number;
-    what.report.elapsed = strand_.now() - of.started();
-    what.report.validity = validity;
-    of.describe(what.report);
+    round_decided what{
+        std::string{lease.resource()}, describe(of, result, number, validity), std::string{lease.owner_id()}};
     const bool released = what.report.operation == operation::release;
     notify(std::move(what));
     if (released)

@@ -33,7 +33,7 @@ void lock_service::watch_expiry(lease_state& held)
     held.expiry = std::make_unique<expiry_watch>(*this, held);
 }
 
-void lock_service::lose(lease_state& held, error_code why) noexcept
+void lock_service::lose(lease_state& held, errc why) noexcept
 {
     if (held.lose(why))
     {
@@ -57,9 +57,10 @@ void lock_service::end_lost_lease(lease_state& held) noexcept
     }
     notify_all(held.extending);
     notify_all(held.watching);
+    report_failed_extensions(held);
+    held.explain_loss();
     if (observed())
     {
-        report_failed_extensions(held);
         notify(lease_lost{std::string{held.resource()}, std::string{held.owner_id()}, held.lost_because()});
     }
 }
@@ -95,7 +96,7 @@ bool lock_service::begin_release(lease_state& held) noexcept
     return true;
 }
 
-clock::time_point lock_service::lose_kept_leases(error_code why) noexcept
+clock::time_point lock_service::lose_kept_leases(errc why) noexcept
 {
     clock::time_point latest{};
     for (lease_state& each : leases_)

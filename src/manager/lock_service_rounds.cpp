@@ -266,6 +266,7 @@ void lock_service::confirm_extension(round& of) noexcept
     }
     held.extend(until, of.started());
     held.ttl = of.ttl();
+    held.failed_extension.reset();
     if (held.kept)
     {
         held.kept->on_extended(of.started(), of.ttl());

@@ -63,9 +63,10 @@ void round::await_votes()
     {
         service_.strand().arm(deadline_, service_.strand().now() + node_timeout_);
     }
-    if (service_.observed() && what_ != redlock::operation::acquire)
+    const bool explains_a_loss = what_ == redlock::operation::extend && lease_->kept;
+    if (explains_a_loss || (service_.observed() && what_ != redlock::operation::acquire))
     {
-        report_to_observer(1);
+        report_result(1);
     }
 }
 
@@ -148,7 +149,7 @@ error_code round::result() const noexcept
     return why_lost() == core::refusal::held ? errc::held_by_other : errc::no_quorum;
 }
 
-void round::report_to_observer(std::uint32_t number)
+void round::report_result(std::uint32_t number)
 {
     unreported_ = true;
     number_ = number;
@@ -179,7 +180,14 @@ void round::report_now()
     const bool extended = what_ == redlock::operation::extend && !ended;
     const clock::duration validity =
         extended ? core::remaining(lease_->valid_until(), service_.strand().now()) : clock::duration::zero();
-    service_.notify_round(*this, ended, number_, validity);
+    if (what_ == redlock::operation::extend && ended && lease_->kept)
+    {
+        service_.keep_report(*lease_, *this, ended);
+    }
+    if (service_.observed())
+    {
+        service_.notify_round(*this, ended, number_, validity);
+    }
 }
 
 void round::drop_report() noexcept

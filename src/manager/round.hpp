@@ -107,12 +107,12 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     /// That error; empty for success. `validity_exhausted` for a won acquire, which reads the result only if it has no
     /// lease.
     error_code result() const noexcept;
-    /// Notifies the observer as soon as there is a result, with or without a listener. `number` is that of the round
-    /// in its operation.
-    void report_to_observer(std::uint32_t number);
-    /// Notifies the observer immediately with the present result, because the lease is lost.
+    /// Reports the round as soon as there is a result, with or without a listener: to the observer, and if it is a failed
+    /// extension of a kept lease, to that. `number` is that of the round in its operation.
+    void report_result(std::uint32_t number);
+    /// Reports it immediately with the present result, because the lease is lost.
     void report_now();
-    /// Cancels the notification of the observer, because the round was abandoned.
+    /// Cancels the report, because the round was abandoned.
     void drop_report() noexcept;
 
     /// True if too many masters refuse permanently (wrong password, no permission, untrusted certificate, not an
@@ -179,7 +179,7 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
     bool timed_out_ = false;
     bool asks_alone_ = false; // No SET was sent to the other masters yet.
     bool respects_queue_ = false;
-    bool unreported_ = false; // The observer is still to be notified.
+    bool unreported_ = false; // The result is still to be reported.
     bool guarded_ = false;    // It acquires in guarded mode.
     runtime::async_event* listener_ = nullptr;
     clock::time_point started_{};

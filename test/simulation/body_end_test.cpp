@@ -5,11 +5,16 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 
+#include <exception>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 namespace redlock::test
@@ -176,6 +181,114 @@ TEST_CASE("a body that notices the end of its lease before its cancellation ends
         [&](std::exception_ptr thrown) { error = error_in(thrown); });
     sim.run_for(7s);
     CHECK(error == errc::hold_limit_reached);
+}
+
+TEST_CASE("the text of a lost lease contains the votes of the last extension that failed")
+{
+    simulation sim{3};
+    const bool observed = GENERATE(false, true);
+    CAPTURE(observed);
+    config options = sim.options();
+    if (observed)
+    {
+        options.observer.on_event = [](const event&) {};
+    }
+    lock_manager locks = sim.make_connected_manager(options);
+    std::string text;
+    auto done = [&](std::exception_ptr thrown)
+    {
+        try
+        {
+            std::rethrow_exception(thrown);
+        }
+        catch (const lock_error& error)
+        {
+            text = error.what();
+        }
+    };
+    const auto body = [](lease&) -> asio::awaitable<void>
+    {
+        asio::steady_timer never{co_await asio::this_coro::executor, clock::duration::max()};
+        co_await never.async_wait(asio::use_awaitable);
+    };
+    const std::string lost = make_error_code(errc::lease_lost).message();
+    const auto hold = [&](time_limit longest)
+    {
+        locks.async_with_lock("stock", {.ttl = 500ms, .max_hold = longest}, body, done);
+        sim.run_for(100ms);
+        REQUIRE(sim.keys() == 3);
+    };
+    const auto contains = [&](std::string_view words) { return text.find(words) != std::string::npos; };
+
+    SECTION("of masters that hang, and one that refuses")
+    {
+        hold(no_limit);
+        sim.master(0).hang();
+        sim.master(1).refuse("extend", "-OOM command not allowed when used memory > 'maxmemory'.\r\n");
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 1s));
+        CAPTURE(text);
+        CHECK(text.starts_with("stock: extend: lease lost (" + lost + "): 1 extended"));
+        CHECK(contains("redis://10.0.0.1:6379: pending"));
+        CHECK(contains("redis://10.0.0.2:6379: failed"));
+        CHECK(contains("OOM command not allowed"));
+    }
+    SECTION("of masters that lost the key")
+    {
+        hold(no_limit);
+        sim.master(1).remove("lock:stock");
+        sim.master(2).set("lock:stock", "another", 1s);
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 1s));
+        CAPTURE(text);
+        CHECK(text.starts_with("stock: extend: lease lost (" + lost + "): 1 extended, 2 not ours"));
+        CHECK(contains("redis://10.0.0.2:6379: not ours"));
+        CHECK(contains("redis://10.0.0.3:6379: not ours"));
+    }
+    SECTION("of masters that all refuse")
+    {
+        hold(no_limit);
+        for (const auto& each : sim.masters())
+        {
+            each->refuse("extend", "-BUSY Redis is busy running a script.\r\n");
+        }
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 1s));
+        CAPTURE(text);
+        CHECK(text.starts_with("stock: " + lost + "\nextend: no quorum ("));
+        CHECK(contains("redis://10.0.0.2:6379: failed"));
+
+        // The next lease has a report of its own.
+        for (const auto& each : sim.masters())
+        {
+            each->answer_as_usual();
+        }
+        sim.run_for(1s);
+        text.clear();
+        hold(no_limit);
+        sim.world().jump(1h);
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 1s));
+        CHECK(text == "stock: " + lost);
+    }
+    SECTION("but not of one before a success, nor at the end of the hold")
+    {
+        hold(2s);
+        for (const auto& each : sim.masters())
+        {
+            each->answer("extend", {.bytes = "-BUSY Redis is busy running a script.\r\n"});
+        }
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 3s));
+        CHECK(text == "stock: " + make_error_code(errc::hold_limit_reached).message());
+    }
+    SECTION("and of none after a pause of the process")
+    {
+        hold(no_limit);
+        for (const auto& each : sim.masters())
+        {
+            each->answer("extend", {.bytes = "-BUSY Redis is busy running a script.\r\n"});
+        }
+        sim.run_for(400ms);
+        sim.world().jump(1h);
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 1s));
+        CHECK(text == "stock: " + lost);
+    }
 }
 
 TEST_CASE("a body that releases its lease is not cancelled")

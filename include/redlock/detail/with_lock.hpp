@@ -51,6 +51,10 @@ REDLOCK_API void start_acquire_kept(
     const manager_handle_ptr& handle, std::string resource, keep_options options, report* out,
     std::variant<completion<void(error_code, lease)>, completion<void(std::exception_ptr, lease)>> done);
 
+/// Makes the exception of a lost lease, with the report of its last failed extension. `held` may be empty.
+REDLOCK_API std::exception_ptr
+make_loss(const lease_state_ptr& held, const error_code& why, const std::string& resource);
+
 /// Forwards cancellation from the user's signal, which is emitted on the handler's executor, to the body's strand.
 struct with_lock_cancellation
 {
@@ -140,10 +144,11 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     // A scoped enumeration inside of the template shadows global names of the user for g++ -Wshadow.
     using stage = with_lock_stage;
 
-    /// Makes the exception of an error of `async_with_lock` itself.
+    /// Makes the exception of an error of `async_with_lock` itself. The body may have moved the lease elsewhere.
     std::exception_ptr failure(const error_code& error) const noexcept
     {
-        return std::make_exception_ptr(lock_error{error, resource_});
+        const bool is_own = lease_.held_.get() == acquired_;
+        return make_loss(is_own ? lease_.held_ : lease_state_ptr{}, error, resource_);
     }
 
     /// Binds a handler to the operation's strand and allocator.

@@ -125,7 +125,7 @@ void acquisition::report_round()
         outcome == core::verdict::lost || (outcome == core::verdict::won && !operation.stopped());
     if (service_.observed() && lost)
     {
-        votes_->report_to_observer(rounds_);
+        votes_->report_result(rounds_);
     }
 }
 
