@@ -143,7 +143,7 @@ exit_code run(redlock::lock_manager& locks, asio::thread_pool& pool, std::string
     catch (const redlock::system_error& failure)
     {
         const exit_code result = exit_code_of(failure.code());
-        std::cerr << "job: " << (result == lost ? "lost the lock: " : "") << failure.code().message() << '\n';
+        std::cerr << "job: " << (result == lost ? "lost the lock: " : "") << failure.what() << '\n';
         return result;
     }
 }

@@ -91,7 +91,15 @@ asio::awaitable<void> wait_for_job(redlock::lock_manager& locks)
 /// A lease outside of `async_with_lock`. The shutdown waits until it is destroyed, or its validity ends.
 asio::awaitable<void> be_leader(redlock::lock_manager& locks, redlock::lease& lease, bool drops)
 {
-    lease = co_await locks.async_acquire_kept("leader", keeping);
+    try
+    {
+        lease = co_await locks.async_acquire_kept("leader", keeping);
+    }
+    catch (const redlock::lock_error& error)
+    {
+        show("leader", error.code());
+        co_return;
+    }
     std::cout << "leader: begun" << std::endl;
     const auto [no_loss, why] = co_await lease.async_wait_lost(asio::as_tuple(asio::deferred));
     show("leader", no_loss ? no_loss : why);
