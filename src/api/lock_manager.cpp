@@ -146,11 +146,12 @@ void start_wait_lost(lease_state_ptr held, loss_completion done)
 std::exception_ptr make_loss(const lease_state_ptr& held, const error_code& why, const std::string& resource)
 {
     std::string text;
-    if (const report* const before = held && why == errc::lease_lost ? held->before_loss() : nullptr)
+    if (const failed_extension* const before =
+            held && why == errc::lease_lost ? held->before_loss() : nullptr)
     {
         // One that was pending when the lease was lost begins with the same words.
         text = before->result == why ? std::string{} : why.message() + "\n";
-        text += before->to_string();
+        text += before->to_report().to_string();
     }
     return std::make_exception_ptr(lock_error{why, resource, text});
 }

@@ -2,6 +2,7 @@
 // The state of a lease.
 #include "manager/lease_state.hpp"
 
+#include "manager/access.hpp"
 #include "manager/keeper.hpp"
 #include "manager/manager_handle.hpp"
 
@@ -16,6 +17,18 @@
 
 namespace redlock::detail
 {
+
+report failed_extension::to_report() const
+{
+    report told;
+    told.operation = operation::extend;
+    told.result = result;
+    told.rounds = 1;
+    told.elapsed = elapsed;
+    told.node_timeout = node_timeout;
+    access::assign(told, names, votes);
+    return told;
+}
 
 lease_state::lease_state() = default;
 
@@ -113,7 +126,7 @@ void lease_state::recycle() noexcept
     release_requested_.store(false, std::memory_order_relaxed);
     fencing_token = 0;
     loss_explained_.store(false, std::memory_order_relaxed);
-    failed_extension.reset();
+    failed.reset();
     valid_until_.store(0, std::memory_order_relaxed);
     handle->recycle(*this);
 }

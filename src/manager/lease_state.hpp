@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace redlock::manager
 {
@@ -49,6 +50,19 @@ struct listed_round : runtime::unlinking_hook
 {
     explicit listed_round(manager::round& votes) noexcept : of{votes} {}
     manager::round& of;
+};
+
+/// The votes of an extension that failed. A report has room for the largest number of masters, and a lease may keep these for as
+/// long as an outage lasts.
+struct failed_extension
+{
+    error_code result;
+    std::chrono::nanoseconds elapsed{};
+    std::chrono::milliseconds node_timeout{};
+    std::vector<master_report> votes;
+    std::shared_ptr<const master_names> names;
+
+    report to_report() const;
 };
 
 /// The hook for the manager handle's lists: handed back, or unused.
@@ -122,14 +136,14 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     runtime::unlinking_list<place_in_line> watching{};  // Waits for the loss.
     runtime::unlinking_list<listed_round>
         unreported{};                         // Extensions without a result yet, if one wants to know it.
-    std::unique_ptr<report> failed_extension; // Of a kept lease: the last one, unless a later one succeeded.
+    std::unique_ptr<failed_extension> failed; // The last extension of a kept lease, if it failed.
 
-    /// Publishes `failed_extension`, which doesn't change any more: the lease is lost, and all extensions are reported.
+    /// Publishes `failed`, which doesn't change any more: the lease is lost, and all extensions are reported.
     void explain_loss() noexcept { loss_explained_.store(true, std::memory_order_release); }
     /// Returns the failed extension before the loss, on any thread; null if there was none, or the loss isn't explained yet.
-    const report* before_loss() const noexcept
+    const failed_extension* before_loss() const noexcept
     {
-        return loss_explained_.load(std::memory_order_acquire) ? failed_extension.get() : nullptr;
+        return loss_explained_.load(std::memory_order_acquire) ? failed.get() : nullptr;
     }
     std::unique_ptr<manager::keeper> kept;         // Null unless it is extended in the background.
     std::unique_ptr<manager::expiry_watch> expiry; // Null unless an observer waits for its expiry.

@@ -260,28 +260,17 @@ void lock_service::notify(event what)
     notifier_->push(std::move(what));
 }
 
-report lock_service::describe(
-    const round& of, error_code result, std::uint32_t number, clock::duration validity) const
+void lock_service::keep_votes(lease_state& held, const round& failed, error_code result) noexcept
 {
-    report told;
-    told.result = result;
-    told.rounds = number;
-    told.elapsed = strand_.now() - of.started();
-    told.validity = validity;
-    of.describe(told);
-    return told;
-}
-
-void lock_service::keep_report(lease_state& held, const round& failed, error_code result) noexcept
-{
-    held.failed_extension.reset();
+    held.failed.reset();
     try
     {
-        held.failed_extension = std::make_unique<report>(describe(failed, result, 1, {}));
+        held.failed = std::make_unique<detail::failed_extension>(detail::failed_extension{
+            result, strand_.now() - failed.started(), failed.node_timeout(), failed.votes(), names_});
     }
     catch (const std::bad_alloc&)
     {
-        return; // The loss is told without it.
+        return; // The loss is told without them.
     }
 }
 
@@ -289,8 +278,12 @@ void lock_service::notify_round(
     const round& of, error_code result, std::uint32_t number, clock::duration validity)
 {
     const lease_state& lease = of.lease();
-    round_decided what{
-        std::string{lease.resource()}, describe(of, result, number, validity), std::string{lease.owner_id()}};
+    round_decided what{std::string{lease.resource()}, {}, std::string{lease.owner_id()}};
+    what.report.result = result;
+    what.report.rounds = number;
+    what.report.elapsed = strand_.now() - of.started();
+    what.report.validity = validity;
+    of.describe(what.report);
     const bool released = what.report.operation == operation::release;
     notify(std::move(what));
     if (released)
@@ -420,6 +413,10 @@ void lock_service::on_down(std::size_t master, const net::failure& why)
 
 void lock_service::on_risk(std::size_t master, risk what, std::string detail)
 {
+    if (what == risk::release_refused || what == risk::limited_queue)
+    {
+        queues_.reconsider_all(); // It may be their queue master no longer.
+    }
     if (observed())
     {
         const short_text shown = redactor_.show(detail);

@@ -313,7 +313,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     /// Declares the lease lost, which is final. Its keys are released only when its holder releases it.
     void lose(lease_state& held, errc why) noexcept;
     /// Declares the lease lost and its validity ended, because the masters reported that the key is missing or not ours.
-    void disown(lease_state& held) noexcept;
+    void disown(lease_state& held, const round& by) noexcept;
     /// Declares all kept leases lost. Returns the latest `keeper::confirmed_until`.
     clock::time_point lose_kept_leases(errc why) noexcept;
     bool has_kept_leases() const noexcept { return kept_leases_ > 0; }
@@ -329,8 +329,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
 
     bool observed() const noexcept { return notifier_ != nullptr; }
     void notify(event what);
-    /// Keeps the report of a failed extension, which explains the loss that may follow. Keeps none if it has no memory for it.
-    void keep_report(lease_state& held, const round& failed, error_code result) noexcept;
+    /// Keeps the votes of a failed extension, which explain the loss that may follow. Keeps none if it has no memory for them.
+    void keep_votes(lease_state& held, const round& failed, error_code result) noexcept;
     /// Reports a decided round to the observer, as the `number`th of its operation; after a release, reports that as
     /// well.
     void notify_round(const round& of, error_code result, std::uint32_t number, clock::duration validity);
@@ -355,8 +355,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     awaited_round begin_round(
         redlock::operation what, lease_state& lease, std::chrono::milliseconds ttl,
         runtime::async_event* listener);
-    report describe(const round& of, error_code result, std::uint32_t number, clock::duration validity) const;
-    void end_lost_lease(lease_state& held) noexcept;
+    void end_lost_lease(lease_state& held, const round* by) noexcept;
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
     void rejoin(round& of, std::size_t master);

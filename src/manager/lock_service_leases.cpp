@@ -37,19 +37,20 @@ void lock_service::lose(lease_state& held, errc why) noexcept
 {
     if (held.lose(why))
     {
-        end_lost_lease(held);
+        end_lost_lease(held, nullptr);
     }
 }
 
-void lock_service::disown(lease_state& held) noexcept
+void lock_service::disown(lease_state& held, const round& by) noexcept
 {
     if (held.disown())
     {
-        end_lost_lease(held);
+        end_lost_lease(held, &by);
     }
 }
 
-void lock_service::end_lost_lease(lease_state& held) noexcept
+/// `by`: the extension that showed the loss; null if there is none.
+void lock_service::end_lost_lease(lease_state& held, const round* by) noexcept
 {
     if (held.kept)
     {
@@ -58,6 +59,10 @@ void lock_service::end_lost_lease(lease_state& held) noexcept
     notify_all(held.extending);
     notify_all(held.watching);
     report_failed_extensions(held);
+    if (by != nullptr && held.kept)
+    {
+        keep_votes(held, *by, held.lost_because());
+    }
     held.explain_loss();
     if (observed())
     {

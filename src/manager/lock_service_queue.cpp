@@ -4,6 +4,8 @@
 
 #include "core/queue_timing.hpp"
 
+#include <utility>
+
 namespace redlock::manager
 {
 
@@ -13,7 +15,7 @@ lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const no
     const bool doubts = queues_.doubts(now);
     const guard* const group = guard_.get();
     std::optional<std::size_t> found;
-    std::uint64_t highest = 0;
+    std::pair<bool, std::uint64_t> highest{};
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         const bool passed_over =
@@ -21,8 +23,9 @@ lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const no
             (group != nullptr && (!group->is_armed(master) || group->is_suspected(master) ||
                                   !connections_[master]->clock_readings().last())) ||
             (doubts && queues_.is_passed_over(master, key, now));
-        const std::uint64_t weight = passed_over ? 0 : queues_.weight(master, key);
-        if (weight > highest)
+        // One that refuses releases is the last choice.
+        const std::pair weight{!connections_[master]->refuses_releases(), queues_.weight(master, key)};
+        if (!passed_over && weight > highest)
         {
             found = master;
             highest = weight;

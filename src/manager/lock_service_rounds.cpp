@@ -249,7 +249,7 @@ void lock_service::on_extension_vote(round& of, std::size_t master) noexcept
     }
     else if (of.ballot().disowned() && of.started() >= held.confirmed())
     {
-        disown(held);
+        disown(held, of);
     }
 }
 
@@ -266,7 +266,7 @@ void lock_service::confirm_extension(round& of) noexcept
     }
     held.extend(until, of.started());
     held.ttl = of.ttl();
-    held.failed_extension.reset();
+    held.failed.reset();
     if (held.kept)
     {
         held.kept->on_extended(of.started(), of.ttl());

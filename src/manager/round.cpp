@@ -180,9 +180,10 @@ void round::report_now()
     const bool extended = what_ == redlock::operation::extend && !ended;
     const clock::duration validity =
         extended ? core::remaining(lease_->valid_until(), service_.strand().now()) : clock::duration::zero();
-    if (what_ == redlock::operation::extend && ended && lease_->kept)
+    // An older one may fail after a later one was confirmed.
+    if (what_ == redlock::operation::extend && ended && lease_->kept && lease_->confirmed() < started_)
     {
-        service_.keep_report(*lease_, *this, ended);
+        service_.keep_votes(*lease_, *this, ended);
     }
     if (service_.observed())
     {
@@ -210,7 +211,7 @@ bool round::quorum_permanently_unreachable() const noexcept
     return ballot_.masters() - refused < ballot_.quorum();
 }
 
-void round::describe(report& out) const
+std::vector<master_report> round::votes() const
 {
     std::vector<master_report> votes(ballot_.masters());
     for (std::size_t master = 0; master < votes.size(); ++master)
@@ -232,10 +233,15 @@ void round::describe(report& out) const
             tokens_->amend(master, one);
         }
     }
+    return votes;
+}
+
+void round::describe(report& out) const
+{
     out.fencing_token = guarded_ && outcome() == core::verdict::won ? tokens_->token() : std::nullopt;
     out.operation = what_;
     out.node_timeout = node_timeout_;
-    detail::access::assign(out, service_.names(), votes);
+    detail::access::assign(out, service_.names(), votes());
 }
 
 void round::on_vote(std::size_t master, const net::answer& result, clock::time_point at) noexcept

@@ -128,6 +128,8 @@ class alignas(runtime::cache_line) round final : public net::vote_sink
 
     /// Writes the votes to a report. A pending vote after the node timeout is reported as timed out.
     void describe(report& out) const;
+    /// The present votes of all masters.
+    std::vector<master_report> votes() const;
 
     void on_vote(std::size_t master, const net::answer& result, clock::time_point at) noexcept override;
     bool append_in_full(std::size_t master, std::string& out) const override;

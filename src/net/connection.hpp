@@ -142,7 +142,9 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     /// Returns whether messages to the manager arrive here. Meaningful only when ready.
     bool subscribed() const noexcept { return subscription_.is_proven(); }
     /// Returns whether it can be a queue master.
-    bool queues() const noexcept { return ready() && commands_.queues(); }
+    bool queues() const noexcept { return ready() && !commands_.refuses_questions(); }
+    /// Returns whether it refuses releases, so that it should be one only if there is no other.
+    bool refuses_releases() const noexcept { return commands_.refuses_releases(); }
     /// Returns the reason why the connection isn't ready.
     const failure& last_failure() const noexcept { return last_failure_; }
     /// Returns the facts about the server. Meaningful only when ready, like `risks`.

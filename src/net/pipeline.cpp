@@ -28,10 +28,11 @@ constexpr std::size_t guarded_in_full_bytes = guarded_ask_script.text.size() + 7
 constexpr std::chrono::milliseconds usual_grace{100};
 constexpr std::size_t kept_capacity = std::size_t{1} << 20; // A larger buffer is freed after the write.
 
-/// Returns whether a refusal says nothing about other keys: of a key that the user may not use, or that isn't a lock.
-bool is_about_one_key(core::server_error error, std::string_view words) noexcept
+/// Returns whether a master refuses a script for every key. A key that the user may not use says nothing about those of others.
+bool forbids_script(core::server_error error, std::string_view words) noexcept
 {
-    return error == core::server_error::wrong_type || core::is_about_key(words);
+    return error == core::server_error::unknown_command ||
+           (error == core::server_error::no_permission && !core::is_about_key(words));
 }
 
 } // namespace
@@ -247,9 +248,7 @@ void pipeline::record_ask(claim& of, const answer& result)
     {
         record_set(of, result);
     }
-    const bool permanent = result.error == core::server_error::no_permission ||
-                           result.error == core::server_error::unknown_command;
-    if (permanent && !is_about_one_key(result.error, result.text) && !std::exchange(refuses_questions_, true))
+    if (forbids_script(result.error, result.text) && !std::exchange(refuses_questions_, true))
     {
         queue_refusal_ = result.text.substr(0, short_text::capacity);
         has_refusal_ = true;
@@ -335,9 +334,10 @@ void pipeline::record_release(claim& of, const answer& result, const resp::reply
 void pipeline::note_refusal(core::server_error error, std::string_view words)
 {
     const core::release_after then = core::after_error(error);
-    const bool permanent = then == core::release_after::given_up ||
-                           (then == core::release_after::again_at_first && backoff_.gives_up());
-    refuses_releases_ = refuses_releases_ || (permanent && !is_about_one_key(error, words));
+    const bool repeats_in_vain = then == core::release_after::again_at_first && backoff_.gives_up();
+    const bool permanent = then == core::release_after::given_up || repeats_in_vain;
+    // MISCONF and NOREPLICAS pass, and refuse new keys as well.
+    refuses_releases_ = refuses_releases_ || repeats_in_vain || forbids_script(error, words);
     const std::uint32_t kind = std::uint32_t{1} << static_cast<unsigned>(error);
     if (permanent && refusal_.empty() && (refusals_noted_ & kind) == 0)
     {

@@ -99,10 +99,11 @@ class pipeline
         has_refusal_ = !refusal_.empty();
         return std::exchange(queue_refusal_, {});
     }
-    /// Returns whether the server can be a queue master. One that refuses questions permanently can't. Nor can one that has
-    /// refused a release for a reason that lasts, until it deletes a key: a queue there would wake nobody, and the keys that stay
-    /// there would refuse clients that all other masters grant.
-    bool queues() const noexcept { return !refuses_questions_ && !refuses_releases_; }
+    /// True since then: the server can't be a queue master.
+    bool refuses_questions() const noexcept { return refuses_questions_; }
+    /// Returns whether the server has permanently refused a release for every key, and hasn't deleted one since. A queue there
+    /// would wake nobody, and the keys that stay there would refuse clients that all other masters grant.
+    bool refuses_releases() const noexcept { return refuses_releases_; }
     /// Queues a TIME command, which shows whether the server responds, and its clock.
     void push_probe(clock::time_point now);
 

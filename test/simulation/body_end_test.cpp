@@ -206,8 +206,10 @@ TEST_CASE("the text of a lost lease contains the votes of the last extension tha
             text = error.what();
         }
     };
-    const auto body = [](lease&) -> asio::awaitable<void>
+    lease* mine = nullptr;
+    const auto body = [&](lease& of_lock) -> asio::awaitable<void>
     {
+        mine = &of_lock;
         asio::steady_timer never{co_await asio::this_coro::executor, clock::duration::max()};
         co_await never.async_wait(asio::use_awaitable);
     };
@@ -242,6 +244,37 @@ TEST_CASE("the text of a lost lease contains the votes of the last extension tha
         CHECK(text.starts_with("stock: extend: lease lost (" + lost + "): 1 extended, 2 not ours"));
         CHECK(contains("redis://10.0.0.2:6379: not ours"));
         CHECK(contains("redis://10.0.0.3:6379: not ours"));
+    }
+    SECTION("of masters that lost the key, while a later extension is pending")
+    {
+        hold(no_limit);
+        sim.master(1).remove("lock:stock");
+        sim.master(2).remove("lock:stock");
+        for (const auto& each : sim.masters())
+        {
+            each->network = {.there = 20ms, .back = 20ms};
+            each->forget_log();
+        }
+        REQUIRE(sim.run_until([&] { return sim.master(1).count("extend") == 1; }, 1s));
+        mine->async_extend(500ms, [](error_code) {});
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 1s));
+        CAPTURE(text);
+        CHECK(contains("1 extended, 2 not ours"));
+    }
+    SECTION("but not of one that fails after a later one succeeded")
+    {
+        hold(no_limit);
+        sim.master(1).answer("extend", {.bytes = "-BUSY Redis is busy running a script.\r\n"});
+        sim.master(2).hang();
+        sim.master(1).forget_log();
+        REQUIRE(sim.run_until([&] { return sim.master(1).count("extend") == 1; }, 1s));
+        bool extended = false;
+        mine->async_extend(500ms, [&](error_code error) { extended = !error; });
+        sim.run_for(60ms); // A node timeout has passed.
+        CHECK(extended);
+        sim.world().jump(1h);
+        REQUIRE(sim.run_until([&] { return !text.empty(); }, 1s));
+        CHECK(text == "stock: " + lost);
     }
     SECTION("of masters that all refuse")
     {

@@ -214,8 +214,10 @@ class sim_master
         witness{};
     /// Called with the bytes that a process sends, whether or not they arrive. `late`: they may have waited for room.
     std::function<void(int process, std::string_view bytes, bool late)> on_sent{};
-    /// Called when a client closes a connection, with the longest time for which it was owed a reply, or room for more bytes.
+    /// Called when a client closes a connection, with the time for which it has been owed a reply, or room for more bytes, as far
+    /// as it can know.
     std::function<void(int process, clock::duration silence)> on_left{};
+    std::function<bool(int process)> is_suspended{};
 
     // ---- Called by the network.
     void on_link(const std::shared_ptr<virtual_link>& fresh);

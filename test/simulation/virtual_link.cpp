@@ -119,17 +119,20 @@ void virtual_link::begin_to_owe()
     owes_since_ = owes_since_.value_or(world_.now());
 }
 
-void virtual_link::end_silence()
+/// Returns for how long the master has owed a reply, or room.
+clock::duration virtual_link::silence() const
 {
     const clock::time_point now = world_.now();
-    longest_silence_ = std::max(longest_silence_, now - owes_since_.value_or(now));
+    return now - owes_since_.value_or(now);
 }
 
 /// The reply to a command has arrived, which ended after so many bytes.
 void virtual_link::answered(std::size_t up_to)
 {
     const bool owes_more = waits_for_room_ || sent_bytes_ > up_to;
-    end_silence();
+    // A suspended process can't know of this reply yet.
+    const bool is_read = !master_.is_suspended || !master_.is_suspended(at_master_.origin);
+    unread_silence_ = is_read ? clock::duration{0} : std::max(unread_silence_, silence());
     owes_since_ = owes_more ? std::optional{world_.now()} : std::nullopt;
 }
 
@@ -139,8 +142,7 @@ void virtual_link::close() noexcept
     {
         if (master_.on_left)
         {
-            end_silence();
-            master_.on_left(at_master_.origin, longest_silence_);
+            master_.on_left(at_master_.origin, std::max(unread_silence_, silence()));
         }
         if (master_.network.close_resets)
         {

@@ -140,7 +140,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     };
 
     void begin_to_owe();
-    void end_silence();
+    clock::duration silence() const;
     void answered(std::size_t up_to);
     bool is_held(const direction& way) const;
     void transmit(direction& way, arrival what);
@@ -159,7 +159,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     std::size_t arrived_bytes_ = 0;
     bool waits_for_room_ = false;
     std::optional<clock::time_point> owes_since_; // The master owes a reply, or room.
-    clock::duration longest_silence_{};           // For which it has owed one.
+    clock::duration unread_silence_{}; // The longest one that ended while the process was suspended.
     bool ended_for_client_ = false;
 };
 

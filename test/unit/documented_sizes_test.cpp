@@ -12,6 +12,7 @@ namespace redlock
 {
 
 static_assert(sizeof(detail::lease_state) == 320, "an owner id");
+static_assert(sizeof(detail::failed_extension) == 80 && sizeof(master_report) == 136, "failed votes");
 static_assert(sizeof(manager::round) == 576, "a round");
 static_assert(sizeof(net::claim_ptr) == 8, "a release that waits for its master");
 static_assert(

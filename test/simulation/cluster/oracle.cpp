@@ -80,6 +80,8 @@ oracle::oracle(cluster_run& cluster)
         };
         cluster.masters()[master]->on_left = [this, master](int process, clock::duration silence)
         { sendings_.left(process, master, silence); };
+        cluster.masters()[master]->is_suspended = [this](int process)
+        { return cluster_.processes().at(static_cast<std::size_t>(process) - 1)->paused(); };
     }
     if (cluster.group())
     {
@@ -406,7 +408,7 @@ void oracle::look_at_queues(
     {
         const std::string& member = words[queue_words::ask_member];
         const std::string_view name = queue_words::without_mark(member);
-        most_ahead_ = std::max(most_ahead_, member == name ? 0 : queue_words::clients_ahead(reply));
+        most_waiting_ = std::max(most_waiting_, member == name ? 0 : queue_words::waiting(reply));
         const std::string other = member == name ? "-" + member : std::string{name};
         check(
             !at.has_queued(words[queue_words::key], other), "queue",

@@ -209,8 +209,8 @@ class oracle
     /// Returns whether a master has refused the process the queue on a connection that it still has: the process waits
     /// elsewhere until it connects again.
     bool is_refused_queue(const process& by) const;
-    /// The largest number of clients that were ahead of one without messages in a queue.
-    std::size_t most_ahead() const noexcept { return most_ahead_; }
+    /// The largest number of clients in a queue with one that gets no messages.
+    std::size_t most_waiting() const noexcept { return most_waiting_; }
     /// Every outstanding release has had its time.
     void check_released();
     /// Nothing is in flight: each manager counts the keys as outstanding that the masters have.
@@ -283,7 +283,7 @@ class oracle
         useless_; // Connections that have to be closed.
     std::vector<std::weak_ptr<virtual_link>>
         without_queue_; // Connections on which it was refused permanently.
-    std::size_t most_ahead_ = 0;
+    std::size_t most_waiting_ = 0;
     std::size_t doubles_ = 0;
     std::size_t commands_ = 0;
     std::size_t events_ = 0;

@@ -33,15 +33,16 @@ constexpr bool is_entered(std::string_view reply)
     return reply.starts_with("*3\r\n:") && !reply.starts_with("*3\r\n:-");
 }
 
-/// Returns the number of clients ahead of one that is in the queue, by the reply to its question.
-constexpr std::size_t clients_ahead(std::string_view reply)
+/// Returns the number of clients in the queue, by the reply to the question of one of them.
+constexpr std::size_t waiting(std::string_view reply)
 {
-    std::size_t ahead = 0;
-    for (const char digit : reply.substr(5, reply.find('\r', 5) - 5))
+    std::size_t number = 0;
+    for (const char digit : reply.substr(reply.rfind(':') + 1))
     {
-        ahead = 10 * ahead + static_cast<std::size_t>(digit - '0');
+        number =
+            digit == '\r' || digit == '\n' ? number : 10 * number + static_cast<std::size_t>(digit - '0');
     }
-    return ahead;
+    return number;
 }
 
 } // namespace redlock::test::queue_words

@@ -35,8 +35,8 @@ class sending_rules
 
     /// Records bytes that a process sends to a master. `late`: they may have waited for room before.
     void record(int process, std::size_t master, clock::time_point at, std::string_view bytes, bool late);
-    /// Records that a process has closed a connection on which the master had owed it a reply for so long, in true time. That reply
-    /// may have arrived since, while the process was suspended: it looks for it once more, and may be suspended again.
+    /// Records that a process has closed a connection on which the master had owed it a reply for so long, in true time, as far as
+    /// it can know: it looks for the reply once more, and may be suspended meanwhile.
     void left(int process, std::size_t master, clock::duration silence);
     /// Returns a contradiction if none of the last connections was closed by a process after so long a silence.
     std::optional<std::string> unresponsive(int process, std::size_t master, clock::duration silence) const;
@@ -61,7 +61,7 @@ class sending_rules
 
     clock::duration kept_for_;
     std::map<std::pair<int, std::size_t>, std::deque<clock::duration>>
-        silences_;                                                   // The longest of each connection.
+        silences_;                                                   // At the end of a connection.
     std::map<std::pair<int, std::size_t>, std::deque<sending>> all_; // By process and master, in order.
 };
 
