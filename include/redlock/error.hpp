@@ -131,9 +131,9 @@ inline boost::system::error_condition make_error_condition(condition value) noex
 ///
 /// `code()` returns the error. `what()` contains the name of the resource, and for a failed acquire the text of its
 /// report: the result, each master's vote and reason, the limits, and the value and range of a refused argument. For a
-/// lost lease it contains the error's message and the report of the last failed extension, if there was one since the
-/// last confirmed one. In all other cases it contains the error's message. `resource()` distinguishes the lock of an `async_with_lock` from other
-/// locks that its body acquires. A call to a manager that has been shut down or destroyed throws it without a resource.
+/// lost lease it contains the error's message, and the votes of the last extension if that failed. In all other cases it
+/// contains the error's message. `resource()` distinguishes the lock of an `async_with_lock` from other locks that its
+/// body acquires. A call to a manager that has been shut down or destroyed throws it without a resource.
 ///
 /// Programs may throw it as well: `throw redlock::lock_error{error, resource, report.to_string()}`.
 class REDLOCK_API lock_error : public system_error

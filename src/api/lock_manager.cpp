@@ -143,7 +143,8 @@ void start_wait_lost(lease_state_ptr held, loss_completion done)
     }
 }
 
-std::exception_ptr make_loss(const lease_state_ptr& held, const error_code& why, const std::string& resource)
+std::exception_ptr
+make_lock_error(const lease_state_ptr& held, const error_code& why, const std::string& resource)
 {
     std::string text;
     if (const failed_extension* const before =

@@ -125,6 +125,13 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
 
     /// The reason of the loss.
     error_code lost_because() const noexcept { return lost_because_; }
+    /// Publishes `failed`, which doesn't change any more: the lease is lost, and all extensions are reported.
+    void explain_loss() noexcept { loss_explained_.store(true, std::memory_order_release); }
+    /// Returns the failed extension before the loss, on any thread; null if there was none, or the loss isn't explained yet.
+    const failed_extension* before_loss() const noexcept
+    {
+        return loss_explained_.load(std::memory_order_acquire) ? failed.get() : nullptr;
+    }
     /// The reason why it can't be extended; empty if it can.
     error_code why_not_extendable(clock::time_point now) const noexcept;
     /// The time at which the latest confirmed attempt was sent.
@@ -134,19 +141,10 @@ class lease_state final : public net::claim, public handle_hook, public lease_ho
     std::chrono::milliseconds ttl{0};                   // As requested last; once held, as confirmed last.
     runtime::unlinking_list<place_in_line> extending{}; // Extensions; the first one is active.
     runtime::unlinking_list<place_in_line> watching{};  // Waits for the loss.
-    runtime::unlinking_list<listed_round>
-        unreported{};                         // Extensions without a result yet, if one wants to know it.
-    std::unique_ptr<failed_extension> failed; // The last extension of a kept lease, if it failed.
-
-    /// Publishes `failed`, which doesn't change any more: the lease is lost, and all extensions are reported.
-    void explain_loss() noexcept { loss_explained_.store(true, std::memory_order_release); }
-    /// Returns the failed extension before the loss, on any thread; null if there was none, or the loss isn't explained yet.
-    const failed_extension* before_loss() const noexcept
-    {
-        return loss_explained_.load(std::memory_order_acquire) ? failed.get() : nullptr;
-    }
-    std::unique_ptr<manager::keeper> kept;         // Null unless it is extended in the background.
-    std::unique_ptr<manager::expiry_watch> expiry; // Null unless an observer waits for its expiry.
+    runtime::unlinking_list<listed_round> unreported{}; // Extensions without a result yet.
+    std::unique_ptr<failed_extension> failed;           // The last extension of a kept lease, if it failed.
+    std::unique_ptr<manager::keeper> kept;              // Null unless it is extended in the background.
+    std::unique_ptr<manager::expiry_watch> expiry;      // Null unless an observer waits for its expiry.
 
   private:
     void recycle() noexcept override;

@@ -484,7 +484,7 @@ TEST_CASE("a master that refuses every release is no queue master", "[queue][con
     }
 }
 
-TEST_CASE("a master that refused a release is a queue master again as soon as it accepts one", "[queue]")
+TEST_CASE("a master that refused a release is a queue master again as soon as it deletes a key", "[queue]")
 {
     const auto [refusal, lasts] = GENERATE(
         std::pair{"-NOPERM this user has no permissions to run the 'evalsha' command\r\n", true},
@@ -509,8 +509,38 @@ TEST_CASE("a master that refused a release is a queue master again as soon as it
     queue_master.refuse("release", refusal);
     CHECK(questions() == 1);
     queue_master.answer_as_usual();
+    if (GENERATE(false, true))
+    {
+        for (const auto& each : queue_master.links())
+        {
+            each->cut();
+        }
+        sim.run_for(1s); // Another connection may have another user.
+        CHECK(questions() == 1);
+        return;
+    }
     CHECK(questions() == (lasts ? 0 : 1));
     CHECK(questions() == 1);
+}
+
+TEST_CASE("in strict order a key that only the queue master has refuses clients until it expires", "[queue]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.order = order::strict;
+    lock_manager locks = sim.make_connected_manager(options);
+    queue_master_of(sim, "stock").set("lock:stock", "the key of a dead client", 1s);
+    const outcome_ptr refused = sim.try_acquire(locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(refused));
+    CHECK(refused->error == errc::held_by_other);
+    const outcome_ptr waits = sim.acquire(locks, "stock", {.ttl = 10s, .wait = no_limit});
+    REQUIRE(sim.finish(waits, 500ms)); // By its heartbeat.
+    CHECK_FALSE(waits->error);
+    waits->lease = {};
+    sim.run_for(2s);
+    const outcome_ptr granted = sim.try_acquire(locks, "stock", {.ttl = 10s});
+    REQUIRE(sim.finish(granted));
+    CHECK_FALSE(granted->error);
 }
 
 TEST_CASE("masters that all refuse releases keep the queue", "[queue]")

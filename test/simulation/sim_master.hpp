@@ -217,6 +217,7 @@ class sim_master
     /// Called when a client closes a connection, with the time for which it has been owed a reply, or room for more bytes, as far
     /// as it can know.
     std::function<void(int process, clock::duration silence)> on_left{};
+    /// Tells whether a process is suspended, so that it can't read what arrives. If it isn't set, none is.
     std::function<bool(int process)> is_suspended{};
 
     // ---- Called by the network.

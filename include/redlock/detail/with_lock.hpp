@@ -51,9 +51,10 @@ REDLOCK_API void start_acquire_kept(
     const manager_handle_ptr& handle, std::string resource, keep_options options, report* out,
     std::variant<completion<void(error_code, lease)>, completion<void(std::exception_ptr, lease)>> done);
 
-/// Makes the exception of a lost lease, with the report of its last failed extension. `held` may be empty.
+/// Makes the `lock_error` of an `async_with_lock`: if its lease, which may be empty, was lost, with the votes of the extension that
+/// failed.
 REDLOCK_API std::exception_ptr
-make_loss(const lease_state_ptr& held, const error_code& why, const std::string& resource);
+make_lock_error(const lease_state_ptr& held, const error_code& why, const std::string& resource);
 
 /// Forwards cancellation from the user's signal, which is emitted on the handler's executor, to the body's strand.
 struct with_lock_cancellation
@@ -148,7 +149,7 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
     std::exception_ptr failure(const error_code& error) const noexcept
     {
         const bool is_own = lease_.held_.get() == acquired_;
-        return make_loss(is_own ? lease_.held_ : lease_state_ptr{}, error, resource_);
+        return make_lock_error(is_own ? lease_.held_ : lease_state_ptr{}, error, resource_);
     }
 
     /// Binds a handler to the operation's strand and allocator.

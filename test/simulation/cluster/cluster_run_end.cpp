@@ -185,7 +185,9 @@ void cluster_run::probe(clock::time_point mended_at)
     const clock::duration lapses = longest + longest * plan_.max_drift() / 500'000 + 1ms;
     // Nobody knows that a client without messages has gone, unless its release arrives: it is dropped after its deadline.
     constexpr clock::duration later = clock::duration{1s} / 64; // For each client ahead of it.
-    const clock::duration gone = later * static_cast<clock::rep>(oracle_.most_waiting());
+    const bool are_queued = std::any_of(
+        masters_.begin(), masters_.end(), [](const auto& each) { return each->queue_key_count() > 0; });
+    const clock::duration gone = later * static_cast<clock::rep>(are_queued ? oracle_.most_waiting() : 0);
     const clock::duration bound = lapses + longest_body() + plan_.retry_delay_max + plan_.connect_timeout +
                                   plan_.reconnect_delay_max + gone + 1s;
     const clock::time_point ends = std::max(mended_at + bound, world_->now() + 1s);
