@@ -71,13 +71,13 @@ void check_path(const std::string& path)
     }
 }
 
-/// Returns the path in percent-encoding, so that the name is a URL of the same socket.
+/// Returns the path in percent-encoding, so that the name is a URL of the same socket. A comma would make it a list of two.
 std::string encoded_path(std::string_view path)
 {
     std::string result;
     for (const char one : path)
     {
-        if (consists_of({&one, 1}, letters, "/-._~@:!$&'()*+,;="))
+        if (consists_of({&one, 1}, letters, "/-._~@:!$&'()*+;="))
         {
             result += one;
         }

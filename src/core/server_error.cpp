@@ -68,6 +68,17 @@ bool is_about_key(std::string_view reply) noexcept
                                             reply.ends_with(" permissions to access a key"));
 }
 
+bool forbids_command(std::string_view refusal) noexcept
+{
+    // An unknown command: since Redis 7.2 and Valkey, and before. A forbidden one: the same.
+    constexpr std::array<std::string_view, 4> words{
+        "Unknown command called from ", "Unknown Redis command called from ", " permissions to run the '",
+        " can't run this command"};
+    return std::any_of(
+        words.begin(), words.end(),
+        [&](std::string_view each) { return refusal.find(each) != std::string_view::npos; });
+}
+
 bool is_about_log_in(std::string_view reply)
 {
     std::string text{reply};

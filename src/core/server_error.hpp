@@ -35,6 +35,10 @@ server_error classify(std::string_view reply) noexcept;
 /// what a script does. The words are those of Redis 6 to 7.0, and of Redis since 7.2 and Valkey.
 bool is_about_key(std::string_view reply) noexcept;
 
+/// Returns whether a script was refused a command whatever its key: the server doesn't have it, or the user may not run it.
+/// Redis 6 puts the place in the script before these words.
+bool forbids_command(std::string_view refusal) noexcept;
+
 /// Returns whether an error without a code of its own is about the user or the password: "ERR invalid password",
 /// "ERR Client sent AUTH, but no password is set".
 bool is_about_log_in(std::string_view reply);

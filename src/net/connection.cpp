@@ -351,7 +351,7 @@ void connection::report_refusals()
 /// Reports the end of a request of the subscription that was put off.
 void connection::report_refused_subscription()
 {
-    if (subscription_.is_refused() && !subscription_.is_pending())
+    if (subscription_.is_refused() && !subscription_.is_pending() && server_.refused_question.empty())
     {
         owner_.on_risk(index_, risk::limited_queue, subscription::complaint);
     }
@@ -469,6 +469,10 @@ void connection::on_deadline()
     if (now - last_probe_ >= options_.probe_interval && !commands_.probing())
     {
         last_probe_ = now;
+        if (commands_.failed_trial())
+        {
+            commands_.push_trial(options_.key_prefix);
+        }
         if (subscription_.is_put_off())
         {
             subscription_.request(commands_.text(), options_.channel);

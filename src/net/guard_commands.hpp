@@ -43,12 +43,6 @@ void append_guarded_extend(
 /// A trial of the commands that a master needs to vote and to be armed. Changes nothing.
 void append_vote_trial(std::string& out, const guard_keys& keys, int database);
 
-/// A command that a master has refused. The views are valid as long as the reply.
-struct refused_command
-{
-    std::string_view name; // Empty for none.
-    std::string_view error;
-};
 struct vote_trial
 {
     refused_command of_vote;

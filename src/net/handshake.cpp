@@ -5,6 +5,7 @@
 
 #include "net/guard_scripts.hpp"
 #include "net/info_field.hpp"
+#include "net/queue_commands.hpp"
 #include "net/queue_scripts.hpp"
 #include "resp/serialise.hpp"
 
@@ -81,6 +82,15 @@ failure not_now(const resp::reply& reply)
     const bool passing = what == core::server_error::loading || what == core::server_error::busy ||
                          what == core::server_error::authentication || what == core::server_error::read_only;
     return passing ? failure{reason_of(what), std::string{reply.text()}} : failure{};
+}
+
+/// Returns "it refuses <command> (<its error>)"; empty for none.
+std::string complaint_about(const refused_command& refused)
+{
+    const std::string error{refused.error.substr(0, short_text::capacity)};
+    return refused.name.empty()
+               ? std::string{}
+               : "it refuses " + std::string{refused.name.substr(0, 16)} + " (" + error + ")";
 }
 
 /// Returns whether the major version is below `major`; false if the version is unknown.
@@ -315,6 +325,7 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
             ++conveniences;
         }
     }
+    append_queue_trial(out, options_.key_prefix);
     resp::append_command(out, {"INFO", "server"});
     resp::append_command(out, {"INFO", "memory"});
     // No client has this id: the reply only shows whether the command is permitted.
@@ -340,14 +351,30 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
             co_return why;
         }
     }
-    reply = co_await next_reply(resp::kind::bulk_string);
+    reply = co_await next_reply(resp::kind::array);
     if (reply == nullptr)
     {
         co_return broken_handshake();
     }
     failure why = not_now(*reply);
-    std::string run_id;
     server_ = {};
+    if (!reply->is_error())
+    {
+        const queue_refusals found = read_queue_trial(*reply);
+        server_.refused_deletion = complaint_about(found.deletion);
+        server_.refused_question = complaint_about(found.question);
+        commands_.note_trial(found);
+    }
+    reply = co_await next_reply(resp::kind::bulk_string);
+    if (reply == nullptr)
+    {
+        co_return broken_handshake();
+    }
+    if (!why.reason)
+    {
+        why = not_now(*reply);
+    }
+    std::string run_id;
     if (!why.reason && !reply->is_error())
     {
         run_id = info_field(reply->text(), "run_id");
@@ -478,7 +505,15 @@ std::vector<master_issue> connection::risks() const
     {
         found.push_back({risk::outdated, "it is redis " + server_.version});
     }
-    if (subscription_.is_refused())
+    if (!server_.refused_deletion.empty())
+    {
+        found.push_back({risk::release_refused, server_.refused_deletion});
+    }
+    if (!server_.refused_question.empty())
+    {
+        found.push_back({risk::limited_queue, server_.refused_question});
+    }
+    else if (subscription_.is_refused())
     {
         found.push_back({risk::limited_queue, subscription::complaint});
     }

@@ -35,6 +35,11 @@ bool forbids_script(core::server_error error, std::string_view words) noexcept
            (error == core::server_error::no_permission && !core::is_about_key(words));
 }
 
+std::uint32_t bit_of(core::server_error error) noexcept
+{
+    return std::uint32_t{1} << static_cast<unsigned>(error);
+}
+
 } // namespace
 
 void pipeline::push(slot next)
@@ -151,6 +156,12 @@ void pipeline::push_probe(clock::time_point now)
     push({{}, verb::probe, {}});
     probing_ = true;
     probed_ = now;
+}
+
+void pipeline::push_trial(std::string_view key_prefix)
+{
+    append_queue_trial(waiting_, key_prefix);
+    push({{}, verb::trial, {}});
 }
 
 void pipeline::clear_written() noexcept
@@ -329,6 +340,16 @@ void pipeline::record_release(claim& of, const answer& result, const resp::reply
     }
 }
 
+void pipeline::note_trial(const queue_refusals& found) noexcept
+{
+    forbids_questions_ = !found.question.name.empty();
+    forbids_deletion_ = !found.deletion.name.empty();
+    if (forbids_deletion_)
+    {
+        refusals_noted_ |= bit_of(core::classify(found.deletion.error));
+    }
+}
+
 /// Records a refused release, and the first permanent refusal of each kind. Errors that close the connection are reported with
 /// its end instead.
 void pipeline::note_refusal(core::server_error error, std::string_view words)
@@ -338,7 +359,7 @@ void pipeline::note_refusal(core::server_error error, std::string_view words)
     const bool permanent = then == core::release_after::given_up || repeats_in_vain;
     // MISCONF and NOREPLICAS pass, and refuse new keys as well.
     refuses_releases_ = refuses_releases_ || repeats_in_vain || forbids_script(error, words);
-    const std::uint32_t kind = std::uint32_t{1} << static_cast<unsigned>(error);
+    const std::uint32_t kind = bit_of(error);
     if (permanent && refusal_.empty() && (refusals_noted_ & kind) == 0)
     {
         const bool foreign = error == core::server_error::wrong_type;
@@ -385,6 +406,7 @@ void pipeline::record(const slot& answered, const answer& result, const resp::re
     case verb::raise:
     case verb::extend:
     case verb::query:
+    case verb::trial:
     case verb::probe:
         break;
     }
@@ -409,6 +431,16 @@ error_code pipeline::on_probe_reply(const resp::reply& reply, clock::time_point 
     return {};
 }
 
+error_code pipeline::on_trial_reply(const resp::reply& reply) noexcept
+{
+    const bool fits = reply.root().kind == resp::kind::array;
+    if (fits)
+    {
+        note_trial(read_queue_trial(reply));
+    }
+    return fits || reply.is_error() ? error_code{} : master_errc::protocol_error;
+}
+
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
 {
     // If no command has been written, the reply is unsolicited.
@@ -422,6 +454,10 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     if (current.what == verb::probe)
     {
         return on_probe_reply(reply, now);
+    }
+    if (current.what == verb::trial)
+    {
+        return on_trial_reply(reply);
     }
     if (current.what == verb::query)
     {
@@ -445,7 +481,7 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
 
 void pipeline::fail(const slot& lost, bool written, error_code reason, clock::time_point now)
 {
-    if (lost.what == verb::probe)
+    if (lost.what == verb::probe || lost.what == verb::trial)
     {
         return;
     }
@@ -484,6 +520,7 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
         fail(lost, was_written, reason, now);
     }
     unwritten_ = 0;
+    forbids_questions_ = forbids_deletion_ = false;
     probing_ = hides_clock_ = false;
     backoff_.reset();
     refusals_noted_ = 0;

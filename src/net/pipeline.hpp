@@ -22,6 +22,8 @@
 namespace redlock::net
 {
 
+struct queue_refusals;
+
 /// The queue of commands in flight on one connection, which a server answers in their order.
 ///
 /// A command passes through three stages: its text is appended to the output that is waiting; the output is taken for a
@@ -99,11 +101,18 @@ class pipeline
         has_refusal_ = !refusal_.empty();
         return std::exchange(queue_refusal_, {});
     }
-    /// True since then: the server can't be a queue master.
-    bool refuses_questions() const noexcept { return refuses_questions_; }
-    /// Returns whether the server has permanently refused a release for every key, and hasn't deleted one since. A queue there
-    /// would wake nobody, and the keys that stay there would refuse clients that all other masters grant.
-    bool refuses_releases() const noexcept { return refuses_releases_; }
+    /// Records what a trial has found. Its refusals are reported by the handshake.
+    void note_trial(const queue_refusals& found) noexcept;
+    /// Returns whether the last trial has found a refusal, which the administrator may end.
+    bool failed_trial() const noexcept { return forbids_questions_ || forbids_deletion_; }
+    /// Queues another trial.
+    void push_trial(std::string_view key_prefix);
+    /// Returns whether the server has refused a question for every key, or a command of one in the last trial.
+    bool refuses_questions() const noexcept { return refuses_questions_ || forbids_questions_; }
+    /// Returns whether the server has permanently refused a release for every key, and hasn't deleted one since, or DEL in the
+    /// last trial. A queue there would wake nobody, and the keys that stay there would refuse clients that all other masters
+    /// grant.
+    bool refuses_releases() const noexcept { return refuses_releases_ || forbids_deletion_; }
     /// Queues a TIME command, which shows whether the server responds, and its clock.
     void push_probe(clock::time_point now);
 
@@ -163,6 +172,7 @@ class pipeline
         queue_release,
         due_release, // A queue release, as one of a batch.
         query,
+        trial, // Of the queue's commands.
         probe
     };
 
@@ -170,7 +180,7 @@ class pipeline
     {
         // The pointers are not adjacent. Otherwise the compiler moves both with one wide load, which stalls until the
         // two stores that have just written them are complete.
-        claim_ptr of; // Null for a query and a probe.
+        claim_ptr of; // Null for a query, a trial and a probe.
         verb what;
         vote_sink_ptr votes;
         bool in_full = false; // The script was sent in full, after a NOSCRIPT reply.
@@ -186,6 +196,7 @@ class pipeline
         return what == verb::release || what == verb::queue_release || what == verb::due_release;
     }
     error_code on_probe_reply(const resp::reply& reply, clock::time_point now);
+    error_code on_trial_reply(const resp::reply& reply) noexcept;
     answer read(verb what, const resp::reply& reply) noexcept;
     [[gnu::noinline]] answer read_guarded(verb what, const resp::reply& reply) noexcept;
 
@@ -223,6 +234,8 @@ class pipeline
     bool has_refusal_ = false;
     bool refuses_questions_ = false;
     bool refuses_releases_ = false;
+    bool forbids_questions_ = false; // By the last trial.
+    bool forbids_deletion_ = false;  // The same.
     std::string queue_refusal_;
     core::queue_position position_{}; // In the answer to a question.
     std::string due_command_;         // The buffer for serialising the releases of a batch.

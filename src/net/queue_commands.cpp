@@ -3,6 +3,7 @@
 #include "net/queue_commands.hpp"
 
 #include "net/queue_scripts.hpp"
+#include "net/trial_scripts.hpp"
 #include "resp/serialise.hpp"
 
 #include <charconv>
@@ -84,6 +85,27 @@ bool confirms_subscription(const resp::reply& push, std::string_view channel) no
 bool is_subscription_probe(const resp::reply& push, std::string_view channel) noexcept
 {
     return is_on_channel(push, "message", channel) && push.nodes[3].text == subscription_probe;
+}
+
+void append_queue_trial(std::string& out, std::string_view key_prefix)
+{
+    const std::string key = std::string{queue_key_prefix}.append("order:").append(key_prefix);
+    resp::append_command(out, {"EVAL", queue_trial_script, "0", key});
+}
+
+queue_refusals read_queue_trial(const resp::reply& reply) noexcept
+{
+    queue_refusals found;
+    for (std::size_t index = 1; index + 1 < reply.nodes.size(); index += 2)
+    {
+        const refused_command failed{reply.nodes[index].text, reply.nodes[index + 1].text};
+        refused_command& first = failed.name == "DEL" ? found.deletion : found.question;
+        if (first.name.empty() && core::forbids_command(failed.error))
+        {
+            first = failed;
+        }
+    }
+    return found;
 }
 
 } // namespace redlock::net

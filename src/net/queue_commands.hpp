@@ -103,4 +103,22 @@ inline constexpr std::string_view subscription_probe = "subscribed";
 bool confirms_subscription(const resp::reply& push, std::string_view channel) noexcept;
 bool is_subscription_probe(const resp::reply& push, std::string_view channel) noexcept;
 
+/// Asks a server which commands of the queue it refuses. The key of the trial is that of the queue of a resource without a name:
+/// a user who may use all queues of the prefix may use it.
+void append_queue_trial(std::string& out, std::string_view key_prefix);
+/// A command that a master has refused. The views are valid as long as the reply.
+struct refused_command
+{
+    std::string_view name; // Empty for none.
+    std::string_view error;
+};
+/// What a trial has found: whether DEL is refused, and the first other command that is.
+struct queue_refusals
+{
+    refused_command deletion;
+    refused_command question;
+};
+/// Translates the reply to a trial. Errors that pass, or that are about a key, don't count.
+queue_refusals read_queue_trial(const resp::reply& reply) noexcept;
+
 } // namespace redlock::net

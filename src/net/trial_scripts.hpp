@@ -20,6 +20,26 @@ inline constexpr char trial_common[] = R"lua(local function try(before, command,
 end
 )lua";
 
+/// Tries the commands of the scripts of a queue, and of the releases there, except SET, which every client needs. Some are called
+/// only if others wait, so that one client would meet a refusal, and another one never.
+///
+/// Argument: the key of a queue that nobody needs. If somebody does, nothing changes: DEL is tried only if there is no such key.
+/// Returns the name and the error of each command that failed, one after the other. Some fail for their arguments.
+inline constexpr std::string_view queue_trial_script = R"lua(local key, failed = ARGV[1], {}
+local commands = {
+  {"exists", key}, {"get", key}, {"pttl", key}, {"pexpire", key, ""},
+  {"zadd", key, "0", "", ""}, {"zrem", key, ""}, {"zrange", key, "0", "0"}, {"zrank", key, ""}, {"zscore", key, ""},
+  {"zcard", key}, {"hset", key, "", "", ""}, {"hget", key, ""}, {"hmget", key, ""}, {"hdel", key, ""}, {"time"}}
+if redis.pcall("get", key) == false then commands[#commands + 1] = {"del", key} end
+for _, words in ipairs(commands) do
+  local answer = redis.pcall(unpack(words))
+  if type(answer) == "table" and answer.err then
+    failed[#failed + 1] = string.upper(words[1])
+    failed[#failed + 1] = answer.err
+  end
+end
+return failed)lua";
+
 /// Tries the commands with which a run of provisioning puts a master into quarantine and arms it, except those of the look. The
 /// order is that of the scripts. One that leaves its group needs no counters: it may have no memory left, since a server whose
 /// script has deleted a key permits it to write.

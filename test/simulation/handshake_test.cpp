@@ -51,6 +51,7 @@ TEST_CASE("a connection introduces itself and loads the scripts")
     CHECK(said.contains("INFO"));
     CHECK(said.contains("CLIENT SETNAME"));
     CHECK(sim.master(0).count("SCRIPT LOAD") == 4);
+    CHECK(sim.master(0).count("queue trial") == 1);
     CHECK(said.contains("AUTH") != sim.master(0).knows_hello);
     CHECK(said.contains("CLIENT ID") != sim.master(0).knows_hello);
     const outcome_ptr got = sim.try_acquire(locks, "stock", {.ttl = 10s});
@@ -187,7 +188,8 @@ TEST_CASE("an unusable master yields an unsent vote with the reason")
     }
     SECTION("it runs a slow script")
     {
-        master.refuse(GENERATE("HELLO", "SCRIPT LOAD"), "-BUSY Redis is busy running a script\r\n");
+        master.refuse(
+            GENERATE("HELLO", "SCRIPT LOAD", "queue trial"), "-BUSY Redis is busy running a script\r\n");
         expected = master_errc::busy;
     }
     SECTION("it has too many clients")

@@ -455,6 +455,127 @@ TEST_CASE("a client that may not publish polls, even if its subscription was put
     CHECK(sim.master(1).count("SUBSCRIBE") == 1);
 }
 
+TEST_CASE("a command of the queue that a master refuses is reported once, when it is connected", "[queue]")
+{
+    const std::string refusal = "-NOPERM this user has no permissions to run the command\r\n";
+    const std::string words = " (ERR The user executing the script can't run this command or subcommand)";
+    simulation sim{3};
+    risk_counts told;
+    const std::size_t first = queue_master_index(sim, "stock");
+    const std::size_t second = (first + 1) % 3;
+    sim.master(first).habits["ZREM"] = refusal;
+    sim.master(second).habits["DEL"] = refusal;
+    lock_manager locks = sim.make_connected_manager(told.options(sim));
+    sim.run_until_idle();
+    REQUIRE(told.all.size() == 2);
+    const master_warning& of_first = told.all[told.all[0].index == first ? 0 : 1];
+    const master_warning& of_second = told.all[told.all[0].index == first ? 1 : 0];
+    CHECK(of_first.what == risk::limited_queue);
+    CHECK(of_first.detail == "it refuses ZREM" + words);
+    CHECK(of_second.index == second);
+    CHECK(of_second.what == risk::release_refused);
+    CHECK(of_second.detail == "it refuses DEL" + words);
+    waiting_clients others{sim, 2, sim.options()};
+    const outcome_ptr waits = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(1s);
+    others.held = {};
+    for (const outcome_ptr& each : others.waits)
+    {
+        REQUIRE(sim.finish(each));
+        each->lease = {};
+    }
+    REQUIRE(sim.finish(waits));
+    waits->lease = {};
+    sim.run_for(10s);
+    CHECK(told.all.size() == 2);
+    CHECK(sim.master(first).count("ask") == 0);
+    CHECK(sim.master(second).count("ask") == 0);
+}
+
+TEST_CASE("a command of the queue that is allowed later is used by clients that are connected", "[queue]")
+{
+    const char* const command = GENERATE("ZREM", "DEL");
+    simulation sim{3};
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    queue_master.habits[command] = "-NOPERM this user has no permissions to run the command\r\n";
+    waiting_clients all{sim, 1, sim.options()};
+    REQUIRE(queue_master.queue_key_count() == 0);
+    REQUIRE(next_queue_master_of(sim, "stock").queue_key_count() > 0);
+    queue_master.habits.clear();
+    sim.run_for(3s);
+    CHECK(queue_master.queue_key_count() > 0);
+    const std::size_t trials = queue_master.count("queue trial");
+    sim.run_for(10s);
+    CHECK(queue_master.count("queue trial") == trials);
+}
+
+TEST_CASE("a question that was refused is reported once, however often DEL is tried", "[queue]")
+{
+    simulation sim{1};
+    risk_counts told;
+    sim.master(0).habits["DEL"] = "-NOPERM this user has no permissions to run the command\r\n";
+    sim.master(0).habits["ask"] = "-NOPERM this user has no permissions to run the 'evalsha' command\r\n";
+    waiting_clients all{sim, 1, told.options(sim)};
+    sim.run_for(10s);
+    std::size_t refused = 0;
+    for (const master_warning& each : told.all)
+    {
+        refused += each.what == risk::limited_queue ? 1 : 0;
+    }
+    CHECK(refused == 1); // The holder has asked nothing.
+    CHECK(sim.master(0).count("ask") == 1);
+}
+
+TEST_CASE("a reply that can't be one to a trial ends the connection", "[queue]")
+{
+    simulation sim{3};
+    sim_master& master = sim.master(1);
+    master.habits["ZREM"] = "-NOPERM this user has no permissions to run the command\r\n";
+    lock_manager locks = sim.make_connected_manager();
+    master.habits.clear();
+    const auto [reply, fits] = GENERATE(
+        std::pair{"+OK\r\n", false}, std::pair{":1\r\n", false}, std::pair{"*0\r\n", true},
+        std::pair{"-BUSY Redis is busy running a script.\r\n", true});
+    CAPTURE(reply);
+    master.answer("queue trial", {.bytes = reply, .nonsense = !fits});
+    const std::size_t before = master.count("HELLO");
+    sim.run_for(1500ms);
+    CHECK((master.count("HELLO") == before) == fits);
+}
+
+TEST_CASE("a trial changes nothing at a key that somebody has", "[queue]")
+{
+    simulation sim{1};
+    sim_master& master = sim.master(0);
+    config options = sim.options();
+    options.key_prefix = "lock";
+    lock_manager owner = sim.make_connected_manager(options);
+    const outcome_ptr held = sim.acquire(owner, ":", {.ttl = 60s}); // Its queue has the key of the trial.
+    REQUIRE(sim.finish(held));
+    const outcome_ptr waits = sim.acquire(owner, ":", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(10ms);
+    REQUIRE(master.queue_key_count() > 0);
+    const std::size_t before = master.count("ask");
+    lock_manager other = sim.make_connected_manager();
+    REQUIRE(master.count("queue trial") == 2);
+    CHECK(master.count("ask") == before);
+    const outcome_ptr released = sim.release(held->lease);
+    CHECK(sim.finish(waits, 2ms)); // It is woken.
+}
+
+TEST_CASE("a master that refuses EVAL is a queue master", "[queue]")
+{
+    simulation sim{3};
+    risk_counts told;
+    for (const auto& each : sim.masters())
+    {
+        each->refuse("queue trial", "-NOPERM this user has no permissions to run the 'eval' command\r\n");
+    }
+    waiting_clients all{sim, 1, told.options(sim)};
+    CHECK(queue_master_of(sim, "stock").queue_key_count() > 0);
+    CHECK(told.all.empty());
+}
+
 TEST_CASE("a master whose queue is limited is reported once per connection, and locks work", "[queue]")
 {
     simulation sim{3};

@@ -54,6 +54,10 @@ std::string what_of(const command& words)
         {
             return "quarantine";
         }
+        if (words[1] == net::queue_trial_script)
+        {
+            return "queue trial";
+        }
         if (words[1] == net::provision_look_script)
         {
             return "look";

@@ -111,6 +111,10 @@ reply time(master_store& keys, const command&)
 /// ZADD key score member.
 reply zadd(master_store& keys, const command& words)
 {
+    if (words.size() % 2 != 0)
+    {
+        return reply::error("ERR syntax error");
+    }
     double score = 0;
     const char* const end = words[2].data() + words[2].size();
     const auto [stop, error] = std::from_chars(words[2].data(), end, score);

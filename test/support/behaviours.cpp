@@ -67,7 +67,8 @@ behaviour answers_so(answer how, applies when, std::shared_ptr<fake_redis> maste
 bool is_lock_command(const command& words)
 {
     const std::string name = name_of(words);
-    return name == "SET" || name == "EVALSHA" || name == "EVAL";
+    const bool has_keys = words.size() > 2 && words[2] != "0";
+    return name == "SET" || name == "EVALSHA" || (name == "EVAL" && has_keys);
 }
 
 behaviour answering(command_script script)

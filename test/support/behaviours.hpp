@@ -28,10 +28,10 @@ using alteration = std::function<answer(session&, const command&, std::string ho
 enum class applies
 {
     from_the_start, ///< all, including the handshake
-    to_locks,       ///< SET, EVALSHA and EVAL; all others are answered honestly
+    to_locks,       ///< SET, EVALSHA, and EVAL with a key; all others are answered honestly
 };
 
-/// True for SET, EVALSHA and EVAL.
+/// True for SET, EVALSHA, and EVAL with a key: the one without is part of the handshake.
 bool is_lock_command(const command& words);
 
 /// Answers each command as the script says.

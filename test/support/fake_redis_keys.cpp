@@ -93,7 +93,7 @@ std::string fake_redis::set_command(const client& who, const command& words)
 
 /// EVALSHA sha1 1 key owner [ttl], and EVAL. A script that contains PEXPIRE extends, one with DEL or UNLINK releases;
 /// both require the owner, and never move the expiry to an earlier time. The scripts of the wait queue are told apart by
-/// the number of their arguments. Any other script answers 1.
+/// the number of their arguments. A script without keys answers an empty array, and any other one 1.
 std::string fake_redis::eval(const command& words, bool by_name)
 {
     std::string script = words[1];
@@ -109,6 +109,10 @@ std::string fake_redis::eval(const command& words, bool by_name)
     else if (scripts_.size() < max_scripts)
     {
         scripts_[sha1_hex(script)] = script;
+    }
+    if (words[2] == "0") // Tries commands: none is refused.
+    {
+        return "*0\r\n";
     }
     script = in_capitals(script);
     const bool of_queue = script.find("REDLOCK-QUEUE:") != std::string::npos;

@@ -15,7 +15,7 @@ namespace redlock::test
 /// Returns the commands that the text of a script names, in capitals.
 inline std::set<std::string> commands_of(std::string_view script)
 {
-    static const std::regex call{R"re((?:call|read|try\(\w+, )\(?"(\w+)")re"};
+    static const std::regex call{R"re((?:call|read|try\(\w+, |\{)\(?"(\w+)")re"};
     const std::string text{script};
     std::set<std::string> names;
     for (std::sregex_iterator at{text.begin(), text.end(), call}; at != std::sregex_iterator{}; ++at)

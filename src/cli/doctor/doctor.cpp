@@ -67,7 +67,8 @@ asio::awaitable<void> look_at(const config& of_all, const master& one, bool with
     if (!facts.examined.reason && with_probe)
     {
         config options = only(of_all, one);
-        facts.probed = co_await probe_master(std::move(options));
+        const bool tries_queue = !has_risk(facts.examined, risk::limited_queue);
+        facts.probed = co_await probe_master(std::move(options), tries_queue);
     }
 }
 

@@ -100,12 +100,6 @@ finding of_risk(const master_issue& found)
     return result;
 }
 
-bool has_risk(const master_examination& one, risk what)
-{
-    return std::any_of(
-        one.risks.begin(), one.risks.end(), [what](const master_issue& each) { return each.what == what; });
-}
-
 finding without_round_trips()
 {
     return {
@@ -178,6 +172,12 @@ std::string finding::seen() const
     return measured ? fmt::format("{} {}", what, in_ms(*measured)) : what;
 }
 
+bool has_risk(const master_examination& one, risk what)
+{
+    return std::any_of(
+        one.risks.begin(), one.risks.end(), [what](const master_issue& each) { return each.what == what; });
+}
+
 std::vector<finding> findings_of(const master_facts& one, const std::vector<master_facts>& all)
 {
     std::vector<finding> found;
@@ -186,9 +186,14 @@ std::vector<finding> findings_of(const master_facts& one, const std::vector<mast
         found.push_back(failure_of(one, all));
         return found;
     }
+    // A command that stops the probe is told by its findings.
+    const bool stops = one.probed && !one.probed->succeeded();
     for (const master_issue& each : one.examined.risks)
     {
-        found.push_back(of_risk(each));
+        if (!stops || (each.what != risk::release_refused && each.what != risk::limited_queue))
+        {
+            found.push_back(of_risk(each));
+        }
     }
     if (one.probed)
     {

@@ -65,6 +65,9 @@ std::string in_ms(std::chrono::nanoseconds value);
 /// "note", "warning", "failure".
 std::string_view to_string(severity value) noexcept;
 
+/// Returns whether an examination has found this risk.
+bool has_risk(const master_examination& one, risk what);
+
 /// Returns the findings of one master: why it can't be used, or else its risks, the failures of the probe, slow
 /// answers, an open default user and weak persistence. `all` are all masters; a finding about a server that is given
 /// twice names the other address.

@@ -220,7 +220,7 @@ std::chrono::nanoseconds probe::slowest() const noexcept
     return most;
 }
 
-asio::awaitable<probe> probe_master(config options)
+asio::awaitable<probe> probe_master(config options, bool tries_queue)
 {
     probe all;
     const asio::any_io_executor executor = co_await asio::this_coro::executor;
@@ -235,7 +235,7 @@ asio::awaitable<probe> probe_master(config options)
         all.add(once);
         once_more = all.succeeded() && all.slowest() >= probe_is_slow && all.tries < max_tries;
     }
-    if (all.succeeded())
+    if (all.succeeded() && tries_queue)
     {
         all.queue_refusal = co_await wait_once(locks, news);
     }

@@ -7,6 +7,7 @@
 
 #include "net/command.hpp"
 #include "net/queue_scripts.hpp"
+#include "net/trial_scripts.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -92,6 +93,11 @@ written witness::read(const command& words)
     }
     else if (name == "EVALSHA" || name == "EVAL")
     {
+        if (words[1] == net::queue_trial_script)
+        {
+            result.what = purpose::other;
+            return result;
+        }
         require(words.size() >= 4 && words[2] == "1", "a script without its key");
         if (words[1] == net::inspect_script)
         {

@@ -24,14 +24,15 @@ namespace
 /// Returns the number of a command as `what_of` classifies it. A new command takes the next place.
 std::uint64_t command_number(std::string_view what)
 {
-    constexpr std::array<std::string_view, 35> numbered_from_one{
+    constexpr std::array<std::string_view, 36> numbered_from_one{
         "SET",         "extend",       "release",    "ask",       "EVAL",
         "EVALSHA",     "HELLO",        "AUTH",       "CLIENT ID", "CLIENT SETNAME",
         "CLIENT KILL", "may kill?",    "SELECT",     "INFO",      "TIME",
         "SCRIPT LOAD", "SCRIPT FLUSH", "CONFIG",     "SUBSCRIBE", "PUBLISH",
         "acquire",     "raise",        "quarantine", "arm",       "largest counter",
         "GET",         "HGET",         "DEL",        "SWAPDB",    "FLUSHALL",
-        "trial",       "HELLO again",  "may greet?", "look",      "retire"};
+        "trial",       "HELLO again",  "may greet?", "look",      "retire",
+        "queue trial"};
     const auto* const found = std::find(numbered_from_one.begin(), numbered_from_one.end(), what);
     if (found == numbered_from_one.end())
     {
@@ -151,9 +152,9 @@ void trace::add_exchange(std::string_view what, const command& words, std::strin
     }
     else if (
         what == "quarantine" || what == "arm" || what == "largest counter" || what == "raise floor" ||
-        what == "trial" || what == "look" || what == "retire")
+        what == "trial" || what == "look" || what == "retire" || what == "queue trial")
     {
-        add({name == "EVAL" ? 1U : 0U}); // Its keys are those of the group.
+        add({name == "EVAL" ? 1U : 0U}); // Its keys aren't those of a resource.
         add_words(words, first_argument(words));
     }
     else if ((name == "EVAL" || name == "EVALSHA") && words.size() > 3)

@@ -246,6 +246,13 @@ TEST_CASE("a name contains no line end, whatever the path", "[scenario-51]")
     CHECK(master{odd.name()}.host() == odd.host());
 }
 
+TEST_CASE("a name isn't a list, whatever the path")
+{
+    const master odd{unix_address{.path = "/run/a,redis://b"}};
+    CHECK(odd.name() == "unix:///run/a%2Credis://b");
+    CHECK(master{odd.name()}.host() == odd.host());
+}
+
 TEST_CASE("addresses given field by field are taken unchanged")
 {
     const master tcp{

@@ -141,6 +141,27 @@ TEST_CASE("a refusal for a key is told from that of a command, a channel or a sc
     CHECK_FALSE(core::is_about_key(about_another));
 }
 
+TEST_CASE("a command that a script may not call is told from a key, and from an error that passes")
+{
+    const std::string_view forbidden = GENERATE(
+        "ERR The user executing the script can't run this command or subcommand",
+        "ERR ACL failure in script: User key has no permissions to run the 'zrem' command",
+        "NOPERM this user has no permissions to run the 'zrem' command",
+        "@user_script: 12: The user executing the script can't run this command or subcommand",
+        "ERR Unknown Redis command called from script", "ERR Unknown command called from script",
+        "@user_script: 12: Unknown Redis command called from Lua script");
+    CHECK(core::forbids_command(forbidden));
+    const std::string_view allowed = GENERATE(
+        "", "ERR syntax error", "ERR wrong number of arguments for 'hset' command",
+        "ERR The user executing the script can't access at least one of the keys mentioned in the command "
+        "arguments",
+        "ERR ACL failure in script: No permissions to access a key",
+        "OOM command not allowed when used memory > 'maxmemory'.", "MISCONF Errors writing to the AOF file",
+        "WRONGTYPE Operation against a key holding the wrong kind of value",
+        "READONLY You can't write against a read only replica.");
+    CHECK_FALSE(core::forbids_command(allowed));
+}
+
 TEST_CASE("an error without a code is about the log-in if it mentions it")
 {
     CHECK(core::is_about_log_in("ERR invalid password"));

@@ -5,6 +5,7 @@
 #include "net/arming_scripts.hpp"
 #include "net/guard_scripts.hpp"
 #include "net/provision_scripts.hpp"
+#include "net/queue_scripts.hpp"
 #include "support/script_commands.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -43,6 +44,16 @@ names without(const names& some, const names& others)
 }
 
 } // namespace
+
+TEST_CASE("a trial of a queue has the commands of its scripts, and no other one")
+{
+    const names needed = commands_of_all({net::ask_script.text, net::release_to_queue_script.text});
+    const names tried = commands_of(net::queue_trial_script);
+    CHECK(
+        without(needed, tried) ==
+        names{"PUBLISH", "SET"}); // The subscription tries the first one, and locks the second.
+    CHECK(without(tried, needed).empty());
+}
 
 TEST_CASE("a trial of provisioning has all commands that the look hasn't", "[guarded]")
 {
