@@ -47,8 +47,8 @@ enum class risk : std::uint8_t
     /// CLIENT KILL or CLIENT ID is forbidden: a SET on a broken connection may leave a key for a ttl.
     cannot_kill_stale_connections,
     outdated, ///< The version no longer receives fixes, and isn't tested with this library.
-    /// A release was refused permanently, so that the key stays until its ttl ends; or the key isn't a lock's, but has
-    /// another type.
+    /// A release was refused permanently, or DEL is forbidden, so that keys stay until their ttl ends; or the key of a
+    /// release isn't a lock's, but has another type.
     release_refused,
     /// Waiting clients are woken late or queue elsewhere, because it speaks RESP2, or refuses the queue's channel, keys
     /// or scripts.
