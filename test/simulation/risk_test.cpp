@@ -475,6 +475,9 @@ TEST_CASE("a command of the queue that a master refuses is reported once, when i
     CHECK(of_second.index == second);
     CHECK(of_second.what == risk::release_refused);
     CHECK(of_second.detail == "it refuses DEL" + words);
+    const outcome_ptr own = sim.acquire(locks, "own", {.ttl = 60s});
+    REQUIRE(sim.finish(own));
+    own->lease = {}; // Its release is refused as well.
     waiting_clients others{sim, 2, sim.options()};
     const outcome_ptr waits = sim.acquire(locks, "stock", {.ttl = 60s, .wait = no_limit});
     sim.run_for(1s);
