@@ -486,18 +486,18 @@ TEST_CASE("a master that refuses every release is no queue master", "[queue][con
 
 TEST_CASE("a command that only the queue master refuses costs no client anything", "[queue][contention]")
 {
-    const std::string command = GENERATE(
+    const std::string refused = GENERATE(
         "DEL", "EXISTS", "GET", "PTTL", "PEXPIRE", "ZADD", "ZREM", "ZRANGE", "ZRANK", "ZSCORE", "ZCARD",
         "HSET", "HGET", "HMGET", "HDEL", "TIME");
     const bool is_renamed = GENERATE(false, true);
     const order wanted = GENERATE(order::waiting, order::strict);
-    CAPTURE(command, is_renamed, wanted);
+    CAPTURE(refused, is_renamed, wanted);
     simulation sim{3};
     config options = sim.options();
     options.order = wanted;
-    queue_master_of(sim, "stock").habits[command] =
-        is_renamed ? "-ERR unknown command '" + command + "', with args beginning with: \r\n"
-                   : "-NOPERM this user has no permissions to run the '" + command + "' command\r\n";
+    queue_master_of(sim, "stock").habits[refused] =
+        is_renamed ? "-ERR unknown command '" + refused + "', with args beginning with: \r\n"
+                   : "-NOPERM this user has no permissions to run the '" + refused + "' command\r\n";
     crowd all{sim, 4, options};
     run_all(sim, all.clients, 5s);
     CHECK(total(all.clients) > possible_grants(5s) * 8 / 10);

@@ -497,10 +497,10 @@ TEST_CASE("a command of the queue that a master refuses is reported once, when i
 
 TEST_CASE("a command of the queue that is allowed later is used by clients that are connected", "[queue]")
 {
-    const char* const command = GENERATE("ZREM", "DEL");
+    const char* const refused = GENERATE("ZREM", "DEL");
     simulation sim{3};
     sim_master& queue_master = queue_master_of(sim, "stock");
-    queue_master.habits[command] = "-NOPERM this user has no permissions to run the command\r\n";
+    queue_master.habits[refused] = "-NOPERM this user has no permissions to run the command\r\n";
     waiting_clients all{sim, 1, sim.options()};
     REQUIRE(queue_master.queue_key_count() == 0);
     REQUIRE(next_queue_master_of(sim, "stock").queue_key_count() > 0);
