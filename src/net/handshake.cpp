@@ -88,9 +88,9 @@ failure not_now(const resp::reply& reply)
 std::string complaint_about(const refused_command& refused)
 {
     const std::string error{refused.error.substr(0, short_text::capacity)};
-    return refused.name.empty()
-               ? std::string{}
-               : "it refuses " + std::string{refused.name.substr(0, 16)} + " (" + error + ")";
+    return refused.name.empty() ? std::string{}
+                                : "it refuses " + std::string{refused.name.substr(0, short_text::capacity)} +
+                                      " (" + error + ")";
 }
 
 /// Returns whether the major version is below `major`; false if the version is unknown.
@@ -505,11 +505,12 @@ std::vector<master_issue> connection::risks() const
     {
         found.push_back({risk::outdated, "it is redis " + server_.version});
     }
-    if (!server_.refused_deletion.empty())
+    // An administrator may have allowed the command since.
+    if (!server_.refused_deletion.empty() && commands_.forbids_deletion())
     {
         found.push_back({risk::release_refused, server_.refused_deletion});
     }
-    if (!server_.refused_question.empty())
+    if (!server_.refused_question.empty() && commands_.forbids_questions())
     {
         found.push_back({risk::limited_queue, server_.refused_question});
     }

@@ -103,6 +103,10 @@ class pipeline
     }
     /// Records what a trial has found. Its refusals are reported by the handshake.
     void note_trial(const queue_refusals& found) noexcept;
+    /// Returns whether the last trial has found that DEL is refused.
+    bool forbids_deletion() const noexcept { return forbids_deletion_; }
+    /// Returns whether the last trial has found that another command is refused.
+    bool forbids_questions() const noexcept { return forbids_questions_; }
     /// Returns whether the last trial has found a refusal, which the administrator may end.
     bool failed_trial() const noexcept { return forbids_questions_ || forbids_deletion_; }
     /// Queues another trial.

@@ -98,6 +98,22 @@ TEST_CASE("an examination finds nothing at masters that are well, and how far aw
     CHECK(found->masters[2].median_round_trip == 5100us);
 }
 
+TEST_CASE("an examination doesn't name a command of the queue that is allowed by now", "[queue]")
+{
+    const char* const refused = GENERATE("ZREM", "DEL");
+    simulation sim{3};
+    sim.master(1).habits[refused] = "-NOPERM this user has no permissions\r\n";
+    lock_manager locks = sim.make_connected_manager();
+    const auto before = examine(locks);
+    REQUIRE(finish(sim, before));
+    CHECK(before->masters.at(1).risks.size() == 1);
+    sim.master(1).habits.clear();
+    sim.run_for(3s);
+    const auto after = examine(locks);
+    REQUIRE(finish(sim, after));
+    CHECK(after->masters.at(1).risks.empty());
+}
+
 TEST_CASE(
     "an examination in guarded mode names the command without which an armed master can't vote", "[guarded]")
 {

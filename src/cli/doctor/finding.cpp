@@ -186,7 +186,7 @@ std::vector<finding> findings_of(const master_facts& one, const std::vector<mast
         found.push_back(failure_of(one, all));
         return found;
     }
-    // A command that stops the probe is told by its findings.
+    // The findings of the probe name the command that has stopped it.
     const bool stops = one.probed && !one.probed->succeeded();
     for (const master_issue& each : one.examined.risks)
     {
