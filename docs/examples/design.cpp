@@ -120,7 +120,7 @@ int main(int argc, char** argv)
     if (argc < 2)
     {
         std::cerr << "usage: " << argv[0] << " <master>...\n"
-                  << "a master is redis://[user[:password]@]host[:port][/db] or unix:///path[?db=n]\n";
+                  << "a master is redis://[[user]:password@]host[:port][/db] or unix:///path[?db=n]\n";
         return 64;
     }
     try

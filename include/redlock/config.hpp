@@ -58,7 +58,8 @@ struct config
 
     /// The N independent masters: 1 to 31, without duplicates.
     master_list masters{};
-    /// The prefix of all keys: a resource's key is `key_prefix` followed by its name. 0 to 1024 bytes.
+    /// The prefix of all keys: a resource's key is `key_prefix` followed by its name. 0 to 1024 bytes, not
+    /// beginning with `redlock-queue:`, without `:redlock-guard`, `:redlock-fence` and `:redlock-members`.
     std::string key_prefix = "lock:";
     /// The name of the connections in the servers' CLIENT LIST: 0 to 64 printable bytes without spaces.
     std::string client_name = "redlock";
@@ -82,7 +83,7 @@ struct config
     std::chrono::milliseconds reconnect_delay_min{10};
     std::chrono::milliseconds reconnect_delay_max{500}; ///< The maximum of that bound.
     /// The interval at which each connected master is sent TIME, with or without other traffic. The reply shows that
-    /// the connection is alive, and whether the server's clock was set.
+    /// the connection is alive, and whether the server's clock was set. In guarded mode it is 1000 ms at most.
     std::chrono::milliseconds probe_interval{1000};
     /// The time without any reply after which a connection with a pending command is closed.
     std::chrono::milliseconds response_timeout{1000};

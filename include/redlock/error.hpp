@@ -33,7 +33,7 @@ enum class errc
     unconfirmed,          ///< No quorum confirmed the release in time. The ttl frees the remaining keys.
     too_many_operations,  ///< `max_operations` or `max_waiting_acquires` was reached.
     closed,               ///< The manager is being shut down, was shut down or was destroyed.
-    invalid_resource,     ///< The name of the resource is empty or longer than 1024 bytes.
+    invalid_resource,     ///< The name of the resource is empty, longer than 1024 bytes, or reserved.
     invalid_ttl,          ///< It leaves no validity, or exceeds 100 years or a guarded group's `max_ttl`.
     invalid_wait,         ///< `wait` is negative.
     invalid_min_validity, ///< `min_validity` is negative, or more than the ttl can leave.

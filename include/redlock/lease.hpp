@@ -208,10 +208,10 @@ class [[nodiscard]] REDLOCK_API lease
     /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
     ///   initiating function.
     /// - Cancellation: all types. Cancels the wait only; the release continues in the background.
-    /// - Errors: `unconfirmed` (no quorum confirmed the release within the node timeout; the remaining keys are
-    ///   released when their masters are connected again, or expire), `not_held` (empty, or released before),
-    ///   `closed`, `operation_aborted`. A key that was already missing, or has another owner, counts as released:
-    ///   see `report::already_gone()`.
+    /// - Errors: `unconfirmed` (no quorum confirmed the release within the node timeout, or within two if the
+    ///   resource has two queues; the remaining keys are released when their masters are connected again, or expire),
+    ///   `not_held` (empty, or released before), `closed`, `operation_aborted`. A key that was already missing, or has
+    ///   another owner, counts as released: see `report::already_gone()`.
     ///   After the work, `unconfirmed` is a line of the log, not a failure: pass `asio::as_tuple(asio::deferred)`, because
     ///   a plain `co_await` throws it.
     /// - Lifetimes: the lease may be moved or destroyed during the operation.

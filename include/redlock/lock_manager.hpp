@@ -218,8 +218,9 @@ class REDLOCK_API lock_manager
     /// - Lifetimes: if the manager is destroyed during the operation, it ends with `operation_aborted`.
     /// - Thread safety: may be called on any thread.
     ///
-    /// `resource` is 1 to 1024 arbitrary bytes. The validity of the lease is ttl − elapsed − drift, where the elapsed
-    /// time counts from before the first byte was sent, and drift = ttl × `config::drift_factor` + 2 ms.
+    /// `resource` is 1 to 1024 bytes, arbitrary but for the names of the library's own keys. The validity of the lease is
+    /// ttl − elapsed − drift, where the elapsed time counts from before the first byte was sent, and drift = ttl ×
+    /// `config::drift_factor` + 2 ms.
     ///
     /// The first round of a manager waits for its masters to be connected, as in `async_try_acquire`, but not longer than
     /// `wait`. Between rounds, the operation waits in the queue of the resource, or for a random delay if there is no
@@ -404,9 +405,9 @@ class REDLOCK_API lock_manager
             detail::examine_initiation{{handle_}}, token);
     }
 
-    /// Shuts the manager down: ends all operations but releases with `closed`, releases all leases, waits for
-    /// outstanding keys on connected masters, and closes the connections. New operations fail with `closed` from this
-    /// call on.
+    /// Shuts the manager down: ends all operations but releases with `closed`, releases all leases, waits for outstanding
+    /// keys on connected masters, and closes the connections. From this call on, new operations fail with `closed`,
+    /// except releases, and `async_wait_lost` of a kept lease, which reports `closed` as the reason of the loss.
     ///
     /// - Handler signature: `void(redlock::error_code)`.
     /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
@@ -418,7 +419,8 @@ class REDLOCK_API lock_manager
     /// - Thread safety: may be called on any thread.
     ///
     /// Kept leases are lost first, and the shutdown waits for their release until their validity ends, or would have
-    /// ended if the key hadn't been missing. Then it waits at most ten times `config::response_timeout` for the masters.
+    /// ended if the key hadn't been missing. Then it waits at most eleven times `config::response_timeout` for the
+    /// masters.
     template <boost::asio::completion_token_for<void(error_code)> Token = boost::asio::deferred_t>
     auto async_shutdown(Token&& token = Token{})
     {

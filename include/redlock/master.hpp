@@ -69,7 +69,7 @@ struct unix_address
 class REDLOCK_API master
 {
   public:
-    /// Parses a URL of the form `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
+    /// Parses a URL of the form `redis://[[user]:password@]host[:port][/db]`, the same with `rediss://` for TLS, or
     /// `unix:///path[?db=n]`. User, password and path are percent-decoded.
     master(std::string_view url);
     master(const char* url);

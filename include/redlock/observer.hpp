@@ -92,10 +92,10 @@ struct master_armed
 /// A round of an acquire, an extension or a release (`report.operation`) was decided. Sent once per round, for success
 /// and failure.
 ///
-/// The event is sent as soon as the result is known: for a lost round at its node timeout at the latest, which may be
-/// after the next round has begun. Later votes aren't included. A failed extension is reported before the
-/// `lease_lost` that it causes. A round that is abandoned undecided, by cancellation or because a release overtook an
-/// extension, is not reported.
+/// The event is sent as soon as the result is known: for a lost round at its node timeout at the latest (at the second
+/// one, if a token had to be raised, or a resource with two queues is released), which may be after the next round has
+/// begun. Later votes aren't included. A failed extension is reported before the `lease_lost` that it causes. A round
+/// that is abandoned undecided, by cancellation or because a release overtook an extension, is not reported.
 struct round_decided
 {
     std::string resource;
@@ -128,8 +128,8 @@ struct lease_lost
     error_code reason;
 };
 
-/// The release of a lease was confirmed by a quorum (`result` is empty), or wasn't within the node timeout
-/// (`errc::unconfirmed`). Sent after the `round_decided` of the same round.
+/// The release of a lease was confirmed by a quorum (`result` is empty), or wasn't in time (`errc::unconfirmed`). Sent
+/// after the `round_decided` of the same round.
 struct lease_released
 {
     std::string resource;

@@ -103,7 +103,8 @@ class REDLOCK_API report
     /// The remaining validity of the lease after an acquire or extension; 0 if there is none, for a release, and in a
     /// `round_decided` event of a failed extension.
     std::chrono::nanoseconds validity{0};
-    /// The fencing token of an acquired lease in guarded mode; empty otherwise. See `lease::fencing_token`.
+    /// The fencing token that the votes of an acquire gave it in guarded mode; empty otherwise. Only if `result` is a
+    /// success, there is a lease with it. See `lease::fencing_token`.
     std::optional<std::uint64_t> fencing_token;
     /// The last known position of an acquire that waited in a queue. Empty if it didn't wait, or without a queue master.
     std::optional<queue_position> queue;

@@ -93,7 +93,7 @@ constexpr std::array errors{
         generic::invalid_argument),
     REDLOCK_ERROR(
         errc, invalid_master, misuse,
-        "a master can't be used: give each server once, as redis://[user[:password]@]host[:port][/db], "
+        "a master can't be used: give each server once, as redis://[[user]:password@]host[:port][/db], "
         "rediss:// for TLS, or unix:///path[?db=n]",
         generic::invalid_argument),
     REDLOCK_ERROR(

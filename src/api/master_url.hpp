@@ -10,7 +10,7 @@
 namespace redlock::api
 {
 
-/// Parses `redis://[user[:password]@]host[:port][/db]`, `rediss://...` or `unix:///path[?db=n]`. Throws `system_error`
+/// Parses `redis://[[user]:password@]host[:port][/db]`, `rediss://...` or `unix:///path[?db=n]`. Throws `system_error`
 /// with `errc::invalid_master`, and a message that names the invalid part, for any other text.
 std::variant<tcp_address, unix_address> read_master_url(std::string_view url);
 

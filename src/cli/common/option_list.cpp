@@ -12,7 +12,7 @@ namespace
 {
 
 constexpr const char* urls =
-    "A URL is redis://[user[:password]@]host[:port][/db], rediss:// for the same over TLS, or\n"
+    "A URL is redis://[[user]:password@]host[:port][/db], rediss:// for the same over TLS, or\n"
     "unix:///path[?db=n].\n";
 constexpr const char* exit_codes =
     "Exit code: that of COMMAND (128 + n if signal n killed it), or\n"
@@ -127,7 +127,8 @@ CLI::App& add_doctor(CLI::App& app, raw_arguments& raw)
     doctor
         .add_option("--prefix", raw.common.prefix, "Prefix of the key of the probe's lock (default: lock:)")
         ->type_name("TEXT");
-    doctor.add_flag("--no-probe", raw.no_probe, "Don't acquire a lock on the masters, write no key");
+    doctor.add_flag(
+        "--no-probe", raw.no_probe, "Don't acquire a lock on the masters; without --guarded, write no key");
     doctor.add_flag("--guarded", raw.guarded, "Check whether the masters vote in guarded mode, too");
     doctor.add_flag("--json", raw.json, "Write one JSON object");
     doctor.footer(

@@ -80,8 +80,8 @@ finding protected_mode()
         "it is in protected mode: its default user needs no password, and clients from other machines are "
         "refused",
         no_vote,
-        "Create a user for locks, then disable the default user: ACL SETUSER default off resetpass -@all "
-        "(see docs/deployment.md)"};
+        "Create a user for administration and log in as it, create one for locks, then disable the default "
+        "user: ACL SETUSER default off resetpass -@all (see docs/deployment.md)"};
 }
 
 /// Returns the kind of an error that is neither unreachable nor TLS.

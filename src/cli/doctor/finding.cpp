@@ -142,8 +142,8 @@ std::optional<finding> about_strangers(const master_facts& one)
         one.is_local ? severity::note : severity::warning, "no_password",
         "the default user needs no password",
         "Every client that can reach it can acquire, release and delete any lock",
-        "Create a user for locks, then disable the default user: ACL SETUSER default off resetpass -@all "
-        "(see docs/deployment.md)"};
+        "Create a user for administration and log in as it, create one for locks, then disable the default "
+        "user: ACL SETUSER default off resetpass -@all (see docs/deployment.md)"};
 }
 
 } // namespace
