@@ -119,7 +119,9 @@ TEST_CASE(
     CHECK(judge(seen, false).what == standing::unprovisioned);
 }
 
-TEST_CASE("standing: another group, another size, retired masters and other formats are never touched")
+TEST_CASE(
+    "standing: another group, another size, retired masters and other formats are never touched",
+    "[guarded][scenario-83]")
 {
     const auto state = GENERATE(marker_state::armed, marker_state::quarantine);
     const auto& id = GENERATE(std::string(core::replication_id_length, 'a'), std::string(40, 'b'));
