@@ -62,7 +62,8 @@ enum class risk : std::uint8_t
 REDLOCK_API std::string_view to_string(risk value) noexcept;
 
 /// A master has a configuration or clock problem that weakens locking. Reported once per connection and risk. A clock
-/// that was set is reported each time, a refused release once per kind of error.
+/// that was set is reported each time, a refused release once per kind of error, and a limited queue once more when a question
+/// is refused. If a master has refused a command of the queue at the connect, what it refuses later is reported as well.
 struct master_warning
 {
     std::size_t index;  ///< Its index in `config::masters`.

@@ -89,7 +89,7 @@ lock_service::lock_service(
         }
         notifier_ = std::make_shared<notifier>(options_.observer);
     }
-    last_down_.resize(options_.masters.size());
+    outages_.resize(options_.masters.size());
     if (options_.guarded)
     {
         connection_options_.guarded = true;
@@ -351,7 +351,7 @@ bool lock_service::claim_run_id(std::size_t master, std::string_view run_id)
 
 void lock_service::on_up(std::size_t master, std::string_view run_id)
 {
-    last_down_[master] = {};
+    outages_[master].clear();
     ++connection_numbers_[master];
     queues_.identify(master, run_id.empty() ? std::string_view{names_->at(master)} : run_id);
     queues_.reconsider_all();
@@ -395,13 +395,15 @@ void lock_service::on_looked()
 
 void lock_service::on_down(std::size_t master, const net::failure& why)
 {
+    std::vector<error_code>& reported = outages_[master];
+    const bool is_reported = std::find(reported.begin(), reported.end(), why.reason) != reported.end();
     // The manager's own end is no outage.
-    if (observed() && last_down_[master] != why.reason && why.reason != asio::error::operation_aborted)
+    if (observed() && !is_reported && why.reason != asio::error::operation_aborted)
     {
+        reported.push_back(why.reason);
         const short_text shown = redactor_.show(why.detail);
         notify(master_down{master, names_->at(master), why.reason, std::string{shown.view()}});
     }
-    last_down_[master] = why.reason;
     tried_[master] = true;
     if (guard_)
     {

@@ -351,7 +351,7 @@ void connection::report_refusals()
 /// Reports the end of a request of the subscription that was put off.
 void connection::report_refused_subscription()
 {
-    if (subscription_.is_refused() && !subscription_.is_pending() && server_.refused_question.empty())
+    if (subscription_.is_refused() && !subscription_.is_pending() && commands_.forbidden_question().empty())
     {
         owner_.on_risk(index_, risk::limited_queue, subscription::complaint);
     }

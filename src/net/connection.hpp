@@ -50,8 +50,6 @@ struct server_info
     std::string maxmemory_policy;      // "noeviction".
     bool has_run_id = false;           // The server answered INFO with its run id.
     bool may_kill_connections = false; // Our client id is known, and CLIENT KILL is permitted.
-    std::string refused_deletion;      // That it refuses DEL in a script.
-    std::string refused_question;      // That it refuses another command of the queue.
 };
 
 /// The callbacks of a connection to its manager. Called on the strand.

@@ -20,6 +20,7 @@ namespace
 
 constexpr std::string_view no_client = "9223372036854775807"; // Never assigned: ids count up from 1.
 constexpr int oldest_redis = 6;
+constexpr const char* wrong_reply = "it sent a reply that doesn't fit the command";
 
 /// Returns "standalone", "cluster" or "sentinel" from a reply to INFO. Valkey uses a different name for the field.
 std::string_view mode_in(std::string_view info)
@@ -84,15 +85,6 @@ failure not_now(const resp::reply& reply)
     return passing ? failure{reason_of(what), std::string{reply.text()}} : failure{};
 }
 
-/// Returns "it refuses <command> (<its error>)"; empty for none.
-std::string complaint_about(const refused_command& refused)
-{
-    const std::string error{refused.error.substr(0, short_text::capacity)};
-    return refused.name.empty() ? std::string{}
-                                : "it refuses " + std::string{refused.name.substr(0, short_text::capacity)} +
-                                      " (" + error + ")";
-}
-
 /// Returns whether the major version is below `major`; false if the version is unknown.
 bool is_older_than(std::string_view version, int major)
 {
@@ -113,7 +105,7 @@ runtime::task<const resp::reply*> connection::next_reply(resp::kind expected)
         const resp::kind kind = reply->root().kind;
         const bool fits =
             kind == expected || (kind == resp::kind::verbatim_string && expected == resp::kind::bulk_string);
-        misfit_ = fits ? "" : "it sent a reply that doesn't fit the command";
+        misfit_ = fits ? "" : wrong_reply;
         reply = fits ? reply : nullptr;
     }
     co_return reply;
@@ -360,10 +352,13 @@ runtime::task<failure> connection::query_server_info(std::int64_t client_id)
     server_ = {};
     if (!reply->is_error())
     {
-        const queue_refusals found = read_queue_trial(*reply);
-        server_.refused_deletion = complaint_about(found.deletion);
-        server_.refused_question = complaint_about(found.question);
-        commands_.note_trial(found);
+        const std::optional<queue_refusals> found = read_queue_trial(*reply);
+        if (!found)
+        {
+            misfit_ = wrong_reply;
+            co_return broken_handshake();
+        }
+        commands_.note_trial(*found);
     }
     reply = co_await next_reply(resp::kind::bulk_string);
     if (reply == nullptr)
@@ -505,14 +500,13 @@ std::vector<master_issue> connection::risks() const
     {
         found.push_back({risk::outdated, "it is redis " + server_.version});
     }
-    // An administrator may have allowed the command since.
-    if (!server_.refused_deletion.empty() && commands_.forbids_deletion())
+    if (!commands_.forbidden_deletion().empty())
     {
-        found.push_back({risk::release_refused, server_.refused_deletion});
+        found.push_back({risk::release_refused, commands_.forbidden_deletion()});
     }
-    if (!server_.refused_question.empty() && commands_.forbids_questions())
+    if (!commands_.forbidden_question().empty())
     {
-        found.push_back({risk::limited_queue, server_.refused_question});
+        found.push_back({risk::limited_queue, commands_.forbidden_question()});
     }
     else if (subscription_.is_refused())
     {

@@ -340,11 +340,11 @@ void pipeline::record_release(claim& of, const answer& result, const resp::reply
     }
 }
 
-void pipeline::note_trial(const queue_refusals& found) noexcept
+void pipeline::note_trial(const queue_refusals& found)
 {
-    forbids_questions_ = !found.question.name.empty();
-    forbids_deletion_ = !found.deletion.name.empty();
-    if (forbids_deletion_)
+    forbidden_question_ = in_words(found.question);
+    forbidden_deletion_ = in_words(found.deletion);
+    if (!forbidden_deletion_.empty())
     {
         refusals_noted_ |= bit_of(core::classify(found.deletion.error));
     }
@@ -431,14 +431,21 @@ error_code pipeline::on_probe_reply(const resp::reply& reply, clock::time_point 
     return {};
 }
 
-error_code pipeline::on_trial_reply(const resp::reply& reply) noexcept
+/// Records a repeated trial. Refusals that the last one hasn't found are reported, unless another report is due: the next trial
+/// will find them as well.
+error_code pipeline::on_trial_reply(const resp::reply& reply)
 {
-    const bool fits = reply.root().kind == resp::kind::array;
-    if (fits)
+    const std::optional<queue_refusals> found = read_queue_trial(reply);
+    if (found && !has_refusal_)
     {
-        note_trial(read_queue_trial(reply));
+        const std::string question = std::move(forbidden_question_);
+        const std::string deletion = std::move(forbidden_deletion_);
+        note_trial(*found);
+        queue_refusal_ = forbidden_question_ == question ? "" : forbidden_question_;
+        refusal_ = forbidden_deletion_ == deletion ? "" : forbidden_deletion_;
+        has_refusal_ = !queue_refusal_.empty() || !refusal_.empty();
     }
-    return fits || reply.is_error() ? error_code{} : master_errc::protocol_error;
+    return found || reply.is_error() ? error_code{} : master_errc::protocol_error;
 }
 
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
@@ -520,8 +527,10 @@ bool pipeline::break_off(error_code reason, clock::time_point now)
         fail(lost, was_written, reason, now);
     }
     unwritten_ = 0;
-    forbids_questions_ = forbids_deletion_ = false;
+    forbidden_question_.clear();
+    forbidden_deletion_.clear();
     probing_ = hides_clock_ = false;
+    clock_reading_.reset();
     backoff_.reset();
     refusals_noted_ = 0;
     refuses_questions_ = refuses_releases_ = false;

@@ -101,22 +101,25 @@ class pipeline
         has_refusal_ = !refusal_.empty();
         return std::exchange(queue_refusal_, {});
     }
-    /// Records what a trial has found. Its refusals are reported by the handshake.
-    void note_trial(const queue_refusals& found) noexcept;
-    /// Returns whether the last trial has found that DEL is refused.
-    bool forbids_deletion() const noexcept { return forbids_deletion_; }
-    /// Returns whether the last trial has found that another command is refused.
-    bool forbids_questions() const noexcept { return forbids_questions_; }
+    /// Records what the trial of the handshake has found, which reports it.
+    void note_trial(const queue_refusals& found);
+    /// Returns that the last trial has found DEL refused, in words; empty if it hasn't.
+    const std::string& forbidden_deletion() const noexcept { return forbidden_deletion_; }
+    /// Returns which other command the last trial has found refused, in words; empty for none.
+    const std::string& forbidden_question() const noexcept { return forbidden_question_; }
     /// Returns whether the last trial has found a refusal, which the administrator may end.
-    bool failed_trial() const noexcept { return forbids_questions_ || forbids_deletion_; }
+    bool failed_trial() const noexcept
+    {
+        return !forbidden_question_.empty() || !forbidden_deletion_.empty();
+    }
     /// Queues another trial.
     void push_trial(std::string_view key_prefix);
     /// Returns whether the server has refused a question for every key, or a command of one in the last trial.
-    bool refuses_questions() const noexcept { return refuses_questions_ || forbids_questions_; }
+    bool refuses_questions() const noexcept { return refuses_questions_ || !forbidden_question_.empty(); }
     /// Returns whether the server has permanently refused a release for every key, and hasn't deleted one since, or DEL in the
     /// last trial. A queue there would wake nobody, and the keys that stay there would refuse clients that all other masters
     /// grant.
-    bool refuses_releases() const noexcept { return refuses_releases_ || forbids_deletion_; }
+    bool refuses_releases() const noexcept { return refuses_releases_ || !forbidden_deletion_.empty(); }
     /// Queues a TIME command, which shows whether the server responds, and its clock.
     void push_probe(clock::time_point now);
 
@@ -200,7 +203,7 @@ class pipeline
         return what == verb::release || what == verb::queue_release || what == verb::due_release;
     }
     error_code on_probe_reply(const resp::reply& reply, clock::time_point now);
-    error_code on_trial_reply(const resp::reply& reply) noexcept;
+    error_code on_trial_reply(const resp::reply& reply);
     answer read(verb what, const resp::reply& reply) noexcept;
     [[gnu::noinline]] answer read_guarded(verb what, const resp::reply& reply) noexcept;
 
@@ -238,9 +241,9 @@ class pipeline
     bool has_refusal_ = false;
     bool refuses_questions_ = false;
     bool refuses_releases_ = false;
-    bool forbids_questions_ = false; // By the last trial.
-    bool forbids_deletion_ = false;  // The same.
     std::string queue_refusal_;
+    std::string forbidden_question_;  // In the last trial.
+    std::string forbidden_deletion_;  // The same.
     core::queue_position position_{}; // In the answer to a question.
     std::string due_command_;         // The buffer for serialising the releases of a batch.
     std::string waiting_;

@@ -6,7 +6,9 @@
 #include "net/trial_scripts.hpp"
 #include "resp/serialise.hpp"
 
+#include <algorithm>
 #include <charconv>
+#include <span>
 
 namespace redlock::net
 {
@@ -93,12 +95,20 @@ void append_queue_trial(std::string& out, std::string_view key_prefix)
     resp::append_command(out, {"EVAL", queue_trial_script, "0", key});
 }
 
-queue_refusals read_queue_trial(const resp::reply& reply) noexcept
+std::optional<queue_refusals> read_queue_trial(const resp::reply& reply) noexcept
 {
-    queue_refusals found;
-    for (std::size_t index = 1; index + 1 < reply.nodes.size(); index += 2)
+    const std::span<const resp::node> texts = reply.nodes.subspan(1);
+    const bool are_texts = std::all_of(
+        texts.begin(), texts.end(),
+        [](const resp::node& each) { return each.kind == resp::kind::bulk_string; });
+    if (reply.root().kind != resp::kind::array || !are_texts || texts.size() % 2 != 0)
     {
-        const refused_command failed{reply.nodes[index].text, reply.nodes[index + 1].text};
+        return std::nullopt;
+    }
+    queue_refusals found;
+    for (std::size_t index = 0; index < texts.size(); index += 2)
+    {
+        const refused_command failed{texts[index].text, texts[index + 1].text};
         refused_command& first = failed.name == "DEL" ? found.deletion : found.question;
         if (first.name.empty() && core::forbids_command(failed.error))
         {
@@ -106,6 +116,16 @@ queue_refusals read_queue_trial(const resp::reply& reply) noexcept
         }
     }
     return found;
+}
+
+std::string in_words(const refused_command& refused)
+{
+    if (refused.name.empty())
+    {
+        return {};
+    }
+    const std::string error{refused.error.substr(0, short_text::capacity)};
+    return "it refuses " + std::string{refused.name.substr(0, short_text::capacity)} + " (" + error + ")";
 }
 
 } // namespace redlock::net

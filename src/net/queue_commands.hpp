@@ -112,13 +112,15 @@ struct refused_command
     std::string_view name; // Empty for none.
     std::string_view error;
 };
+/// Returns "it refuses <command> (<its error>)"; empty for none.
+std::string in_words(const refused_command& refused);
 /// What a trial has found: whether DEL is refused, and the first other command that is.
 struct queue_refusals
 {
     refused_command deletion;
     refused_command question;
 };
-/// Translates the reply to a trial. Errors that pass, or that are about a key, don't count.
-queue_refusals read_queue_trial(const resp::reply& reply) noexcept;
+/// Translates the reply to a trial; empty if it can't be one. Errors that pass, or that are about a key, don't count.
+std::optional<queue_refusals> read_queue_trial(const resp::reply& reply) noexcept;
 
 } // namespace redlock::net

@@ -107,6 +107,12 @@ TEST_CASE("an examination doesn't name a command of the queue that is allowed by
     const auto before = examine(locks);
     REQUIRE(finish(sim, before));
     CHECK(before->masters.at(1).risks.size() == 1);
+    sim.master(1).habits = {{"HGET", "-NOPERM this user has no permissions\r\n"}}; // Instead.
+    sim.run_for(3s);
+    const auto meanwhile = examine(locks);
+    REQUIRE(finish(sim, meanwhile));
+    REQUIRE(meanwhile->masters.at(1).risks.size() == 1);
+    CHECK(meanwhile->masters.at(1).risks.front().detail.starts_with("it refuses HGET ("));
     sim.master(1).habits.clear();
     sim.run_for(3s);
     const auto after = examine(locks);

@@ -148,6 +148,7 @@ TEST_CASE(
         const outcome_ptr extended = sim.extend(got->lease, 20s);
         REQUIRE(sim.finish(extended));
         CHECK(extended->error == errc::lease_lost);
+        CHECK(extended->report.validity == 0ns);
         CHECK(extended->at - began == 200us);
         CHECK_FALSE(got->lease.valid());
         CHECK(got->lease);

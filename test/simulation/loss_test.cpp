@@ -132,6 +132,23 @@ TEST_CASE("a loss is final, even if the extension in flight succeeds after it", 
     CHECK(sim.run_until_no_keys());
 }
 
+TEST_CASE("the report of an extension that the loss overtakes has no validity", "[extend]")
+{
+    simulation sim{5};
+    lock_manager locks = sim.make_connected_manager(sim.patient_options());
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", {.ttl = 10s, .max_hold = no_limit});
+    REQUIRE(sim.finish(got));
+    inject(sim, fault::three_hang);
+    sim.run_until(got->lease.valid_until() - margin - 1ms);
+    REQUIRE(got->lease.valid());
+    const outcome_ptr extended = sim.extend(got->lease, 10s);
+    REQUIRE(sim.finish(extended));
+    CHECK(extended->error == errc::lease_lost);
+    CHECK(extended->at == got->lease.valid_until() - margin);
+    CHECK(extended->report.rounds == 1);
+    CHECK(extended->report.validity == 0ns);
+}
+
 TEST_CASE("a kept lease is lost with the denial that makes a quorum impossible", "[scenario-26]")
 {
     const bool taken = GENERATE(false, true);

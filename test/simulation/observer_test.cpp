@@ -365,6 +365,8 @@ TEST_CASE("an outage is reported once for each of its reasons, and so is the nex
         sim.master(1).door = entrance::silent;
         sim.run_for(10s);
         reasons.emplace_back(master_errc::connect_timed_out);
+        sim.master(1).door = entrance::refuses; // For a reason that was reported.
+        sim.run_for(5s);
         sim.master(1).door = entrance::open;
         sim.run_for(5s);
         CHECK(seen.of<master_up>().size() == sim.masters().size() + static_cast<std::size_t>(outage));

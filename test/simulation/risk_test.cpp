@@ -512,6 +512,42 @@ TEST_CASE("a command of the queue that is allowed later is used by clients that 
     CHECK(queue_master.count("queue trial") == trials);
 }
 
+TEST_CASE("what a repeated trial finds refused is reported, and moves the clients that wait", "[queue]")
+{
+    const std::string refusal = "-NOPERM this user has no permissions to run the command\r\n";
+    const std::string words = " (ERR The user executing the script can't run this command or subcommand)";
+    simulation sim{1};
+    sim_master& master = sim.master(0);
+    risk_counts told;
+    master.habits["DEL"] = refusal; // It stays the queue master: there is no other.
+    waiting_clients all{sim, 1, told.options(sim)};
+    REQUIRE(master.count("ask") > 0);
+    REQUIRE(told.count(0, risk::release_refused) == 2); // Of two managers.
+    SECTION("another command, for the clients too")
+    {
+        master.habits["ZREM"] = refusal;
+        sim.run_for(1100ms);
+        CHECK(told.count(0, risk::release_refused) == 2);
+        CHECK(told.count(0, risk::limited_queue) == 2);
+        CHECK(told.all.back().detail == "it refuses ZREM" + words);
+        const std::size_t asked = master.count("ask");
+        sim.run_for(5s);
+        CHECK(master.count("ask") == asked);
+        CHECK(told.all.size() == 4);
+    }
+    SECTION("DEL instead of another one, and again after it was allowed")
+    {
+        master.habits = {{"ZREM", refusal}};
+        sim.run_for(1100ms);
+        CHECK(told.count(0, risk::limited_queue) == 2);
+        master.habits = {{"DEL", refusal}};
+        sim.run_for(1100ms);
+        CHECK(told.count(0, risk::release_refused) == 4);
+        CHECK(told.all.back().detail == "it refuses DEL" + words);
+        CHECK(told.all.size() == 6);
+    }
+}
+
 TEST_CASE("a question that was refused is reported once, however often DEL is tried", "[queue]")
 {
     simulation sim{1};
@@ -538,6 +574,8 @@ TEST_CASE("a reply that can't be one to a trial ends the connection", "[queue]")
     master.habits.clear();
     const auto [reply, fits] = GENERATE(
         std::pair{"+OK\r\n", false}, std::pair{":1\r\n", false}, std::pair{"*0\r\n", true},
+        std::pair{"*2\r\n:1\r\n:2\r\n", false}, // As the reply to TIME would be, or a message:
+        std::pair{"*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nm\r\n", false},
         std::pair{"-BUSY Redis is busy running a script.\r\n", true});
     CAPTURE(reply);
     master.answer("queue trial", {.bytes = reply, .nonsense = !fits});

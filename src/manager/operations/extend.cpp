@@ -49,7 +49,10 @@ void finish(lock_service& service, extend_call& call, error_code result, const r
             const clock::time_point now = service.strand().now();
             call.out->rounds = 1;
             call.out->elapsed = now - votes->started();
-            call.out->validity = core::remaining(call.held->valid_until(), now);
+            if (call.held->phase() == lease_phase::held)
+            {
+                call.out->validity = core::remaining(call.held->valid_until(), now);
+            }
             votes->describe(*call.out);
         }
     }

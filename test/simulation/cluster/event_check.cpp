@@ -135,6 +135,7 @@ event_check::notified(int manager, const event& what, std::optional<clock::time_
                     !up || dropped_ > 0,
                     fmt::format("master {} is up twice, and was not down between", one.index));
                 up = true;
+                outages_[{manager, one.index}].clear();
                 ++ups_[one.index];
             },
             [&](const master_down& one)
@@ -142,6 +143,10 @@ event_check::notified(int manager, const event& what, std::optional<clock::time_
                 check(
                     one.reason != boost::asio::error::operation_aborted,
                     fmt::format("master {} is reported down because its connection was closed", one.index));
+                check(
+                    outages_[{manager, one.index}].insert(one.reason).second || dropped_ > 0,
+                    fmt::format(
+                        "one outage of master {} is reported twice: {}", one.index, one.reason.message()));
                 up_[{manager, one.index}] = false;
             },
             [&](const master_warning& one)

@@ -88,9 +88,10 @@ class event_check
     // The replies of any master: an address may lead to another one for a while.
     std::set<std::string> refused_questions_;
     std::set<std::string, std::less<>> lost_; // Owner ids of leases that were reported lost.
-    std::map<std::string, clock::time_point, std::less<>> valid_until_; // By owner id.
-    std::map<std::pair<int, std::size_t>, bool> up_;                    // By manager and master.
-    std::map<std::size_t, std::size_t> ups_;                            // By master.
+    std::map<std::string, clock::time_point, std::less<>> valid_until_;   // By owner id.
+    std::map<std::pair<int, std::size_t>, bool> up_;                      // By manager and master.
+    std::map<std::pair<int, std::size_t>, std::set<error_code>> outages_; // Their reasons, in the same way.
+    std::map<std::size_t, std::size_t> ups_;                              // By master.
     std::map<std::size_t, std::size_t> clock_warnings_;
     std::set<connection_key> used_;
     std::map<std::pair<std::size_t, std::string>, clock_readings> clocks_; // By master and run id.

@@ -708,6 +708,8 @@ void oracle::check_outstanding()
     const std::string refused = key_of(cluster_.resource_name(resource::refused));
     // A key that a master may have set before it answered with an error counts.
     bool is_known = cluster_.drawn().habits.empty();
+    // One that was released is there again if its master loses its last writes.
+    const auto owed = wire_.owed();
     std::map<int, std::size_t> kept; // By process.
     for (std::size_t master = 0; master < cluster_.masters().size(); ++master)
     {
@@ -716,7 +718,9 @@ void oracle::check_outstanding()
                    cluster_.masters()[master]->fsync == clock::duration{0};
         for (const auto& [key, owner_id] : cluster_.masters()[master]->contents())
         {
-            const auto found = key == refused ? owners_.end() : owners_.find(owner_id);
+            const bool is_owed =
+                std::find(owed.begin(), owed.end(), std::pair{owner_id, master}) != owed.end();
+            const auto found = key == refused || !is_owed ? owners_.end() : owners_.find(owner_id);
             kept[found != owners_.end() ? found->second : 0] += 1;
         }
     }

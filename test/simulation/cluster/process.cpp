@@ -294,6 +294,7 @@ void process::drop_manager()
     say(action::manager_dropped);
     ++endings_;
     orderly_ = false;
+    keeping_ = {}; // It extends nothing any more.
     cluster_.watch().closing(*this);
     make_manager();
 }

@@ -138,7 +138,8 @@ void share_a_server(const cluster_fault& it)
     const auto hides_identity = [&it, selects](std::size_t index)
     {
         const auto& refuses = it.cluster.masters()[index]->habits;
-        return refuses.contains("INFO") || (selects && refuses.contains("SELECT"));
+        return refuses.contains("INFO") || refuses.contains("AUTH") ||
+               (selects && refuses.contains("SELECT"));
     };
     if (hides_identity(from) || hides_identity(to))
     {
