@@ -448,6 +448,19 @@ error_code pipeline::on_trial_reply(const resp::reply& reply)
     return found || reply.is_error() ? error_code{} : master_errc::protocol_error;
 }
 
+error_code pipeline::on_information(const slot& answered, const resp::reply& reply, clock::time_point now)
+{
+    switch (answered.what)
+    {
+    case verb::trial:
+        return on_trial_reply(reply);
+    case verb::probe:
+        return on_probe_reply(reply, now);
+    default:
+        return answered.votes->on_reply(master_, reply) ? error_code{} : master_errc::protocol_error;
+    }
+}
+
 error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
 {
     // If no command has been written, the reply is unsolicited.
@@ -458,17 +471,9 @@ error_code pipeline::on_reply(const resp::reply& reply, clock::time_point now)
     slot current = std::move(slots_.front());
     slots_.pop_front();
     fetch_ahead();
-    if (current.what == verb::probe)
+    if (current.what >= verb::query) [[unlikely]]
     {
-        return on_probe_reply(reply, now);
-    }
-    if (current.what == verb::trial)
-    {
-        return on_trial_reply(reply);
-    }
-    if (current.what == verb::query)
-    {
-        return current.votes->on_reply(master_, reply) ? error_code{} : master_errc::protocol_error;
+        return on_information(current, reply, now);
     }
     const answer result = read(current.what, reply);
     if (result.error == core::server_error::no_script && current.what != verb::set && send_in_full(current))

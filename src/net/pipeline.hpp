@@ -178,8 +178,8 @@ class pipeline
         release,
         queue_release,
         due_release, // A queue release, as one of a batch.
-        query,
-        trial, // Of the queue's commands.
+        query,       // This one and those below ask for information, and don't concern a claim.
+        trial,       // Of the queue's commands.
         probe
     };
 
@@ -204,6 +204,7 @@ class pipeline
     }
     error_code on_probe_reply(const resp::reply& reply, clock::time_point now);
     error_code on_trial_reply(const resp::reply& reply);
+    error_code on_information(const slot& answered, const resp::reply& reply, clock::time_point now);
     answer read(verb what, const resp::reply& reply) noexcept;
     [[gnu::noinline]] answer read_guarded(verb what, const resp::reply& reply) noexcept;
 
