@@ -63,6 +63,20 @@ TEST_CASE("run: hung masters don't delay the end beyond --wait and one round")
     }
 }
 
+TEST_CASE("run: --try acquires from masters that forbid the inspection only", "[plain]")
+{
+    std::vector<server> servers = start_servers(3, server_options::plain());
+    strings options{"--try"};
+    for (server& each : servers)
+    {
+        each.command({"ACL", "SETUSER", "default", "-eval"});
+        options.insert(options.end(), {"--master", each.url()});
+    }
+    const command_run tried{run_shell("echo ran", options)};
+    CHECK(tried.wait() == process_end{.exit_code = 0});
+    CHECK(tried.output() == "ran\n");
+}
+
 TEST_CASE("run: --try fails at once if fewer than a quorum of the masters can be reached")
 {
     const command_run tried{

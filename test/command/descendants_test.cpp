@@ -205,7 +205,7 @@ TEST_CASE(
     const command_run run{
         run_shell(
             fmt::format("{}echo $$ >{}; exec sleep 1000", orphans.orphans(), from.path()),
-            {"-v", "--ttl", "60s", "--grace", "15s", "--max-hold", "500ms"}),
+            {"-v", "--ttl", "60s", "--grace", "15s", "--max-hold", "2s"}),
         masters.environment(),
         {},
         inherited.children() + "exec \"$@\""};
@@ -229,7 +229,7 @@ TEST_CASE(
     const command_run run{
         run_shell(
             fmt::format("setsid {} {} & exec sleep 1000", WITHOUT_MAIN_THREAD, from.path()),
-            {"-v", "--ttl", "2s", "--grace", "200ms", "--max-hold", "500ms"}),
+            {"-v", "--ttl", "2s", "--grace", "200ms", "--max-hold", "2s"}),
         masters.environment()};
     const pid_t process = std::stoi(from.line());
     CHECK(run.wait() == process_end{.exit_code = 77});
@@ -254,7 +254,7 @@ TEST_CASE(
         const std::string script = fmt::format(
             "setsid sh -c 'trap \"\" TERM; echo $$ >{}; while :; do sleep 0.1; done' & wait", file);
         const command_run run{
-            run_shell(script, {"--ttl", "2s", "--grace", "200ms", "--max-hold", "500ms"}),
+            run_shell(script, {"--ttl", "2s", "--grace", "200ms", "--max-hold", "2s"}),
             masters.environment(),
             {},
             fmt::format("ulimit -n {}; exec \"$@\"", most)};
@@ -278,7 +278,7 @@ TEST_CASE("descendants: without /proc, a loss at a terminal ends the command", "
     const command_run run{
         run_shell(
             fmt::format("echo $$ >{}; exec sleep 1000", from.path()),
-            {"--ttl", "2s", "--grace", "200ms", "--max-hold", "500ms"}),
+            {"--ttl", "2s", "--grace", "200ms", "--max-hold", "2s"}),
         masters.environment(), terminal.path(),
         "exec unshare --mount sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh \"$@\""};
     const pid_t child = std::stoi(from.line());
@@ -307,7 +307,7 @@ TEST_CASE("descendants: a process that forks while it is killed leaves nobody be
     const command_run run{
         run_shell(
             fmt::format("setsid sh -c '{}' & exec sleep 1000", forks),
-            {"-v", "--ttl", "60s", "--grace", "200ms", "--max-hold", "500ms"}),
+            {"-v", "--ttl", "60s", "--grace", "200ms", "--max-hold", "2s"}),
         masters.environment()};
     const pid_t session = std::stoi(from.line());
     CHECK(run.wait() == process_end{.exit_code = 77});

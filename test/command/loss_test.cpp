@@ -237,7 +237,7 @@ TEST_CASE("loss: at --max-hold the command is sent SIGTERM, and has its grace to
 {
     five_masters masters;
     const command_run polite{
-        run_shell("trap 'echo tidied up; exit 0' TERM; while :; do sleep 0.1; done", {"--max-hold", "500ms"}),
+        run_shell("trap 'echo tidied up; exit 0' TERM; while :; do sleep 0.1; done", {"--max-hold", "2s"}),
         masters.environment()};
     CHECK(polite.wait() == process_end{.exit_code = 77});
     CHECK(polite.output() == "tidied up\n");
@@ -248,7 +248,7 @@ TEST_CASE("loss: at --max-hold the command is sent SIGTERM, and has its grace to
 
     named_pipe from;
     const command_run rude{
-        run_shell(stubborn(from), {"--max-hold", "500ms", "--ttl", "2s", "--grace", "100ms"}),
+        run_shell(stubborn(from), {"--max-hold", "2s", "--ttl", "2s", "--grace", "100ms"}),
         masters.environment()};
     const pid_t child = std::stoi(from.line());
     CHECK(rude.wait() == process_end{.exit_code = 77});

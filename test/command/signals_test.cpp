@@ -254,7 +254,7 @@ TEST_CASE("signals: a stop during the grace stops neither redlock nor the comman
         "echo $$ >{0}; while :; do wait; done",
         from.path(), never.path());
     command_in_job held{
-        masters, run_shell(script, {"-v", "--ttl", "60s", "--grace", "15s", "--max-hold", "500ms"})};
+        masters, run_shell(script, {"-v", "--ttl", "60s", "--grace", "15s", "--max-hold", "2s"})};
     from.line();
     CHECK(from.line() == "told");
     const auto stops = [&] { return held.errors().find("stopped together") != std::string::npos; };

@@ -63,6 +63,8 @@ TEST_CASE("usage: an invalid command line is refused with what is allowed")
         {run_true({"--max-hold", "1h", "--ttl", "500ms"}), "or a longer --ttl"},
         {run_true({"--max-hold", "1h", "--ttl", "100ms"}), "is too short: give at least 386 ms"},
         {run_true({"--max-hold", "1h", "--no-such"}), "unknown option '--no-such'"},
+        {run_true({"-v", "--max-hold", "1h", "--vebose"}), "unknown option '--vebose'"},
+        {run_true({"--max-hold", "1h", "--ttl", "5s", "--ttl-max=1s"}), "unknown option '--ttl-max'"},
         {{"run", "--max-hold", "1h", "job"}, "the command is missing"},
         {{"run", "--max-hold", "1h", "job", "--"}, "the command is missing"},
         {{"run", "--max-hold", "1h", "--", "true"}, "RESOURCE"},
@@ -72,6 +74,10 @@ TEST_CASE("usage: an invalid command line is refused with what is allowed")
         {run_true({"--max-hold", "1h", "--prefix", std::string(1025, 'x')}), "--prefix has 1025 bytes"},
         {{"status", "job", "--prefix", std::string(1025, 'x')}, "--prefix has 1025 bytes"},
         {{"doctor", "--prefix", std::string(1025, 'x')}, "--prefix has 1025 bytes"},
+        {run_true({"--max-hold", "1h", "--prefix", "redlock-queue:x"}), "--prefix is for the library's keys"},
+        {{"status", "job", "--prefix", "a:redlock-guard"}, "nor contain :redlock-guard"},
+        {{"provision", "--max-ttl", "1s", "--prefix", "a:redlock-members:"},
+         "--prefix is for the library's keys"},
         {{"run", "--max-hold", "1h", "--", "-foo", "true"}, "-- is missing between RESOURCE and COMMAND"},
         {{"status"}, "RESOURCE"},
         {{"status", "job", "--wait", "1s"}, "unknown option '--wait'"},
@@ -147,7 +153,10 @@ TEST_CASE("usage: ends with 64 without masters, and with 78 for invalid ones")
 TEST_CASE("usage: files for TLS are refused if no master uses TLS, or if they can't be read")
 {
     const std::vector<strings> asked{
-        {"status", "job"}, {"doctor"}, {"run", "--max-hold", "1h", "job", "--", "true"}};
+        {"status", "job"},
+        {"doctor"},
+        {"run", "--max-hold", "1h", "job", "--", "true"},
+        {"provision", "--max-ttl", "1s"}};
     for (strings words : asked)
     {
         INFO(words.front());

@@ -169,7 +169,7 @@ TEST_CASE("the documented user may run every command that a client needs, and no
     options.program = GENERATE("redis-server", "valkey-server");
     if (!have_program(options.program))
     {
-        return; // Valkey is tested where it is installed.
+        SKIP("a server is tested where it is installed");
     }
     CAPTURE(options.program);
     server at{options};

@@ -95,7 +95,7 @@ TEST_CASE("guarded: the documented user may do all that locking and arming need"
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))
     {
-        return;
+        SKIP("a server is tested where it is installed");
     }
     CAPTURE(program);
     guarded_masters masters{3, 800ms, least_allowed(program)};
@@ -124,7 +124,7 @@ TEST_CASE(
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))
     {
-        return;
+        SKIP("a server is tested where it is installed");
     }
     const missing lack = GENERATE(
         missing{"hget", named::in_report}, missing{"info", named::in_report},
@@ -174,7 +174,7 @@ TEST_CASE(
     const std::string program = GENERATE("redis-server", "valkey-server");
     if (!have_program(program))
     {
-        return;
+        SKIP("a server is tested where it is installed");
     }
     CAPTURE(program);
     guarded_masters masters{3, 800ms, least_allowed(program)};

@@ -98,7 +98,7 @@ struct ending_manager
 
 } // namespace
 
-TEST_CASE("a wait for the loss that begins after the manager's destruction ends", "[threads]")
+TEST_CASE("a wait for the loss that begins after the manager's destruction ends")
 {
     simulation sim{5};
     ending_manager ending{sim};
@@ -109,7 +109,7 @@ TEST_CASE("a wait for the loss that begins after the manager's destruction ends"
     CHECK(late->error == asio::error::operation_aborted);
 }
 
-TEST_CASE("a release that begins after the manager's destruction is aborted", "[threads]")
+TEST_CASE("a release that begins after the manager's destruction is aborted")
 {
     simulation sim{5};
     ending_manager ending{sim};

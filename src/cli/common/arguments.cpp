@@ -63,8 +63,9 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
         for (const std::string& word : words)
         {
             const std::string name = word.substr(0, word.find('='));
-            const std::string shown = error.what();
-            if (name.starts_with('-') && shown.find(name) != std::string::npos)
+            const std::string shown = fmt::format(" {} ", error.what());
+            const bool is_shown = shown.find(fmt::format(" {} ", word)) != std::string::npos;
+            if (name.starts_with('-') && is_shown)
             {
                 return name.find_first_of(":@") == std::string::npos
                            ? fmt::format("unknown option {}", in_quotes(name))
@@ -175,6 +176,16 @@ const std::string& read_prefix(const std::string& text)
     if (text.size() > longest)
     {
         refuse(fmt::format("--prefix has {} bytes: give at most {}", text.size(), longest));
+    }
+    bool is_reserved = text.starts_with("redlock-queue:");
+    for (const char* const name : {":redlock-guard", ":redlock-fence", ":redlock-members"})
+    {
+        is_reserved = is_reserved || text.find(name) != std::string::npos;
+    }
+    if (is_reserved)
+    {
+        refuse("--prefix is for the library's keys: it must not begin with redlock-queue:, nor contain "
+               ":redlock-guard, :redlock-fence or :redlock-members");
     }
     return text;
 }

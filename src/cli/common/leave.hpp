@@ -15,8 +15,7 @@ struct ending
     int signal = 0;
 };
 
-/// Ends the program without destroying anything, because the destructor of an io_context waits until a pending name
-/// resolution ends, which may take long. stdout must have been flushed.
+/// Ends the program without destroying anything: what is pending may take long. stdout must have been flushed.
 [[noreturn]] void leave(const ending& how);
 
 /// Flushes stdout, then ends the program. If stdout can't be written, reports that and ends with `system_error`.

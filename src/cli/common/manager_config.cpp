@@ -45,6 +45,21 @@ config manager_config(const resource_arguments& asked)
     return options;
 }
 
+std::string in_terms_of_command(std::string text)
+{
+    for (const auto& [option, flag] :
+         {std::pair{"tls.ca_file", "--ca-file"},
+          {"tls.certificate_file", "--certificate-file"},
+          {"tls.private_key_file", "--private-key-file"}})
+    {
+        if (const std::size_t found = text.find(option); found != std::string::npos)
+        {
+            text.replace(found, std::string_view{option}.size(), flag);
+        }
+    }
+    return text;
+}
+
 int refuse(const system_error& error)
 {
     std::string text = error.what();
@@ -53,16 +68,7 @@ int refuse(const system_error& error)
     if (error.code().category() == error_category() && sentence != std::string::npos)
     {
         text.resize(sentence);
-        for (const auto& [option, flag] :
-             {std::pair{"tls.ca_file", "--ca-file"},
-              {"tls.certificate_file", "--certificate-file"},
-              {"tls.private_key_file", "--private-key-file"}})
-        {
-            if (const std::size_t found = text.find(option); found != std::string::npos)
-            {
-                text.replace(found, std::string_view{option}.size(), flag);
-            }
-        }
+        text = in_terms_of_command(std::move(text));
     }
     else if (error.code().category() == boost::system::system_category())
     {

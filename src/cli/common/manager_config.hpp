@@ -15,6 +15,8 @@ config manager_config(const master_arguments& asked);
 /// Same, with the key prefix.
 config manager_config(const resource_arguments& asked);
 
+/// Replaces the library's names of options by those of the command.
+std::string in_terms_of_command(std::string text);
 /// Reports such an error on stderr. Returns its exit code.
 int refuse(const system_error& error);
 

@@ -71,8 +71,8 @@ inline constexpr std::chrono::milliseconds probe_timeout{2000};
 inline constexpr std::chrono::milliseconds probe_is_slow{25};
 
 /// Probes the only master of `options` with random resources. A key that the master refuses to release expires within
-/// five seconds, and a queue within ten. With `tries_queue`, a client also waits for a lock. Throws only if the options can't be
-/// used.
+/// five seconds, and a queue within ten. With `tries_queue`, a client also waits for a lock. Throws if the options can't be
+/// used, or the system refuses a timer.
 boost::asio::awaitable<probe> probe_master(config options, bool tries_queue);
 
 /// Returns true if the only master of `options` answers an inspection. If `options` have neither user nor password, the

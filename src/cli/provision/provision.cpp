@@ -177,7 +177,7 @@ void provision(const provision_arguments& asked)
     io.run();
     if (!report.argument_error.empty())
     {
-        say(report.argument_error);
+        say(in_terms_of_command(report.argument_error));
         leave({number_of(exit_code_of(report.result)), 0});
     }
     write(asked, report);

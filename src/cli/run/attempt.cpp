@@ -144,9 +144,19 @@ std::optional<error_code> attempt::settled_by_reaching() const
     {
         return record_.refusal().reason;
     }
-    if (asked_.try_once && found_ && !found_->masters().empty() && found_->answered() < found_->quorum())
+    if (asked_.try_once && found_ && !found_->masters().empty())
     {
-        return errc::no_quorum;
+        // One that forbids the inspection may grant locks.
+        const auto is_reached = [](const master_inspection& one)
+        {
+            return !one.reason || one.reason == master_errc::no_permission ||
+                   one.reason == master_errc::command_failed;
+        };
+        const auto reached = std::count_if(found_->masters().begin(), found_->masters().end(), is_reached);
+        if (static_cast<std::size_t>(reached) < found_->quorum())
+        {
+            return errc::no_quorum;
+        }
     }
     return std::nullopt;
 }

@@ -235,7 +235,11 @@ void child::signal_all(int number)
 
 std::vector<pid_t> child::everything()
 {
-    return processes_.descendants(strangers_).value_or(std::vector<pid_t>{});
+    if (auto found = processes_.descendants(strangers_))
+    {
+        return *std::move(found);
+    }
+    return ended() ? std::vector<pid_t>{} : std::vector{pid_};
 }
 
 void child::reap() noexcept
@@ -251,6 +255,10 @@ void child::reap() noexcept
         }
         if (changed != pid_)
         {
+            if (WIFEXITED(status) || WIFSIGNALED(status))
+            {
+                std::erase(strangers_, changed); // Its number may become that of a process of the command.
+            }
             continue;
         }
         if (WIFSTOPPED(status))

@@ -42,7 +42,7 @@ bool ends_both(int number) noexcept;
 /// discard a pending one, and nothing would continue the process.
 bool is_continued(const mailbox& events) noexcept;
 
-/// Undoes a signal_source in a child, between fork and exec. Async-signal-safe.
+/// Undoes a signal_source in a child, between fork and exec: no signal is blocked. Async-signal-safe.
 void restore_signals_of_child() noexcept;
 
 } // namespace redlock::cli

@@ -149,9 +149,11 @@ ending supervisor::end()
     {
         // redlock was paused and the command wasn't, so its last work may have overlapped with another client's.
         why_lost_ = errc::lease_lost;
+        const bool disowned = valid_until == clock::time_point{};
         say(fmt::format(
-            "{}: the lock had expired before redlock saw the end of the command",
-            in_quotes(asked_.common.resource)));
+            "{}: {}", in_quotes(asked_.common.resource),
+            disowned ? what_is_lost(why_lost_, true)
+                     : "the lock had expired before redlock saw the end of the command"));
     }
     if (why_lost_)
     {
@@ -210,6 +212,11 @@ void supervisor::on_signal(int number, bool from_terminal)
 void supervisor::on_child_changed()
 {
     child_.reap();
+    if (stage_ == stage::killed && !child_.all_gone(true))
+    {
+        child_.signal_all(
+            SIGKILL); // A look may have missed some, and each end of a process shows its children.
+    }
     if (child_.ended() && stage_ == stage::running && terminal_.is_there() && child_.killed_by() != 0 &&
         child_.killed_by() == last_passed_on_)
     {
