@@ -36,7 +36,7 @@ std::string told(const std::optional<found_violation>& found, const totals& all)
     {
         line << "fine " << all.seeds << ' ' << all.leases << ' ' << all.faults << ' ' << all.doubles << ' '
              << all.simulated.count() << ' ' << all.rounds << ' ' << all.commands << ' ' << all.events << ' '
-             << all.hash;
+             << all.comparisons << ' ' << all.hash;
     }
     return line.str();
 }
@@ -46,7 +46,7 @@ void add(totals& all, std::istringstream& line)
     totals some;
     clock::rep simulated = 0;
     line >> some.seeds >> some.leases >> some.faults >> some.doubles >> simulated >> some.rounds >>
-        some.commands >> some.events >> some.hash;
+        some.commands >> some.events >> some.comparisons >> some.hash;
     some.simulated = clock::duration{simulated};
     all.add(some);
 }

@@ -65,6 +65,7 @@ outcome_of_run run_seed(const plan& drawn, std::FILE* out)
     one.rounds = cluster.watch().rounds();
     one.commands = cluster.watch().commands();
     one.events = cluster.watch().events();
+    one.comparisons = cluster.watch().queues().comparisons();
     return one;
 }
 
@@ -78,6 +79,7 @@ void totals::add(const totals& some)
     rounds += some.rounds;
     commands += some.commands;
     events += some.events;
+    comparisons += some.comparisons;
     hash += some.hash;
 }
 
@@ -92,12 +94,12 @@ std::string totals::in_words() const
 
 std::map<std::string, std::size_t> totals::by_name() const
 {
-    return {
-        {"leases", leases},
-        {"milliseconds", static_cast<std::size_t>(simulated / std::chrono::milliseconds{1})},
-        {"rounds", rounds},
-        {"commands", commands},
-        {"events", events}};
+    return {{"leases", leases},
+            {"milliseconds", static_cast<std::size_t>(simulated / std::chrono::milliseconds{1})},
+            {"rounds", rounds},
+            {"commands", commands},
+            {"events", events},
+            {"comparisons", comparisons}};
 }
 
 std::string compare_with(const std::string& file, const totals& now)
@@ -156,7 +158,7 @@ run_seeds(std::uint64_t first, std::uint64_t last, std::size_t step, totals& all
         }
         all.add(
             {1, one.leases, drawn.injections.size(), one.doubles, one.lasted, one.rounds, one.commands,
-             one.events, chance::mixed(seed ^ one.hash)});
+             one.events, one.comparisons, chance::mixed(seed ^ one.hash)});
     }
     return {};
 }

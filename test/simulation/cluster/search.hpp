@@ -27,6 +27,7 @@ struct outcome_of_run
     std::size_t rounds = 0;
     std::size_t commands = 0;
     std::size_t events = 0;
+    std::size_t comparisons = 0;
 };
 
 /// Runs one seed. Prints its events to `out` unless it is null.
@@ -40,10 +41,11 @@ struct totals
     std::size_t faults = 0;
     std::size_t doubles = 0; // Double holds while the assumptions were broken.
     clock::duration simulated{};
-    std::size_t rounds = 0;   // And questions to queue masters.
-    std::size_t commands = 0; // Lock commands that the masters executed.
-    std::size_t events = 0;   // Delivered to observers.
-    std::uint64_t hash = 0;   // Independent of the order of the seeds.
+    std::size_t rounds = 0;      // And questions to queue masters.
+    std::size_t commands = 0;    // Lock commands that the masters executed.
+    std::size_t events = 0;      // Delivered to observers.
+    std::size_t comparisons = 0; // Of two waiting clients, by the rules of the queue.
+    std::uint64_t hash = 0;      // Independent of the order of the seeds.
 
     void add(const totals& some);
     std::string in_words() const;
