@@ -413,8 +413,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     wait_queues queues_;
     net::reserved_keys reserved_;
     net::run_ids run_ids_;
-    std::vector<std::vector<error_code>>
-        outages_; // By master: the reasons that were reported since it was connected.
+    std::vector<std::vector<error_code>> outages_; // By master: the reasons that were reported.
 };
 
 } // namespace redlock::manager

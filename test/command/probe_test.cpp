@@ -23,17 +23,6 @@ using Catch::Matchers::EndsWith;
 namespace
 {
 
-/// Returns both kinds of servers, if the machine has both.
-strings kinds()
-{
-    strings found{"redis-server"};
-    if (have_program("valkey-server"))
-    {
-        found.emplace_back("valkey-server");
-    }
-    return found;
-}
-
 /// A good master with the user of the documentation, who may also read settings.
 class guarded_master
 {
@@ -86,7 +75,7 @@ std::string what_is_said(const std::string& url, const std::string& kind, const 
 
 TEST_CASE("probe: names the command that an ACL forbids", "[scenario-102]")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     guarded_master master{kind};
     CHECK(alone(master.url()) == "good: ");
@@ -121,7 +110,7 @@ TEST_CASE("probe: names the command that an ACL forbids", "[scenario-102]")
 
 TEST_CASE("probe: finds a master that refuses a command of the wait queue")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     guarded_master master{kind};
     for (const char* command :
@@ -146,7 +135,7 @@ TEST_CASE("probe: finds a master that refuses a command of the wait queue")
 
 TEST_CASE("probe: uses keys with the prefix of the locks")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     guarded_master master{kind};
     master.allow("resetkeys");
@@ -170,7 +159,7 @@ TEST_CASE("probe: names the setting or the state that makes a master refuse lock
         const char* without_probe = "good: ";
     };
     constexpr const char* limited = "usable: warning limited_queue";
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     const state given = GENERATE(
         state{{"--maxmemory", "1"}, "unusable: failure memory", "Raise maxmemory"},
         state{{"--min-replicas-to-write", "1"}, "unusable: failure replicas", "Set min-replicas-to-write 0"},
@@ -190,7 +179,7 @@ TEST_CASE("probe: names the setting or the state that makes a master refuse lock
 
 TEST_CASE("probe: measures a lock's commands, which wait for the disk, unlike plain round trips")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     server_options slow = durable({}, kind);
     slow.program = program_with_disk(kind, 700ms);
@@ -210,7 +199,7 @@ TEST_CASE("probe: measures a lock's commands, which wait for the disk, unlike pl
 
 TEST_CASE("probe: leaves no key, and --no-probe writes none")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     server master{durable({}, kind)};
     const auto writes = [&master]
@@ -269,7 +258,7 @@ TEST_CASE(
     "doctor: reports an open default user, and protected mode, which refuses all other machines",
     "[scenario-103]")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     const foreign_address here;
     server_options options = durable({"--bind", "127.0.0.1", here.text()}, kind);

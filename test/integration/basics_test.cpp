@@ -22,17 +22,6 @@ using redlock::vote;
 namespace
 {
 
-/// The server programs that are installed; redis-server always is.
-std::vector<std::string> programs()
-{
-    std::vector<std::string> found{"redis-server"};
-    if (have_program("valkey-server"))
-    {
-        found.emplace_back("valkey-server");
-    }
-    return found;
-}
-
 /// True if a key's remaining ttl is `ttl`, less the time that a test may take.
 bool lives_for(server& at, const std::string& key, std::chrono::milliseconds ttl)
 {
@@ -115,7 +104,7 @@ TEST_CASE(
     "all operations work over TCP and unix sockets, with and without password, with Redis and Valkey",
     "[own-servers]")
 {
-    const std::string program = GENERATE(from_range(programs()));
+    const std::string program = GENERATE(from_range(server_programs()));
     const transport over = GENERATE(transport::tcp, transport::unix_socket);
     // Its characters have to be escaped in a URL; the server must receive them unescaped.
     const std::string password = GENERATE(std::string{}, std::string{"p:a@s/s %w\u00f6rd"});

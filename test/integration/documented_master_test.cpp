@@ -29,16 +29,6 @@ using namespace std::chrono_literals;
 constexpr const char* locker_password = "of-the-locker";
 constexpr const char* admin_password = "of-the-admin";
 
-std::vector<std::string> kinds()
-{
-    std::vector<std::string> found{"redis-server"};
-    if (have_program("valkey-server"))
-    {
-        found.emplace_back("valkey-server");
-    }
-    return found;
-}
-
 void replace_all(std::string& text, std::string_view what, std::string_view with)
 {
     for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
@@ -183,7 +173,7 @@ TEST_CASE(
     "five masters with the documented configuration serve remote clients, and no strangers",
     "[own-servers][scenario-103]")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     const foreign_address here;
     std::vector<std::unique_ptr<configured_server>> servers;
@@ -226,7 +216,7 @@ TEST_CASE(
     "a default user that is only switched off keeps protected mode on, which excludes remote clients",
     "[own-servers]")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     const foreign_address here;
     const configured_server at{kind, without(configuration_at(here.text()), "user default ")};
@@ -244,7 +234,7 @@ TEST_CASE(
     "the documented lines can be pasted, and pasted again with another password",
     "[own-servers][scenario-104]")
 {
-    const std::string kind = GENERATE(from_range(kinds()));
+    const std::string kind = GENERATE(from_range(server_programs()));
     CAPTURE(kind);
     const foreign_address here;
     configured_server at{kind, without(configuration_at(here.text()), "user ")};

@@ -4,6 +4,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -92,11 +93,7 @@ void show_databases(server& at)
 
 TEST_CASE("guarded: the documented user may do all that locking and arming need", "[own-servers][threads]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, least_allowed(program)};
     guarded_clients clients{masters.options(), 2};
@@ -121,11 +118,7 @@ TEST_CASE("guarded: the documented user may do all that locking and arming need"
 TEST_CASE(
     "guarded: a master that forbids a command is named, and the others grant locks", "[own-servers][threads]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     const missing lack = GENERATE(
         missing{"hget", named::in_report}, missing{"info", named::in_report},
         missing{"time", named::in_report}, missing{"get", named::in_report},
@@ -171,11 +164,7 @@ TEST_CASE(
     "guarded: a master with a database that its user may not see isn't armed, so no old marker comes back",
     "[guarded][own-servers][threads][scenario-81]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, least_allowed(program)};
     guarded_clients clients{masters.options(), 1};

@@ -7,6 +7,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <catch2/generators/catch_generators_range.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -65,12 +66,11 @@ struct environment
     persistence how;
 };
 
-std::optional<environment> any_environment()
+environment any_environment()
 {
-    const environment one{
-        GENERATE("redis-server", "valkey-server"),
+    return {
+        GENERATE(from_range(server_programs())),
         GENERATE(persistence::none, persistence::snapshot, persistence::append_only, persistence::both)};
-    return have_program(one.program) ? std::optional{one} : std::nullopt;
 }
 
 /// Lets a client acquire the resource at masters 0 and 1 only, so that one more vote makes a second holder.
@@ -166,7 +166,9 @@ struct lagging_replica
 std::string backup_program()
 {
     const std::string usual = find_program("redis-cli");
-    return usual.empty() ? find_program("valkey-cli") : usual;
+    const std::string found = usual.empty() ? find_program("valkey-cli") : usual;
+    REQUIRE(!found.empty());
+    return found;
 }
 
 /// Copies the data of a server to a file, as operators do.
@@ -186,11 +188,7 @@ TEST_CASE(
     "guarded: a master that has lost a key gives nobody a second lease, and votes again after its quarantine",
     "[guarded][own-servers][threads][scenario-6][scenario-7][scenario-8][scenario-9][scenario-10]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, keeping_data(program, persistence::append_only)};
     guarded_clients clients{masters.options(), 2};
@@ -218,11 +216,7 @@ TEST_CASE(
     "lease",
     "[guarded][own-servers][threads][scenario-12]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     const persistence how = GENERATE(persistence::none, persistence::both);
     CAPTURE(program, static_cast<int>(how));
     lagging_replica of{keeping_data(program, how)};
@@ -235,11 +229,7 @@ TEST_CASE(
     "guarded: a master that falls back to older data without a restart gives nobody a second lease",
     "[guarded][own-servers][threads][scenario-9][scenario-70]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     lagging_replica of{keeping_data(program, persistence::none)};
     const std::size_t before = of.clients->mark();
@@ -252,11 +242,7 @@ TEST_CASE(
     "guarded: a master that may evict keys isn't armed, so that no lock on it can be evicted",
     "[guarded][own-servers][threads][scenario-11]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
     guarded_clients clients{masters.options(), 1};
@@ -347,20 +333,16 @@ TEST_CASE(
     "guarded: clients that compete while each master loses its data in turn never hold a lock together",
     "[guarded][own-servers][threads][scenario-6][scenario-7]")
 {
-    const std::optional<environment> where = any_environment();
-    if (!where)
-    {
-        return;
-    }
-    CAPTURE(where->program, static_cast<int>(where->how));
-    guarded_masters masters{3, 800ms, keeping_data(where->program, where->how)};
+    const environment where = any_environment();
+    CAPTURE(where.program, static_cast<int>(where.how));
+    guarded_masters masters{3, 800ms, keeping_data(where.program, where.how)};
     guarded_clients clients{masters.options(), 3};
     contest fight{clients, masters.max_ttl()};
     fight.wait_for_holdings(3);
     std::size_t master = 0;
     for (const fault& each : faults())
     {
-        if (where->how == persistence::none && each.name == faults().front().name)
+        if (where.how == persistence::none && each.name == faults().front().name)
         {
             continue;
         }
@@ -396,11 +378,7 @@ TEST_CASE(
     "guarded: the first replica of a master puts it into quarantine, and takes no vote away for longer",
     "[guarded][own-servers][threads][scenario-80]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
     guarded_clients clients{masters.options(), 2};
@@ -429,11 +407,7 @@ TEST_CASE(
     "process",
     "[guarded][own-servers][threads][scenario-80]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program) || backup_program().empty())
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
     guarded_clients clients{masters.options(), 2};
@@ -486,11 +460,7 @@ TEST_CASE(
 
 TEST_CASE("guarded: a master that hangs isn't put into quarantine, and votes again", "[own-servers][threads]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, keeping_data(program, persistence::append_only)};
     guarded_clients clients{masters.options(), 3};
@@ -525,12 +495,8 @@ TEST_CASE(
     "tokens",
     "[guarded][own-servers][scenario-65]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
+    const std::string program = GENERATE(from_range(server_programs()));
     const persistence how = GENERATE(persistence::snapshot, persistence::append_only, persistence::both);
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
     CAPTURE(program, static_cast<int>(how));
     guarded_masters masters{3, 800ms, keeping_data(program, how)};
     guarded_clients clients{masters.options(), 2};
@@ -557,11 +523,7 @@ TEST_CASE(
     "guarded: masters of which a majority came back empty are armed by nobody",
     "[guarded][own-servers][scenario-66]")
 {
-    const std::string program = GENERATE("redis-server", "valkey-server");
-    if (!have_program(program))
-    {
-        SKIP("a server is tested where it is installed");
-    }
+    const std::string program = GENERATE(from_range(server_programs()));
     CAPTURE(program);
     guarded_masters masters{3, 800ms, keeping_data(program, persistence::none)};
     guarded_clients before{masters.options(), 1};

@@ -384,6 +384,16 @@ bool have_program(const std::string& name)
     return !find_program(program_of(name)).empty();
 }
 
+std::vector<std::string> server_programs()
+{
+    std::vector<std::string> found{"redis-server"};
+    if (have_program("valkey-server"))
+    {
+        found.emplace_back("valkey-server");
+    }
+    return found;
+}
+
 std::vector<server> start_servers(std::size_t n, server_options options)
 {
     std::vector<server> servers;

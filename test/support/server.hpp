@@ -175,6 +175,8 @@ class server
 
 /// True if the server's program, or a program on PATH, exists.
 bool have_program(const std::string& name);
+/// Returns the server programs of the machine: redis-server, and valkey-server if it is installed.
+std::vector<std::string> server_programs();
 
 /// Starts n servers with the same options.
 std::vector<server> start_servers(std::size_t n, server_options options = {});

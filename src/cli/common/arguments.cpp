@@ -60,12 +60,11 @@ std::string complaint_of(const CLI::ParseError& error, const std::vector<std::st
     }
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
     {
+        const std::string shown = fmt::format(" {} ", error.what()); // It ends with the words.
         for (const std::string& word : words)
         {
             const std::string name = word.substr(0, word.find('='));
-            const std::string shown = fmt::format(" {} ", error.what());
-            const bool is_shown = shown.find(fmt::format(" {} ", word)) != std::string::npos;
-            if (name.starts_with('-') && is_shown)
+            if (name.starts_with('-') && shown.find(fmt::format(" {} ", word)) != std::string::npos)
             {
                 return name.find_first_of(":@") == std::string::npos
                            ? fmt::format("unknown option {}", in_quotes(name))

@@ -214,8 +214,8 @@ void supervisor::on_child_changed()
     child_.reap();
     if (stage_ == stage::killed && !child_.all_gone(true))
     {
-        child_.signal_all(
-            SIGKILL); // A look may have missed some, and each end of a process shows its children.
+        // A look may have missed some, and each end of a process shows its children.
+        child_.signal_all(SIGKILL);
     }
     if (child_.ended() && stage_ == stage::running && terminal_.is_there() && child_.killed_by() != 0 &&
         child_.killed_by() == last_passed_on_)

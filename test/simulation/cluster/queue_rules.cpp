@@ -352,9 +352,9 @@ bool queue_rules::still_waits(const waiting_client& one, clock::time_point at)
 
 queue_rules::queue& queue_rules::queue_at(const executed_command& seen)
 {
-    const auto [found, is_new] = queues_.try_emplace({seen.words[queue_words::key], seen.master});
-    queue& here = found->second;
-    here.losses = is_new ? seen.losses : here.losses; // What the master lost before wasn't in this queue.
+    const std::pair key{seen.words[queue_words::key], seen.master};
+    // What the master lost before wasn't in a queue that is new.
+    queue& here = queues_.try_emplace(key, queue{.losses = seen.losses}).first->second;
     const bool understood =
         seen.reply.starts_with(':') || seen.reply.starts_with("*3\r\n") || seen.reply.starts_with('-');
     if (here.losses != seen.losses || !understood)
