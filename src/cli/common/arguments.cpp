@@ -183,8 +183,10 @@ const std::string& read_prefix(const std::string& text)
     }
     if (is_reserved)
     {
-        refuse("--prefix is for the library's keys: it must not begin with redlock-queue:, nor contain "
-               ":redlock-guard, :redlock-fence or :redlock-members");
+        refuse(fmt::format(
+            "--prefix {} can't be used: the library's own keys begin with redlock-queue:, or contain "
+            ":redlock-guard, :redlock-fence or :redlock-members",
+            in_quotes(text)));
     }
     return text;
 }
