@@ -63,6 +63,33 @@ TEST_CASE("terminal: Ctrl-C and Ctrl-\\ end the command and redlock by their sig
     }
 }
 
+TEST_CASE("terminal: a key that is pressed just before the command starts reaches the command")
+{
+    five_masters masters;
+    for (const terminal_key& key : {terminal_keys[0], terminal_keys[1]})
+    {
+        CAPTURE(key.number);
+        pseudo_terminal screen;
+        named_pipe tells;
+        named_pipe waits;
+        named_pipe never;
+        strings environment = masters.environment();
+        environment.insert(
+            environment.end(), {"LD_PRELOAD=" LATE_FORK_PRELOAD, "LATE_FORK_TELLS=" + tells.path(),
+                                "LATE_FORK_WAITS=" + waits.path()});
+        const command_run run{
+            run_shell(fmt::format("exec cat {}", never.path()), {"--ttl", "60s"}), environment,
+            screen.path()};
+        REQUIRE(tells.line() == "forks");
+        screen.type(std::string{key.typed});
+        // It is echoed after its signal is sent.
+        screen.wait_for(fmt::format("^{}", static_cast<char>(key.typed + '@')));
+        waits.write("go");
+        CHECK(run.wait() == process_end{.exit_code = -1, .signal = key.number});
+        CHECK(masters.keys() == 0);
+    }
+}
+
 TEST_CASE("terminal: a signal that ends the command is sent to its descendants as well")
 {
     five_masters masters;

@@ -24,6 +24,14 @@ void mailbox::push(event what)
     }
 }
 
+void mailbox::before_command() noexcept
+{
+    for (event& each : waiting_)
+    {
+        each.from_terminal = false;
+    }
+}
+
 bool mailbox::contains(const event& what) const
 {
     return std::find(waiting_.begin(), waiting_.end(), what) != waiting_.end();

@@ -49,6 +49,8 @@ class mailbox
 
     /// Adds an event, unless an equal one is queued already, as the kernel does with signals. This bounds the queue.
     void push(event what);
+    /// Marks the terminal's signals in the queue as sent to redlock alone: there was no command yet.
+    void before_command() noexcept;
     /// Returns true if the event is queued.
     bool contains(const event& what) const;
     /// Waits for the next event and removes it. Only one coroutine may wait.

@@ -112,6 +112,9 @@ class session
             result.exit_code = refuse(error);
             co_return result;
         }
+        // A signal that came as the command started may reach it twice, and none is missed.
+        signals_.read();
+        events_.before_command();
         lease_.async_wait_lost([this](error_code error, error_code why)
                                { events_.push({.kind = event_kind::lost, .error = error ? error : why}); });
         while (!child.finished())

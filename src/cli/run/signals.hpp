@@ -17,12 +17,13 @@ class signal_source
     /// Blocks the signals in this thread and ignores SIGPIPE. Throws `system_error`. `to` must outlive the source.
     signal_source(asio::io_context& io, mailbox& to);
 
+    /// Pushes the signals that are pending now.
+    void read();
     /// Pushes no further events. The signals stay blocked.
     void close() noexcept;
 
   private:
     void wait();
-    void read();
 
     mailbox& to_;
     asio::posix::stream_descriptor source_;
