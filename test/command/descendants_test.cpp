@@ -280,7 +280,8 @@ TEST_CASE("descendants: without /proc, a loss at a terminal ends the command", "
             fmt::format("echo $$ >{}; exec sleep 1000", from.path()),
             {"--ttl", "2s", "--grace", "200ms", "--max-hold", "2s"}),
         masters.environment(), terminal.path(),
-        "exec unshare --mount sh -c 'mount -t tmpfs none /proc && exec \"$@\"' sh \"$@\""};
+        "exec unshare --mount --propagation unchanged sh -c "
+        "'mount --make-private /proc && mount -t tmpfs none /proc && exec \"$@\"' sh \"$@\""};
     const pid_t child = std::stoi(from.line());
     CHECK(run.wait() == process_end{.exit_code = 77});
     CHECK(has_ended(child, 0ms));
