@@ -17,6 +17,7 @@
 
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <stdexcept>
 #include <tuple>
 #include <utility>
@@ -46,12 +47,13 @@ asio::awaitable<void> wait_for_a_while(redlock::lock_manager& locks)
 /// The owner of the signal can cancel the operation for any reason. Here, a timer does.
 asio::awaitable<void> cancel_by_signal(redlock::lock_manager& locks)
 {
-    asio::cancellation_signal stop;
+    // Shared, since the timer's handler may run after this coroutine has ended.
+    const auto stop = std::make_shared<asio::cancellation_signal>();
     asio::steady_timer timer{co_await asio::this_coro::executor, 100ms};
-    timer.async_wait([&stop](redlock::error_code) { stop.emit(asio::cancellation_type::total); });
+    timer.async_wait([stop](redlock::error_code) { stop->emit(asio::cancellation_type::total); });
 
     const redlock::acquire_options patient{.ttl = 10s, .wait = redlock::no_limit};
-    auto token = asio::bind_cancellation_slot(stop.slot(), asio::as_tuple(asio::use_awaitable));
+    auto token = asio::bind_cancellation_slot(stop->slot(), asio::as_tuple(asio::use_awaitable));
     auto outcome = co_await locks.async_acquire("report", patient, token);
     expect(std::get<0>(outcome) == asio::error::operation_aborted, "by a signal: aborted");
 }
@@ -95,6 +97,10 @@ asio::awaitable<redlock::error_code> work_until_lost(redlock::lease& lease, asio
     if (order[0] == 0 && thrown)
     {
         std::rethrow_exception(thrown);
+    }
+    if (order[0] == 1 && no_loss)
+    {
+        throw redlock::system_error{no_loss}; // The wait ended without a loss, and has ended the work.
     }
     co_return why;
 }

@@ -47,6 +47,10 @@ std::string describe(std::exception_ptr failure)
     {
         return "no lock: " + std::string{redlock::error_name(error.code())};
     }
+    catch (const redlock::system_error& error)
+    {
+        return error.code().message();
+    }
     catch (const std::exception& error)
     {
         return error.what();
@@ -73,7 +77,14 @@ class server
         for (int accepted = 0; accepted < clients; ++accepted)
         {
             tcp::socket socket = co_await acceptor_.async_accept(asio::use_awaitable);
-            asio::co_spawn(executor, serve(std::move(socket)), rethrow);
+            auto on_end = [this](std::exception_ptr failure)
+            {
+                if (failure)
+                {
+                    last_result = describe(failure); // Of one client. The others are served.
+                }
+            };
+            asio::co_spawn(executor, serve(std::move(socket)), on_end);
         }
     }
 
@@ -84,6 +95,11 @@ class server
         co_await asio::async_read_until(
             socket, asio::dynamic_buffer(resource, 1024), '\n', asio::use_awaitable);
         resource.pop_back();
+        if (resource.find_first_of("\r\n") != resource.npos)
+        {
+            throw std::invalid_argument{
+                "not one line that ends with a newline"}; // Would be another resource.
+        }
 
         const redlock::keep_options options{.ttl = 10s, .max_hold = 5min, .wait = 30s};
         const auto body = [&socket] { return work(socket); };
@@ -131,8 +147,8 @@ asio::awaitable<void> read_line(tcp::socket& socket)
     co_await asio::async_read_until(socket, asio::dynamic_buffer(line, 64), '\n', asio::use_awaitable);
 }
 
-/// Waits until the server has ended a request.
-asio::awaitable<void> end_of_request(server& here)
+/// Waits until the server has ended a request, and checks why.
+asio::awaitable<void> end_of_request(server& here, std::string_view why, const char* what)
 {
     asio::steady_timer pause{co_await asio::this_coro::executor};
     while (here.last_result.empty())
@@ -140,22 +156,30 @@ asio::awaitable<void> end_of_request(server& here)
         pause.expires_after(5ms);
         co_await pause.async_wait(asio::use_awaitable);
     }
-    expect(
-        here.last_result == "the client has left", "the server has ended the request of a client that left");
+    expect(here.last_result == why, what);
     here.last_result.clear();
 }
 
 asio::awaitable<void> be_clients(server& here, std::vector<throwaway_server>& masters)
 {
+    constexpr const char* left = "the client has left";
+    constexpr const char* ended = "the server has ended the request of a client that left";
+    tcp::socket silent = co_await ask_for("", here);
+    silent.close();
+    co_await end_of_request(here, "End of file", "a client that says nothing ends no other one");
+    tcp::socket talkative = co_await ask_for("report\nreport\n", here);
+    co_await end_of_request(
+        here, "not one line that ends with a newline", "a name that isn't one line is refused");
+
     tcp::socket first = co_await ask_for("report\n", here);
     co_await read_line(first);
     tcp::socket second = co_await ask_for("report\n", here);
     second.close();
-    co_await end_of_request(here);
+    co_await end_of_request(here, left, ended);
 
     tcp::socket third = co_await ask_for("report\n", here);
     first.close();
-    co_await end_of_request(here);
+    co_await end_of_request(here, left, ended);
     co_await read_line(third);
     expect(true, "the lock of the first client was released, and the third one has got it");
 
@@ -163,7 +187,7 @@ asio::awaitable<void> be_clients(server& here, std::vector<throwaway_server>& ma
     masters[0].hang();
     masters[1].hang();
     third.close();
-    co_await end_of_request(here);
+    co_await end_of_request(here, left, ended);
     co_await here.locks.async_shutdown(asio::as_tuple(asio::deferred));
 }
 
@@ -177,7 +201,7 @@ int main()
         options.masters = masters_of(masters);
         options.node_timeout = 500ms; // Ten times the default: this machine may be slow.
         server here{io, options};
-        asio::co_spawn(io, here.accept(3), rethrow);
+        asio::co_spawn(io, here.accept(5), rethrow);
         asio::co_spawn(io, be_clients(here, masters), rethrow);
         io.run();
     }

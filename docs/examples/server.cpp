@@ -134,6 +134,9 @@ order parse_order(const boost::urls::url_view& target)
     std::string amount;
     for (const auto& field : target.params())
     {
+        require(
+            field.key == "from" || field.key == "to" || field.key == "amount", http::status::bad_request,
+            "a transfer has from, to and amount");
         (field.key == "from" ? wanted.from : field.key == "to" ? wanted.to : amount) = field.value;
     }
     wanted = {account_name(wanted.from), account_name(wanted.to), 0};
