@@ -219,10 +219,7 @@ void play_round(chance& from, const settings& how, instant end, summary& of)
     {
         wait_for_all_resources(on, of);
     }
-    if (!on.end_clients())
-    {
-        complain(of, "a client", {"doesn't end"});
-    }
+    complain(of, "a client", on.end_clients());
     const std::vector<diary> all = on.diaries();
     const std::vector<std::string> held_twice = overlaps(all);
     of.double_holders += held_twice.size();

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 namespace redlock::nemesis
 {
@@ -241,6 +242,12 @@ bool stage::may_happen(const fault& what, const one_master& to)
     return true;
 }
 
+/// Returns the file that a client writes to.
+std::string stage::output_of(std::size_t client) const
+{
+    return fmt::format("{}/{}", directory_.path(), client);
+}
+
 void stage::start_client(one_client& one)
 {
     std::vector<std::string> arguments{
@@ -254,7 +261,8 @@ void stage::start_client(one_client& one)
     {
         arguments.push_back(each.proxy->url());
     }
-    one.process = test::child_process{arguments, fmt::format("{}/{}", directory_.path(), ++started_)};
+    one.number = ++started_;
+    one.process = test::child_process{arguments, output_of(one.number)};
     one.stopped_until = 0;
 }
 
@@ -297,9 +305,9 @@ void stage::unplug()
 void stage::harm_client()
 {
     one_client& one = clients_[chance_.below(clients_.size())];
-    if (one.stopped_until != 0)
+    if (one.stopped_until != 0 || !one.process.running())
     {
-        return;
+        return; // A client that has ended by itself is reported at the end of the round.
     }
     if (chance_.below(2) == 0)
     {
@@ -308,8 +316,19 @@ void stage::harm_client()
         start_client(one);
         return;
     }
+    try
+    {
+        one.process.stop();
+    }
+    catch (const std::runtime_error&)
+    {
+        if (one.process.running())
+        {
+            throw;
+        }
+        return; // It has ended meanwhile.
+    }
     ++counts_["client stopped"];
-    one.process.stop();
     one.stopped_until = now() + count(chance_.between(50ms, longest_ttl));
 }
 
@@ -365,15 +384,42 @@ void stage::heal()
     heal_what_is_due();
 }
 
-bool stage::end_clients()
+std::vector<std::string> stage::end_clients()
 {
-    for (one_client& each : clients_)
+    for (const one_client& each : clients_)
     {
         ::kill(each.process.pid(), SIGTERM);
     }
-    return std::all_of(
-        clients_.begin(), clients_.end(),
-        [](const one_client& each) { return each.process.wait_for_end(60s); });
+    std::vector<std::string> wrong;
+    for (const one_client& each : clients_)
+    {
+        if (std::string found = wrong_end(each); !found.empty())
+        {
+            wrong.push_back(std::move(found));
+        }
+    }
+    return wrong;
+}
+
+/// Waits for the end of a client. Returns what is wrong with it, with the last lines of its output, or nothing.
+std::string stage::wrong_end(const one_client& one) const
+{
+    std::string how = "doesn't end";
+    const bool ended = one.process.wait_for_end(60s);
+    const std::vector<std::string> lines = test::last_lines(output_of(one.number), 5);
+    if (ended)
+    {
+        siginfo_t end{};
+        ::waitid(P_PID, static_cast<id_t>(one.process.pid()), &end, WEXITED | WNOWAIT);
+        const bool has_exited = end.si_code == CLD_EXITED;
+        // Until a client handles SIGTERM, it writes nothing.
+        if (has_exited ? end.si_status == 0 : end.si_status == SIGTERM && lines.empty())
+        {
+            return {};
+        }
+        how = fmt::format("ended with {} {}", has_exited ? "exit code" : "signal", end.si_status);
+    }
+    return fmt::format("number {} {}: {}", one.number, how, fmt::join(lines, "; "));
 }
 
 std::vector<diary> stage::diaries() const
@@ -381,7 +427,7 @@ std::vector<diary> stage::diaries() const
     std::vector<diary> all;
     for (std::size_t number = 1; number <= started_; ++number)
     {
-        std::ifstream file{fmt::format("{}/{}", directory_.path(), number)};
+        std::ifstream file{output_of(number)};
         const std::string text{std::istreambuf_iterator<char>{file}, {}};
         all.push_back(read_diary(fmt::format("client {}", number), text));
     }

@@ -111,8 +111,8 @@ class stage
     void heal_what_is_due();
     /// Ends all that is bad.
     void heal();
-    /// Ends all clients in order. False if one doesn't end.
-    bool end_clients();
+    /// Ends all clients in order. Returns which don't end, or ended in another way than with exit code 0, in words.
+    std::vector<std::string> end_clients();
     /// What all clients have written down so far.
     std::vector<diary> diaries() const;
     /// Of keys that are on a quorum: who is their owner.
@@ -137,6 +137,7 @@ class stage
     struct one_client
     {
         test::child_process process;
+        std::size_t number = 0;
         instant stopped_until = 0;
     };
 
@@ -157,7 +158,9 @@ class stage
     void provision();
     bool is_armed(one_master& one);
     bool may_happen(const fault& what, const one_master& to);
+    std::string output_of(std::size_t client) const;
     void start_client(one_client& one);
+    std::string wrong_end(const one_client& one) const;
     void unplug();
     void harm_client();
     void harm_master(one_master& one, const fault& what, std::chrono::milliseconds longest);
