@@ -73,7 +73,8 @@ void add_options(CLI::App& app, options& settings)
         ->type_name("SECTION")
         ->default_str("")
         ->check(CLI::IsMember(section_names()).description(""))
-        ->allow_extra_args(false);
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     app.add_flag(
         "--peers", settings.peers,
         "Run the section peers as well. bench/run installs them, except redis++, which is\nincluded if CMake "
@@ -113,7 +114,8 @@ std::optional<options> parse_command_line(int count, const char* const* words)
     options settings = quick ? quick_options() : options{};
     CLI::App app{description, "redlock_bench"};
     app.footer("A goal that is not met is reported and does not fail the run.");
-    app.option_defaults()->always_capture_default();
+    // The last occurrence counts, so that a user can override what a script passes.
+    app.option_defaults()->always_capture_default()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
     add_options(app, settings);
     try
     {
