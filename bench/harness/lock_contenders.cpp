@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace redlock::bench
 {
@@ -23,6 +24,15 @@ namespace
 {
 
 constexpr std::chrono::microseconds max_textbook_delay{400'000};
+
+/// Neighbouring seeds give unrelated sequences. Each round has another resource.
+std::mt19937_64 seeded_by(const std::string& resource, std::size_t client)
+{
+    std::vector<std::size_t> parts{client};
+    parts.insert(parts.end(), resource.begin(), resource.end());
+    std::seed_seq seed(parts.begin(), parts.end());
+    return std::mt19937_64{seed};
+}
 
 /// The part that both strategies share.
 class lock_contender : public contender
@@ -79,7 +89,7 @@ class textbook_contender final : public lock_contender
     textbook_contender(asio::io_context& io, const config& options, std::string resource, std::size_t number)
         : lock_contender{io, options, std::move(resource), number},
           delay_{io},
-          random_{static_cast<std::minstd_rand::result_type>(number + 1)}
+          random_{seeded_by(resource_, number)}
     {
     }
 
@@ -120,7 +130,7 @@ class textbook_contender final : public lock_contender
     }
 
     asio::steady_timer delay_;
-    std::minstd_rand random_; // The same sequence in each run.
+    std::mt19937_64 random_; // The same sequence in each run, another one for each client and round.
     bool interrupted_ = false;
 };
 
