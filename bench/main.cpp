@@ -16,6 +16,7 @@
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -65,6 +66,24 @@ bool is_selected(const section& one, const options& settings)
     return (named || among_all) && settings.masters >= one.min_masters;
 }
 
+/// Adds the figures of one section. Throws with its name if it fails.
+void measure_section(
+    const section& one, std::span<test::server> masters, const options& settings, progress& status,
+    results& out)
+{
+    try
+    {
+        figure_group group = one.measure(masters, settings, status);
+        std::vector<figure_group> related = std::move(group.related);
+        out.groups.push_back(std::move(group));
+        std::move(related.begin(), related.end(), std::back_inserter(out.groups));
+    }
+    catch (const std::exception& failure)
+    {
+        throw std::runtime_error{fmt::format("section {} failed: {}", one.name, failure.what())};
+    }
+}
+
 void measure_sections(cpus on, const options& settings, progress& status, results& out)
 {
     std::vector<section> due;
@@ -80,35 +99,38 @@ void measure_sections(cpus on, const options& settings, progress& status, result
     out.machine.server = name_of(masters.front());
     for (const section& each : due)
     {
-        figure_group group = each.measure(masters, settings, status);
-        std::vector<figure_group> related = std::move(group.related);
-        out.groups.push_back(std::move(group));
-        std::move(related.begin(), related.end(), std::back_inserter(out.groups));
+        measure_section(each, masters, settings, status, out);
     }
 }
 
-results measure(const options& settings)
+/// Returns false if a section failed after others have succeeded. That is reported, and the sections after it don't run,
+/// because it may have left masters stopped.
+bool measure(const options& settings, results& out)
 {
     progress status;
-    results measured{
-        describe_machine(),
-        settings,
-        {},
-        fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)))};
+    try
     {
-        const cpu_pinning confined{settings.cpu};
-        measured.machine.cpu = confined.number();
-        measure_sections(cpus::one, settings, status, measured);
+        {
+            const cpu_pinning confined{settings.cpu};
+            out.machine.cpu = confined.number();
+            measure_sections(cpus::one, settings, status, out);
+        }
+        measure_sections(cpus::all, settings, status, out);
     }
-    measure_sections(cpus::all, settings, status, measured);
-    if (settings.masters != masters_with_goals)
+    catch (const std::exception& failure)
     {
-        remove_goals(measured);
+        if (out.groups.empty())
+        {
+            throw;
+        }
+        status.print_line(failure.what());
+        return false;
     }
-    return measured;
+    return true;
 }
 
-void run(const options& settings)
+/// Returns the exit code.
+int run(const options& settings)
 {
     // Unusable files are reported before the measurement. The base is read first because the results may replace it.
     std::optional<recorded_results> base;
@@ -118,14 +140,25 @@ void run(const options& settings)
     }
     const std::filesystem::path directory = settings.results;
     create_results_directory(directory);
-    const results measured = measure(settings);
-    write_table(std::cout, measured);
+    results measured{
+        describe_machine(),
+        settings,
+        {},
+        fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::time(nullptr)))};
+    const bool complete = measure(settings, measured);
+    if (settings.masters != masters_with_goals)
+    {
+        remove_goals(measured);
+    }
+    // Before stdout, which may be a closed pipe.
     write_files(measured, directory);
+    write_table(std::cout, measured);
     if (base)
     {
         write_comparison(std::cout, *base, measured);
     }
     std::cout << "\nThe results as a page: " << (directory / "index.html").string() << '\n';
+    return complete ? 0 : 1;
 }
 
 } // namespace
@@ -138,7 +171,7 @@ int main(int count, char** values)
     {
         if (const auto settings = redlock::bench::parse_command_line(count, values))
         {
-            redlock::bench::run(*settings);
+            return redlock::bench::run(*settings);
         }
         return 0;
     }
