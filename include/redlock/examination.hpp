@@ -21,7 +21,7 @@ struct master_issue
 {
     risk what;
     std::string detail; ///< What was observed, escaped.
-    /// The error with which a command was refused; empty if none was.
+    /// The error with which a command of the arming was refused; empty for other problems.
     error_code reason{};
 };
 
@@ -63,7 +63,8 @@ struct master_examination
     /// The run id; empty if INFO is forbidden.
     std::string run_id;
     std::vector<master_issue> risks;
-    /// The minimum and the median round trip time, as measured by this process; 0 if there was no reply.
+    /// The minimum and the median round trip time, as measured by this process; 0 if TIME is forbidden or
+    /// wasn't answered.
     std::chrono::nanoseconds fastest_round_trip{0};
     std::chrono::nanoseconds median_round_trip{0};
     /// The persistence settings of these names; empty if CONFIG GET is forbidden or went unanswered.

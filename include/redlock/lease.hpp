@@ -8,11 +8,16 @@
 #include <redlock/error.hpp>
 #include <redlock/report.hpp>
 
+#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/append.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/deferred.hpp>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
+#include <boost/asio/prefer.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -53,7 +58,18 @@ struct lease_initiation
     {
         const error_code result = errc::not_held;
         auto executor = asio::get_associated_executor(handler, get_executor());
-        asio::post(executor, asio::append(std::forward<Handler>(handler), result, nothing...));
+        auto refused = asio::append(std::forward<Handler>(handler), result, nothing...);
+        if constexpr (std::is_convertible_v<decltype(executor), asio::any_io_executor>)
+        {
+            asio::post(executor, std::move(refused));
+        }
+        else // An `any_completion_executor`, which may run what is posted at once.
+        {
+            auto work = asio::prefer(executor, asio::execution::outstanding_work.tracked);
+            asio::post(
+                asio::system_executor{},
+                [work, refused = std::move(refused)]() mutable { asio::dispatch(work, std::move(refused)); });
+        }
     }
 
     static void describe_empty(operation what, report* out)
@@ -120,7 +136,8 @@ struct wait_lost_initiation : lease_initiation
 ///
 /// The lease is valid until it is released, its validity ends, or it is lost earlier: see `async_wait_lost`. Leases are
 /// move-only; a default-constructed or moved-from lease is empty. A lease may outlive its manager and the execution
-/// context: it can then still be read, and its operations fail.
+/// context: it can then still be read, and its operations fail. The operations of a lease without a manager's context, such
+/// as an empty one, call handlers without an executor of their own on the system executor, on a thread of Asio's.
 ///
 /// Thread safety: the const member functions may be called concurrently on the same lease, and the asynchronous
 /// operations may be started on any thread, also while another thread destroys the manager, or the execution context if the

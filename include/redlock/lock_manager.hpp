@@ -328,7 +328,8 @@ class REDLOCK_API lock_manager
     ///   constructor is passed as `std::optional<T>`, empty if there is an exception.
     /// - Executor: the handler's associated executor, by default the manager's. The handler is never called inside the
     ///   initiating function. The body runs on a strand of that executor. If it is the system executor, as with
-    ///   `boost::asio::use_future`, the body runs on a strand of the manager's executor instead.
+    ///   `boost::asio::use_future`, or an `any_completion_executor`, as that of an `any_completion_handler`, the body runs
+    ///   on a strand of the manager's executor instead.
     /// - Allocator: the handler's associated allocator. All memory is returned before the handler is called.
     /// - Cancellation: all types. Cancels the acquire; later it is forwarded to the body. The signal must be
     ///   emitted on the handler's executor, as for any operation.
@@ -337,7 +338,7 @@ class REDLOCK_API lock_manager
     ///   `invalid_schedule`, `invalid_max_hold`, or any error of `async_acquire`. The result of the release isn't
     ///   reported.
     /// - Lifetimes: if the manager is destroyed during the operation, the body is cancelled, and the operation ends
-    ///   with `operation_aborted`. If its execution context is destroyed while the body runs on another one, the body is
+    ///   with `operation_aborted`, or with `closed` if the lease was just acquired. If its execution context is destroyed while the body runs on another one, the body is
     ///   cancelled, and the operation ends with `closed`.
     /// - Thread safety: may be called on any thread.
     ///

@@ -40,8 +40,8 @@ struct master_down
 enum class risk : std::uint8_t
 {
     eviction, ///< The eviction policy may delete locks when the memory is full.
-    /// The clock was set, or its drift exceeds `config::drift_factor`, so that keys expire too early or too late. Also
-    /// reported if TIME is forbidden.
+    /// The clock was set, or its drift exceeds `config::drift_factor`, so that keys expire too early or too late. An
+    /// observer is also told if TIME is forbidden; in an examination, the round trips are 0 then.
     clock,
     no_identity, ///< INFO is forbidden: duplicate servers and restarts aren't detected.
     /// CLIENT KILL or CLIENT ID is forbidden: a SET on a broken connection may leave a key for a ttl.

@@ -15,6 +15,7 @@
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
+#include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -36,12 +37,11 @@ using manager::manager_handle;
 
 /// Completes an operation that found no manager.
 ///
-/// It is posted to the executor of the handler, because the context of the manager may be destroyed at the same time. Not
-/// to an `any_completion_executor`, which runs functions at once.
+/// It is posted to the executor of the handler, because the context of the manager may be destroyed at the same time. An
+/// `any_completion_executor` would run functions at once, so the system executor hands over to it.
 template <class Failure, class... Arguments>
 void complete_closed(
-    const std::shared_ptr<manager_handle>& handle, report* out, operation what,
-    detail::completion<void(Failure, Arguments...)> done, error_code why,
+    report* out, operation what, detail::completion<void(Failure, Arguments...)> done, error_code why,
     std::type_identity_t<Arguments>... arguments)
 {
     if (out != nullptr)
@@ -63,7 +63,7 @@ void complete_closed(
     // Without outstanding work, which would end after the handler.
     const asio::any_io_executor executor =
         usual != nullptr ? asio::prefer(*usual, asio::execution::outstanding_work.untracked)
-                         : detail::executor_of(handle);
+                         : asio::any_io_executor{asio::system_executor{}};
     asio::post(
         executor,
         [done = std::move(done), failure = std::move(failure), ... arguments = std::move(arguments)]() mutable
@@ -90,9 +90,8 @@ void begin_acquire(const std::shared_ptr<manager_handle>& handle, manager::acqui
 {
     if (auto refused = start(handle, manager::acquire, std::move(call)))
     {
-        const auto complete = [&](auto& done) {
-            complete_closed(handle, refused->out, operation::acquire, std::move(done), errc::closed, lease{});
-        };
+        const auto complete = [&](auto& done)
+        { complete_closed(refused->out, operation::acquire, std::move(done), errc::closed, lease{}); };
         std::visit(complete, refused->done);
     }
 }
@@ -139,7 +138,7 @@ void start_wait_lost(lease_state_ptr held, loss_completion done)
     if (auto refused = start(handle, manager::wait_lost, std::move(call)))
     {
         const error_code why = end_of(*refused->held);
-        complete_closed(handle, nullptr, operation::release, std::move(refused->done), why, error_code{});
+        complete_closed(nullptr, operation::release, std::move(refused->done), why, error_code{});
     }
 }
 
@@ -163,7 +162,7 @@ void start_extend(lease_state_ptr held, std::chrono::milliseconds ttl, report* o
     manager::extend_call call{std::move(held), ttl, out, std::move(done), 0};
     if (auto refused = start(handle, manager::extend, std::move(call)))
     {
-        complete_closed(handle, out, operation::extend, std::move(refused->done), end_of(*refused->held));
+        complete_closed(out, operation::extend, std::move(refused->done), end_of(*refused->held));
     }
 }
 
@@ -178,7 +177,7 @@ void start_release(lease_state_ptr held, report* out, status_completion done)
     {
         if (auto refused = start(handle, manager::release, std::move(call)))
         {
-            complete_closed(handle, out, operation::release, std::move(refused->done), end_of(*kept));
+            complete_closed(out, operation::release, std::move(refused->done), end_of(*kept));
         }
     }
     catch (...)
@@ -194,8 +193,7 @@ void start_inspect(const manager_handle_ptr& handle, std::string resource, inspe
     manager::inspect_call call{std::move(resource), std::move(done), 0};
     if (auto refused = start(handle, manager::inspect, std::move(call)))
     {
-        complete_closed(
-            handle, nullptr, operation::acquire, std::move(refused->done), errc::closed, inspection{});
+        complete_closed(nullptr, operation::acquire, std::move(refused->done), errc::closed, inspection{});
     }
 }
 
@@ -205,7 +203,7 @@ void start_examine(const manager_handle_ptr& handle, examination_completion done
     if (auto refused = start(handle, manager::examine, std::move(call)))
     {
         complete_closed(
-            handle, nullptr, operation::acquire, std::move(refused->done), errc::closed,
+            nullptr, operation::acquire, std::move(refused->done), errc::closed,
             std::vector<master_examination>{});
     }
 }
@@ -215,7 +213,7 @@ void start_shutdown(const manager_handle_ptr& handle, status_completion done)
     manager::shutdown_call call{std::move(done), 0};
     if (auto refused = start(handle, manager::shut_down, std::move(call)))
     {
-        complete_closed(handle, nullptr, operation::release, std::move(refused->done), errc::closed);
+        complete_closed(nullptr, operation::release, std::move(refused->done), errc::closed);
     }
 }
 

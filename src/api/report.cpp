@@ -199,7 +199,7 @@ bool report::already_gone() const noexcept
 std::string report::to_string() const
 {
     std::string text = fmt::format("{}: {}", redlock::to_string(operation), result_line(*this));
-    if (count_ == 0)
+    if (count_ == 0 || names_ == nullptr) // Moved from.
     {
         return text;
     }

@@ -58,6 +58,22 @@ asio::awaitable<void> busy_body(redlock::lease& lease)
     }
 }
 
+/// Computes in another pool until its lease ends, and ends there.
+struct wandering_body
+{
+    asio::any_io_executor elsewhere;
+
+    asio::awaitable<void> operator()(redlock::lease& lease) const
+    {
+        auto there = asio::bind_executor(elsewhere, asio::use_awaitable);
+        co_await asio::post(std::move(there));
+        while (lease.valid())
+        {
+            std::this_thread::yield();
+        }
+    }
+};
+
 /// Allocates from the heap and counts the blocks in use.
 template <class T>
 struct block_allocator
@@ -283,6 +299,90 @@ TEST_CASE(
     own.locks().async_with_lock("stock", held, body, asio::bind_executor(strand, done));
     take(ended.get_future(), "the handler");
     CHECK(inside == std::vector<bool>(3, true));
+}
+
+TEST_CASE("bodies that end in another pool, just as their leases do, end with the reason", "[threads]")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers), 1, log_of::masters};
+    asio::thread_pool pool{2};
+    asio::thread_pool elsewhere{2};
+    const wandering_body body{elsewhere.get_executor()};
+    for (std::size_t count = 0; count < jobs_in_a_row; ++count)
+    {
+        std::vector<std::future<error_code>> jobs;
+        for (std::size_t index = 0; index < 2; ++index)
+        {
+            const auto ended = std::make_shared<std::promise<error_code>>();
+            jobs.push_back(ended->get_future());
+            own.locks().async_with_lock(
+                std::to_string(index), soon_lost, body,
+                asio::bind_executor(
+                    pool.get_executor(),
+                    [ended](std::exception_ptr thrown) { ended->set_value(error_of(thrown)); }));
+        }
+        for (std::future<error_code>& each : jobs)
+        {
+            CHECK(take(std::move(each), "a job") == errc::hold_limit_reached);
+        }
+    }
+    CHECK_FALSE(shut_down(own.locks()));
+    pool.join();
+    elsewhere.join();
+}
+
+TEST_CASE("a body that ends on another executor is released on its strand", "[threads]")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers), 1, log_of::masters};
+    asio::io_context home;
+    asio::io_context elsewhere;
+    bool began = false;
+    bool ended = false;
+    const auto body = [&]() -> asio::awaitable<void>
+    {
+        began = true;
+        auto there = asio::bind_executor(elsewhere.get_executor(), asio::use_awaitable);
+        co_await asio::post(std::move(there));
+    };
+    own.locks().async_with_lock(
+        "stock", held, body,
+        asio::bind_executor(home.get_executor(), [&](std::exception_ptr thrown) { ended = !thrown; }));
+    while (!began)
+    {
+        home.run_one_for(patience);
+    }
+    CHECK(elsewhere.run() > 0);
+    // A release that the other thread had started would have been sent before this.
+    const auto found = take(own.locks().async_inspect("stock", asio::use_future), "an inspection");
+    CHECK(found.masters().front().has_key);
+    home.run_for(patience);
+    CHECK(ended);
+    CHECK(servers[0].command({"EXISTS", "lock:stock"}) == 0);
+}
+
+TEST_CASE("a body that never suspends has deallocated its memory before its handler is called", "[threads]")
+{
+    std::vector<server> servers = start_servers(1);
+    client own{unhurried(servers), 1, log_of::masters};
+    asio::thread_pool pool{1};
+    std::atomic<int> blocks = 0;
+    std::promise<int> left;
+    const auto body = [&](redlock::lease& lease) -> asio::awaitable<void>
+    {
+        // When this wait ends, that of the operation has ended as well, and its handler is queued.
+        std::future<error_code> lost = lease.async_wait_lost(asio::use_future);
+        own.destroy_manager();
+        CHECK_THROWS_AS(take(std::move(lost), "the wait for the loss"), system_error);
+        co_return;
+    };
+    auto handler = [&](const std::exception_ptr&) { left.set_value(blocks); };
+    own.locks().async_with_lock(
+        "stock", held, body,
+        asio::bind_executor(
+            pool.get_executor(), asio::bind_allocator(block_allocator<void*>{blocks}, handler)));
+    CHECK(take(left.get_future(), "the handler") == 0);
+    pool.join();
 }
 
 TEST_CASE("a body that sees its loss while it keeps its thread busy ends with the reason", "[threads]")

@@ -7,6 +7,7 @@
 #include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <boost/asio/any_completion_executor.hpp>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -407,6 +408,7 @@ TEST_CASE("a handler never runs inside the call that starts its operation, whate
     CHECK_FALSE(shut_down(closed));
     redlock::lease lease = acquire(locks, "held", {.ttl = long_ttl}).lease;
     redlock::lease empty;
+    const asio::any_completion_executor erased{loop.context().get_executor()};
 
     using on_lease = std::function<void(redlock::error_code, redlock::lease)>;
     using on_status = std::function<void(redlock::error_code)>;
@@ -425,6 +427,9 @@ TEST_CASE("a handler never runs inside the call that starts its operation, whate
         { empty.async_release(asio::bind_executor(loop.context(), std::move(then))); },
         [&](on_lease, on_status then)
         { empty.async_extend(long_ttl, asio::bind_executor(loop.context(), std::move(then))); },
+        [&](on_lease, on_status then) { empty.async_release(asio::bind_executor(erased, std::move(then))); },
+        [&](on_lease, on_status then)
+        { closed.async_shutdown(asio::bind_executor(erased, std::move(then))); },
         [&](on_lease, on_status then) { locks.async_shutdown(std::move(then)); },
     };
     for (std::size_t index = 0; index < starts.size(); ++index)

@@ -25,12 +25,15 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/execution/blocking.hpp>
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/recycling_allocator.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -352,6 +355,11 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         {
             thrown = std::current_exception();
         }
+        // The last operation of the body may have resumed it on another executor, beside this strand. On the strand, Asio ends
+        // the coroutine in the same step, and so before the handler is called.
+        co_await asio::this_coro::throw_if_cancelled(false);
+        auto here = asio::bind_executor(executor_, asio::use_awaitable);
+        co_await asio::dispatch(std::move(here));
         on_body_ended(std::move(thrown));
     }
 

@@ -188,6 +188,14 @@ TEST_CASE("a report can be assigned again, and keeps no previous vote")
     CHECK(value.masters().empty());
 }
 
+TEST_CASE("a report that was moved from shows no votes")
+{
+    report value = over(operation::acquire, {voted(vote::granted)});
+    const report taken = std::move(value);
+    CHECK(taken.to_string().find("10.0.0.1") != std::string::npos);
+    CHECK(value.to_string().find('\n') == std::string::npos);
+}
+
 TEST_CASE("a report outlives the list of names it was made from")
 {
     report value = over(operation::acquire, {voted(vote::granted)});
