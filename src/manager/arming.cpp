@@ -71,7 +71,7 @@ void arming::reconsider(std::size_t master)
         one.wait_for(guard_.marker_of(master));
         one.by_clock = one.by_clock || may_use_clock(one);
         if (!one.is_busy() && guard_.record() && guard_.looked_at(master) >= one.ends &&
-            !guard_.is_suspected(master))
+            !guard_.is_suspected(master) && one.can_be_armed())
         {
             one.count();
         }
@@ -260,6 +260,41 @@ void arming::quarantine::send(std::size_t master, const std::string& command)
     of_.service_.connection_to(master).send_query(command, *this, of_.service_.strand().now());
 }
 
+arming::floor_source arming::quarantine::floor_with(std::size_t kept, std::size_t others) const
+{
+    const std::size_t masters = of_.masters_.size();
+    if (kept >= core::blocking_set(static_cast<std::uint32_t>(masters)))
+    {
+        return floor_source::counters;
+    }
+    const bool shows_clock = of_.service_.connection_to(index_).clock_readings().last().has_value();
+    const bool is_by_clock =
+        by_clock && !of_.sees_other_group() && kept + others >= quorum_of(masters) && shows_clock;
+    return is_by_clock ? floor_source::clock : floor_source::none;
+}
+
+/// Returns whether the master is armed if all masters that would be asked show their counters. While an operator has to arm the
+/// others, for example, no client asks for them.
+bool arming::quarantine::can_be_armed() const
+{
+    std::size_t kept = 0;
+    std::size_t others = 0;
+    for (std::size_t master = 0; master < of_.masters_.size(); ++master)
+    {
+        if (is_asked(master))
+        {
+            (core::has_kept_counters(*of_.guard_.found(master)) ? kept : others) += 1;
+        }
+    }
+    return floor_with(kept, others) != floor_source::none;
+}
+
+bool arming::quarantine::is_asked(std::size_t master) const
+{
+    const std::optional<core::judgement>& found = of_.guard_.found(master);
+    return found && (core::has_kept_counters(*found) || found->what == core::standing::quarantine);
+}
+
 /// Asks all masters of the group for their largest counters.
 void arming::quarantine::count()
 {
@@ -273,10 +308,9 @@ void arming::quarantine::count()
     ++pending_; // Until all are asked: one that can't be asked answers at once.
     for (std::size_t master = 0; master < of_.masters_.size(); ++master)
     {
-        const std::optional<core::judgement>& found = of_.guard_.found(master);
-        const bool has_kept = found && core::has_kept_counters(*found);
-        if (has_kept || (found && found->what == core::standing::quarantine))
+        if (is_asked(master))
         {
+            const bool has_kept = core::has_kept_counters(*of_.guard_.found(master));
             asked_kept_ |= has_kept ? bit_of(master) : 0U;
             std::string command;
             net::append_largest_counter(
@@ -299,21 +333,23 @@ void arming::quarantine::on_counted()
     {
         return; // Another quarantine has begun meanwhile.
     }
-    const std::size_t masters = of_.masters_.size();
-    const std::optional<core::clock_reading>& last =
-        of_.service_.connection_to(index_).clock_readings().last();
-    if (of_kept_ >= core::blocking_set(static_cast<std::uint32_t>(masters)))
+    switch (floor_with(of_kept_, of_others_))
     {
+    case floor_source::counters:
         arm(std::max<std::uint64_t>(largest_of_kept_, 1));
-    }
-    else if (by_clock && !of_.sees_other_group() && of_kept_ + of_others_ >= quorum_of(masters) && last)
+        break;
+    case floor_source::clock:
     {
-        const clock::time_point now = of_.service_.strand().now();
-        arm(std::max(largest_, core::floor_by_clock(*last, now)));
+        const core::clock_reading& last = *of_.service_.connection_to(index_).clock_readings().last();
+        arm(std::max(largest_, core::floor_by_clock(last, of_.service_.strand().now())));
+        break;
     }
-    else if (!count_error_.empty())
-    {
-        of_.report_refusal(index_, count_error_);
+    case floor_source::none:
+        if (!count_error_.empty())
+        {
+            of_.report_refusal(index_, count_error_);
+        }
+        break;
     }
 }
 

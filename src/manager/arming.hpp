@@ -31,9 +31,10 @@ class lock_service;
 /// - A master that may have forgotten keys is put into quarantine.
 /// - From the answer that showed a quarantine, this manager waits until every key of before has expired, and up to a second
 ///   more, so that not all managers come at once. Then it looks again.
-/// - If that look shows the same quarantine, it asks the masters for their largest counters. If enough of those have answered
-///   that have kept all their counters, it arms the master with the largest as its floor. Otherwise it tries again after the
-///   next look, or, under the policy `clocks`, arms it by the clock if so many masters were restarted that too few are left.
+/// - If that look shows the same quarantine, and enough masters can be asked, it asks them for their largest counters. If enough
+///   of those have answered that have kept all their counters, it arms the master with the largest as its floor. Otherwise it
+///   tries again after the next look, or, under the policy `clocks`, arms it by the clock if so many masters were restarted that
+///   too few are left.
 class arming
 {
   public:
@@ -55,6 +56,14 @@ class arming
     std::optional<clock::time_point> ends(std::size_t master) const noexcept;
 
   private:
+    /// What the floor of a master is taken from when it is armed.
+    enum class floor_source : std::uint8_t
+    {
+        none, // It can't be armed.
+        counters,
+        clock
+    };
+
     /// The quarantine of one master, and the commands in flight for it.
     class quarantine final : public net::vote_sink
     {
@@ -65,6 +74,7 @@ class arming
         void begin(core::marker begun, const std::string& seen);
         void wait_for(const std::string& text);
         void forget() noexcept;
+        bool can_be_armed() const;
         void count();
         void arm(std::uint64_t floor);
 
@@ -87,6 +97,10 @@ class arming
         bool append_in_full(std::size_t, std::string&) const override { return false; }
         void recycle() noexcept override {}
         void send(std::size_t master, const std::string& command);
+        /// Returns from what the floor is taken if so many masters show their counters: those that have kept them, and others.
+        floor_source floor_with(std::size_t kept, std::size_t others) const;
+        /// Returns whether a master is asked for its largest counter.
+        bool is_asked(std::size_t master) const;
         void on_counted();
         void on_refused(const net::arming_reply& said);
 

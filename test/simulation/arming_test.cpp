@@ -324,6 +324,41 @@ TEST_CASE(
     CHECK(test.acquire(locks)->error == errc::no_quorum);
 }
 
+TEST_CASE("arming: counters are asked for only if they can lead to arming", "[guarded][scenario-79]")
+{
+    arming_simulation test;
+    const bool is_left_to_operator = GENERATE(false, true);
+    CAPTURE(is_left_to_operator);
+    for (std::size_t index = 0; is_left_to_operator && index < 3; ++index)
+    {
+        core::marker mine = test.group.marker_of(index, core::marker_state::armed);
+        mine.policy = core::arming_policy::by_hand;
+        test.sim.master(index).set(guard_key, core::to_text(mine));
+    }
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    for (std::size_t index = 0; index < 3; ++index)
+    {
+        const bool keeps_keys = is_left_to_operator || index == 0;
+        test.sim.master(index).restart("another run of " + std::to_string(index), keeps_keys);
+        REQUIRE(test.sim.run_until([&] { return test.is(index, core::marker_state::quarantine); }, 5s));
+    }
+    test.sim.run_for(3 * long_enough);
+    REQUIRE(test.all_are(core::marker_state::quarantine));
+    CHECK(test.sim.count("largest counter") == 0);
+    // An operator arms two of them, one after the other.
+    for (const std::size_t index : {1U, 2U})
+    {
+        CHECK(test.sim.count("largest counter") == 0);
+        core::marker its = *test.group.present(index);
+        its.state = core::marker_state::armed;
+        test.sim.master(index).set(guard_key, core::to_text(its));
+        test.sim.master(index).set_field(fence_key, "floor", "2000");
+        test.sim.run_for(2s);
+    }
+    CHECK(test.is(0, core::marker_state::armed));
+    CHECK(test.sim.count("largest counter") == 3);
+}
+
 TEST_CASE(
     "arming: a master that can't be reached isn't taken for one that was restarted", "[guarded][scenario-78]")
 {
