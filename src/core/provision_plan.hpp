@@ -59,8 +59,9 @@ member_record
 record_of(const provision_plan& plan, const std::string& group, std::span<const std::string> names);
 
 /// Compares another look at a master with the marker that it should have. Finds `unfinished` if it has that, or `left_group` if
-/// that is one of a master that has left, `armed` if it has its armed form, otherwise what is wrong.
-provision_seat check_again(const provision_sight& seen, const marker& expected);
+/// that is one of a master that has left, `armed` if it has its armed form, otherwise what is wrong. A master that leaves may evict
+/// keys.
+provision_seat check_again(provision_sight seen, const marker& expected);
 
 /// Returns the floor of all masters: the largest counter of any, at least 1.
 std::uint64_t floor_of(std::span<const provision_sight> seen) noexcept;

@@ -84,6 +84,19 @@ TEST_CASE("change: a master that leaves needs no counters", "[guarded]")
     CHECK(is_retired(sim.master(0)));
 }
 
+TEST_CASE("change: a master that leaves may evict keys", "[guarded]")
+{
+    simulation sim{4};
+    make_old_group(sim);
+    sim.master(0).maxmemory_policy = "allkeys-lru";
+    const auto run = one_replaced.run(sim);
+    INFO(run->report);
+    CHECK_FALSE(run->error);
+    CHECK(run->report.outcome == provision_outcome::provisioned);
+    CHECK(run->report.masters[3].found == provision_finding::left_group);
+    CHECK(is_retired(sim.master(0)));
+}
+
 TEST_CASE("change: members that are armed may have no memory left when the last master is moved", "[guarded]")
 {
     simulation sim{4};

@@ -309,6 +309,10 @@ TEST_CASE("provisioning: after the wait a master must have its marker under its 
     provision_sight evicting = in_quarantine(2);
     evicting.maxmemory_policy = "allkeys-lfu";
     CHECK(core::check_again(evicting, expected).found == provision_finding::evicts);
+    // Its marker may be evicted: it never votes again.
+    provision_sight evicting_leaver = with(left);
+    evicting_leaver.maxmemory_policy = "allkeys-lfu";
+    CHECK(core::check_again(evicting_leaver, left).found == provision_finding::left_group);
 }
 
 TEST_CASE("provisioning: the floor is the largest counter, at least 1")
