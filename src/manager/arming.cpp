@@ -135,15 +135,13 @@ void arming::begin(std::size_t master, core::incarnation_end why)
         seen.marker.value_or(std::string{}));
 }
 
-/// Returns whether a master of the list shows that the group has changed. The last look counts, however old it is: those at the
-/// other masters may have been answered first.
+/// Returns whether a master of the list shows that the group has changed. The last look that was answered counts, however old it
+/// is, and whether or not the master can still be reached: those at the other masters may have been answered first.
 bool arming::sees_other_group() const
 {
     for (std::size_t master = 0; master < masters_.size(); ++master)
     {
-        const std::optional<core::judgement>& found = guard_.found(master);
-        if (found && (found->what == core::standing::other_group || found->what == core::standing::retired ||
-                      found->what == core::standing::unreadable))
+        if (guard_.has_shown_other_group(master))
         {
             return true;
         }

@@ -398,6 +398,19 @@ void guard::judge_all()
     }
 }
 
+bool guard::has_shown_other_group(std::size_t master) const
+{
+    switch (core::standing_of(members_[master]->seen, identity_->group, true).what)
+    {
+    case core::standing::other_group:
+    case core::standing::retired:
+    case core::standing::unreadable:
+        return true;
+    default:
+        return false;
+    }
+}
+
 std::uint64_t guard::hint(clock::time_point now) const
 {
     std::array<std::chrono::microseconds, max_masters> clocks{};

@@ -92,6 +92,9 @@ class guard
     {
         return members_[master]->found;
     }
+    /// Returns whether the last look at a master that has shown something, over any connection, has shown that it belongs to
+    /// another group or to none any more.
+    bool has_shown_other_group(std::size_t master) const;
     /// Returns when that look began.
     clock::time_point looked_at(std::size_t master) const noexcept { return members_[master]->looked_at; }
     const core::sight& seen(std::size_t master) const noexcept { return members_[master]->seen; }

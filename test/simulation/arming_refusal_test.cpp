@@ -111,6 +111,46 @@ TEST_CASE("arming: no master is armed by the clock while one of the list has ano
 }
 
 TEST_CASE(
+    "arming: another group that was seen counts until a look shows that its master has left it", "[guarded]")
+{
+    refusing_simulation test;
+    lock_manager locks = test.sim.make_connected_manager(test.group.options());
+    sim_master& other = test.sim.master(2);
+    const std::string before = other.value(guard_key).value();
+    const bool is_retired = GENERATE(false, true);
+    const bool is_away = GENERATE(false, true);
+    CAPTURE(is_retired, is_away);
+    if (is_retired)
+    {
+        test.group.put_marker(2, core::marker_state::retired);
+    }
+    else
+    {
+        guarded_group{test.sim, "fedcba9876543210"}.put_marker(2, core::marker_state::armed);
+    }
+    test.sim.run_for(2s);
+    if (is_away)
+    {
+        other.door = entrance::refuses;
+        other.break_connections();
+    }
+    else
+    {
+        other.habits["HGET"] = "-NOPERM this user has no permissions to run the 'hget' command\r\n";
+    }
+    test.sim.run_for(2s);
+    test.restart(0, true);
+    test.restart(1, true);
+    test.sim.run_for(3 * one_quarantine);
+    CHECK(test.group.is(0, core::marker_state::quarantine));
+    CHECK(test.group.is(1, core::marker_state::quarantine));
+    other.set(guard_key, before);
+    other.door = entrance::open;
+    other.habits.clear();
+    CHECK(test.sim.run_until([&] { return test.is_armed(0) && test.is_armed(1); }, one_quarantine));
+}
+
+TEST_CASE(
     "arming: a master that one manager can't reach isn't taken for a restarted one", "[guarded][scenario-78]")
 {
     refusing_simulation test;
