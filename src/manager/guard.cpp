@@ -428,7 +428,15 @@ std::uint64_t guard::hint(clock::time_point now) const
     return core::counter_hint(std::span{clocks.data(), count}, largest_seen_);
 }
 
-/// Returns the vote of a master that isn't armed.
+net::answer guard::unarmed_vote(std::size_t master) const noexcept
+{
+    const net::connection& to = service_.connection_to(master);
+    return to.ready()
+               ? vote_of(*members_[master])
+               : net::make_failed_vote(vote::unsent, to.last_failure().reason, to.last_failure().detail);
+}
+
+/// Returns the vote of a master that isn't armed, by the last look.
 net::answer guard::vote_of(const member& unarmed) const noexcept
 {
     if (unarmed.reason)
@@ -525,13 +533,9 @@ std::optional<net::voting_terms> guard::terms(
     net::answer& refused) const
 {
     const net::connection& to = service_.connection_to(master);
-    if (!to.ready())
+    if (!to.ready() || !is_armed(master))
     {
-        refused = net::make_failed_vote(vote::unsent, to.last_failure().reason, to.last_failure().detail);
-    }
-    else if (!is_armed(master))
-    {
-        refused = vote_of(*members_[master]);
+        refused = unarmed_vote(master);
     }
     else if (is_suspected(master))
     {

@@ -118,6 +118,8 @@ class guard
     std::optional<net::voting_terms> terms(
         std::size_t master, std::chrono::milliseconds ttl, std::uint64_t hint, clock::time_point now,
         net::answer& refused) const;
+    /// Returns the vote of a master that isn't armed, or not connected.
+    net::answer unarmed_vote(std::size_t master) const noexcept;
     /// Returns the text of the marker of a master that has one.
     const std::string& marker_of(std::size_t master) const noexcept { return *members_[master]->seen.marker; }
 

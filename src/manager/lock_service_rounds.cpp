@@ -116,8 +116,7 @@ void lock_service::send_raise(round& of, std::size_t master, std::uint64_t token
     }
     else
     {
-        votes.on_vote(
-            master, net::make_failed_vote(vote::unsent, master_errc::incarnation_changed), strand_.now());
+        votes.on_vote(master, guard_->unarmed_vote(master), strand_.now());
     }
 }
 

@@ -234,7 +234,7 @@ TEST_CASE(
     CHECK(got->error == errc::no_quorum);
 }
 
-TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[guarded]")
+TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed, with the reason", "[guarded]")
 {
     guarded_simulation test{3};
     test.put_counters_apart(3);
@@ -244,12 +244,26 @@ TEST_CASE("guarded: a grant whose raise can't be sent is reported as failed", "[
     const outcome_ptr got = test.sim.acquire(locks, "stock", without_wait);
     test.sim.run_for(5ms);
     REQUIRE(test.sim.master(0).value("lock:stock"));
-    test.sim.master(0).door = entrance::refuses;
-    test.sim.master(0).break_connections();
+    error_code expected;
+    SECTION("its connection is gone")
+    {
+        test.sim.master(0).door = entrance::refuses;
+        test.sim.master(0).break_connections();
+        expected = asio::error::connection_reset;
+    }
+    SECTION("it is in quarantine")
+    {
+        test.group.put_marker(0, core::marker_state::quarantine, core::incarnation_end::stale);
+        const outcome_ptr other = test.sim.acquire(locks, "other", without_wait);
+        test.sim.run_for(2ms);
+        CHECK_FALSE(other->done);
+        expected = master_errc::quarantined;
+    }
     REQUIRE(test.sim.finish(got));
     CHECK(got->error == errc::no_quorum);
+    CHECK(test.sim.count("raise") == 0);
     CHECK(got->report.masters()[0].vote == vote::failed);
-    CHECK(got->report.masters()[0].reason);
+    CHECK(got->report.masters()[0].reason == expected);
     CHECK(got->report.masters()[2].vote == vote::granted);
 }
 
