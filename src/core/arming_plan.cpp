@@ -66,7 +66,8 @@ provision_finding finding_of(incarnation_end why, bool has_floor) noexcept
 provision_seat judge_member(const provision_sight& seen, const found_group& group, std::uint32_t masters)
 {
     const judgement its = standing_of(
-        sight{seen.marker, seen.has_floor, seen.replication_id, seen.is_master}, {group.name, masters}, true);
+        sight{seen.marker, seen.has_floor, seen.replication_id, seen.is_master},
+        {group.name, masters, group.max_ttl, group.policy}, true);
     std::optional<marker> present = marker_in(seen);
     provision_seat one;
     switch (its.what)

@@ -152,8 +152,8 @@ class group_view
     judgement standing_in_group(const provision_sight& of) const
     {
         return standing_of(
-            sight{of.marker, of.has_floor, of.replication_id, of.is_master}, {group_->group, group_->masters},
-            true);
+            sight{of.marker, of.has_floor, of.replication_id, of.is_master},
+            {group_->group, group_->masters, group_->max_ttl, group_->policy}, true);
     }
 
     /// Returns whether a master votes: it is armed, and a quorum of the list shows its group.

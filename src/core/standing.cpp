@@ -22,6 +22,12 @@ judgement of_older_incarnation(const marker& found) noexcept
 
 } // namespace
 
+bool is_of_group(const marker& found, const guarded_group& ours) noexcept
+{
+    return found.group == ours.name && found.masters == ours.masters && found.max_ttl == ours.max_ttl &&
+           found.policy == ours.policy;
+}
+
 judgement standing_of(const sight& seen, const guarded_group& ours, bool is_on_record)
 {
     if (!seen.is_master)
@@ -41,7 +47,7 @@ judgement standing_of(const sight& seen, const guarded_group& ours, bool is_on_r
     {
         return {standing::retired};
     }
-    if (found->group != ours.name || found->masters != ours.masters)
+    if (!is_of_group(*found, ours))
     {
         return {standing::other_group};
     }

@@ -4,6 +4,7 @@
 
 #include "core/marker.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,11 +22,13 @@ struct sight
     bool is_master = true; // Its role. False for a replica.
 };
 
-/// The group of a client.
+/// A group, with the values that each of its markers has.
 struct guarded_group
 {
     std::string name;
     std::uint32_t masters;
+    std::chrono::milliseconds max_ttl;
+    arming_policy policy;
 
     friend bool operator==(const guarded_group&, const guarded_group&) = default;
 };
@@ -38,10 +41,10 @@ enum class standing : std::uint8_t
     forgetful,     // It may have forgotten keys. A client has to put it into quarantine.
     unprovisioned, // It has no marker, and no other master says that it is a member.
     not_a_member,  // Its name is not on the group's record, or belongs to another seat.
-    other_group,   // It belongs to another group, or to one with another number of masters.
-    retired,       // It has left its group.
-    unreadable,    // Its marker is of another format.
-    replica        // It is a replica, and can't grant.
+    other_group, // It belongs to another group, or to one with another number of masters, `max_ttl` or policy.
+    retired,     // It has left its group.
+    unreadable,  // Its marker is of another format.
+    replica      // It is a replica, and can't grant.
 };
 
 /// The standing of a master.
@@ -53,6 +56,9 @@ struct judgement
 
     friend bool operator==(const judgement&, const judgement&) = default;
 };
+
+/// Returns whether a marker is one of this group, whatever its state.
+bool is_of_group(const marker& found, const guarded_group& ours) noexcept;
 
 /// Returns the standing of a master. `is_on_record`: the name of the master is on the record of its group, as enough other
 /// masters show it.

@@ -119,13 +119,13 @@ void arming::begin(std::size_t master, core::incarnation_end why)
     {
         return;
     }
-    const guarded_identity& group = *guard_.identity();
+    const core::guarded_group& group = *guard_.identity();
     const core::sight& seen = guard_.seen(master);
     one.begin(
         core::marker{
-            .group = group.group.name,
+            .group = group.name,
             .seat = *seat,
-            .masters = group.group.masters,
+            .masters = group.masters,
             .max_ttl = group.max_ttl,
             .policy = group.policy,
             .state = core::marker_state::quarantine,

@@ -64,8 +64,8 @@ std::string guard::ttl_complaint(std::chrono::milliseconds ttl) const
     {
         return {};
     }
-    return "a ttl of " + std::to_string(ttl.count()) + " ms can't be used: the group " +
-           identity_->group.name + " allows " + std::to_string(identity_->max_ttl.count()) + " ms at most";
+    return "a ttl of " + std::to_string(ttl.count()) + " ms can't be used: the group " + identity_->name +
+           " allows " + std::to_string(identity_->max_ttl.count()) + " ms at most";
 }
 
 void guard::on_up(std::size_t master)
@@ -172,7 +172,7 @@ void guard::take(std::size_t master, const net::look& shown)
         one.seen = shown.seen();
         one.marker = one.seen.marker ? core::parse_marker(*one.seen.marker) : std::nullopt;
         one.record = core::parse_members(shown.members());
-        const bool is_ours = one.marker && (!identity_ || one.marker->group == identity_->group.name);
+        const bool is_ours = one.marker && (!identity_ || one.marker->group == identity_->name);
         if (is_ours)
         {
             suspected_.on_marker(master, one.marker->nonce, one.looked_at);
@@ -283,32 +283,58 @@ void guard::report_armed()
     }
 }
 
-/// Takes the group that a quorum of masters show, once.
+/// Returns the group that the last look at a master has shown, if it may be ours; empty for none. `if_armed`: only if it votes.
+std::optional<core::guarded_group> guard::shown_group(const member& one, bool if_armed) const
+{
+    const bool is_wanted =
+        one.has_looked && !one.reason && one.marker && one.marker->state != core::marker_state::retired &&
+        one.marker->masters == members_.size() && (wanted_.empty() || one.marker->group == wanted_);
+    if (!is_wanted)
+    {
+        return std::nullopt;
+    }
+    core::guarded_group shown{
+        one.marker->group, one.marker->masters, one.marker->max_ttl, one.marker->policy};
+    const bool fits = !if_armed || core::standing_of(one.seen, shown, true).what == core::standing::armed;
+    return fits ? std::optional{std::move(shown)} : std::nullopt;
+}
+
+/// Returns the group that a quorum of masters show; empty for none. `of_armed`: only those count that are armed.
+std::optional<core::guarded_group> guard::group_at_quorum(bool of_armed) const
+{
+    for (const std::unique_ptr<member>& each : members_)
+    {
+        std::optional<core::guarded_group> candidate = shown_group(*each, of_armed);
+        const auto showing = std::count_if(
+            members_.begin(), members_.end(),
+            [&](const auto& other) { return candidate && shown_group(*other, of_armed) == candidate; });
+        if (static_cast<std::size_t>(showing) >= quorum_of(members_.size()))
+        {
+            return candidate;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Takes the group that a quorum of masters show, once, and later the values of the same group that a quorum of armed ones show.
 void guard::find_group()
 {
-    const std::size_t masters = members_.size();
-    for (std::size_t index = 0; index < masters && !identity_; ++index)
+    if (!identity_)
     {
-        const auto identity_of = [this](const member& each) -> std::optional<guarded_identity>
+        identity_ = group_at_quorum(false);
+        return;
+    }
+    const bool has_other_values = std::any_of(
+        members_.begin(), members_.end(),
+        [this](const auto& each)
         {
-            const bool shows = each.has_looked && !each.reason && each.marker &&
-                               each.marker->state != core::marker_state::retired &&
-                               each.marker->masters == members_.size() &&
-                               (wanted_.empty() || each.marker->group == wanted_);
-            return shows ? std::optional{guarded_identity{
-                               {each.marker->group, each.marker->masters},
-                               each.marker->max_ttl,
-                               each.marker->policy}}
-                         : std::nullopt;
-        };
-        const std::optional<guarded_identity> candidate = identity_of(*members_[index]);
-        const auto showing = static_cast<std::size_t>(std::count_if(
-            members_.begin(), members_.end(),
-            [&](const auto& each) { return candidate && identity_of(*each) == candidate; }));
-        if (showing >= quorum_of(masters))
-        {
-            identity_ = candidate;
-        }
+            return each->marker && each->marker->group == identity_->name &&
+                   !core::is_of_group(*each->marker, *identity_);
+        });
+    std::optional<core::guarded_group> present = has_other_values ? group_at_quorum(true) : std::nullopt;
+    if (present && present->name == identity_->name)
+    {
+        identity_ = std::move(present);
     }
 }
 
@@ -318,9 +344,9 @@ void guard::find_record()
     const auto record_in = [this](const member& each) -> const core::member_record*
     {
         const bool shows = each.has_looked && !each.reason && each.marker &&
-                           each.marker->group == identity_->group.name &&
+                           core::is_of_group(*each.marker, *identity_) &&
                            each.marker->state != core::marker_state::retired && each.record &&
-                           each.record->group == identity_->group.name;
+                           each.record->group == identity_->name;
         return shows ? &*each.record : nullptr;
     };
     for (const auto& candidate : members_)
@@ -333,7 +359,7 @@ void guard::find_record()
                 const core::member_record* const other = record_in(*each);
                 return found != nullptr && other != nullptr && *other == *found;
             });
-        if (static_cast<std::uint32_t>(showing) >= core::blocking_set(identity_->group.masters))
+        if (static_cast<std::uint32_t>(showing) >= core::blocking_set(identity_->masters))
         {
             record_ = *found;
             return;
@@ -388,7 +414,7 @@ void guard::judge_all()
         const bool is_on_record = record_
                                       ? core::seat_of(*record_, service_.names()->at(master)).has_value()
                                       : arming_.waits_for(master, one.seen.marker.value_or(std::string{}));
-        one.found = core::standing_of(one.seen, identity_->group, is_on_record);
+        one.found = core::standing_of(one.seen, *identity_, is_on_record);
         const bool has_seat =
             one.found->what == core::standing::armed || one.found->what == core::standing::quarantine;
         if (has_seat && has_other_seat(master))
@@ -400,7 +426,7 @@ void guard::judge_all()
 
 bool guard::has_shown_other_group(std::size_t master) const
 {
-    switch (core::standing_of(members_[master]->seen, identity_->group, true).what)
+    switch (core::standing_of(members_[master]->seen, *identity_, true).what)
     {
     case core::standing::other_group:
     case core::standing::retired:
@@ -442,6 +468,13 @@ net::answer guard::vote_of(const member& unarmed) const noexcept
     if (unarmed.reason)
     {
         return net::make_failed_vote(vote::unsent, unarmed.reason, unarmed.detail.view());
+    }
+    if (unarmed.found && unarmed.found->what == core::standing::other_group &&
+        unarmed.marker->group == identity_->name)
+    {
+        return net::make_failed_vote(
+            vote::unsent, master_errc::other_group,
+            "its group has another size, max_ttl or policy than a quorum has shown");
     }
     if (unarmed.found)
     {

@@ -28,21 +28,12 @@ namespace redlock::manager
 
 class lock_service;
 
-/// What a quorum of markers says about the group. Never changes.
-struct guarded_identity
-{
-    core::guarded_group group;
-    std::chrono::milliseconds max_ttl;
-    core::arming_policy policy;
-
-    friend bool operator==(const guarded_identity&, const guarded_identity&) = default;
-};
-
 /// Decides which masters vote in guarded mode.
 ///
 /// Each connected master is looked at when it becomes ready, at an interval, and after each answer that it may not vote. The
-/// group is that of the configuration, or else that of the first quorum of markers; it stays the same for the life of the
-/// manager. A master votes only if the last look showed it armed in this group.
+/// group is that of the configuration, or else that of the first quorum of markers; its name stays the same for the life of
+/// the manager. Its other values are those of the first quorum, until a quorum of armed masters shows others: an operator can arm
+/// the group again with others if it has lost its data. A master votes only if the last look showed it armed in this group.
 ///
 /// All functions are called on the strand.
 class guard
@@ -58,7 +49,7 @@ class guard
 
     const net::guard_keys& keys() const noexcept { return keys_; }
     /// The group; empty until a quorum of masters has shown one.
-    const std::optional<guarded_identity>& identity() const noexcept { return identity_; }
+    const std::optional<core::guarded_group>& identity() const noexcept { return identity_; }
     /// Describes what is wrong with a ttl; empty if it isn't too long, or the group isn't known yet.
     std::string ttl_complaint(std::chrono::milliseconds ttl) const;
 
@@ -175,6 +166,8 @@ class guard
 
     void look_at_all();
     void take(std::size_t master, const net::look& shown);
+    std::optional<core::guarded_group> shown_group(const member& one, bool if_armed) const;
+    std::optional<core::guarded_group> group_at_quorum(bool of_armed) const;
     void find_group();
     void find_record();
     void judge_all();
@@ -189,7 +182,7 @@ class guard
     lock_service& service_;
     std::string wanted_; // The name of the configured group; empty for none.
     net::guard_keys keys_;
-    std::optional<guarded_identity> identity_;
+    std::optional<core::guarded_group> identity_;
     std::optional<core::member_record> record_;
     std::vector<std::unique_ptr<member>> members_; // By master.
     core::suspected_clocks suspected_;

@@ -125,7 +125,7 @@ void lock_service::append_extend(
 {
     if (guard_)
     {
-        net::append_guarded_extend(out, lease, guard_->keys(), ttl, guard_->identity()->group.name, form);
+        net::append_guarded_extend(out, lease, guard_->keys(), ttl, guard_->identity()->name, form);
     }
     else
     {

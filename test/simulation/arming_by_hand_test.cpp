@@ -47,6 +47,11 @@ redlock::config naming(simulation& sim, const std::string& group)
     return with;
 }
 
+std::uint64_t token_in(const outcome_ptr& got)
+{
+    return got->lease.fencing_token().value_or(0);
+}
+
 std::shared_ptr<provision_run> arm_again(simulation& sim, const std::string& group)
 {
     return end_provision(sim, begin_provision(sim, naming(sim, group), once_more));
@@ -205,6 +210,122 @@ TEST_CASE("arming by hand: an emptied majority is refused, and armed again under
     }
     CHECK(its_marker(sim.master(1))->why == core::incarnation_end::emptied);
     CHECK(run->report.floor + 1'000'000 >= later_than(sim.master(0)));
+}
+
+TEST_CASE("arming by hand: clients follow a group that was armed again with other values", "[guarded]")
+{
+    simulation sim{3};
+    const std::string group = make_group(sim, usual_options);
+    lock_manager locks = sim.make_connected_manager(naming(sim, group));
+    for (const auto& each : sim.masters())
+    {
+        restart(*each, false);
+    }
+    provision_options other = once_more;
+    other.max_ttl = GENERATE(group_ttl * 20, group_ttl / 2);
+    other.policy = GENERATE(arming_policy::clocks, arming_policy::by_hand);
+    const auto run = end_provision(sim, begin_provision(sim, naming(sim, group), other));
+    INFO(run->report);
+    REQUIRE_FALSE(run->error);
+    sim.run_for(3s);
+    const outcome_ptr got =
+        sim.acquire(locks, "stock", {.ttl = std::chrono::milliseconds{other.max_ttl}, .wait = 0ms});
+    REQUIRE(sim.finish(got));
+    REQUIRE_FALSE(got->error);
+    CHECK(token_in(got) > run->report.floor);
+    const outcome_ptr too_long = sim.acquire(locks, "other", {.ttl = 2 * other.max_ttl, .wait = 0ms});
+    REQUIRE(sim.finish(too_long));
+    CHECK(too_long->error == errc::invalid_ttl);
+
+    SECTION("a master is in quarantine for as long as its locks last")
+    {
+        restart(sim.master(0), GENERATE(false, true));
+        const clock::time_point lost = sim.now();
+        REQUIRE(sim.run_until([&] { return !is_armed(sim.master(0)) && its_marker(sim.master(0)); }, 2s));
+        REQUIRE(sim.run_until([&] { return is_armed(sim.master(0)); }, 10s));
+        CHECK(sim.now() - lost >= other.max_ttl);
+        CHECK(its_marker(sim.master(0))->max_ttl == other.max_ttl);
+        CHECK(its_marker(sim.master(0))->policy == other.policy);
+    }
+    SECTION("its policy decides who arms the masters after a restart of all")
+    {
+        for (const auto& each : sim.masters())
+        {
+            restart(*each, true);
+        }
+        sim.run_for(20s);
+        CHECK(armed_masters(sim) == (other.policy == arming_policy::clocks ? 3 : 0));
+    }
+}
+
+TEST_CASE(
+    "arming by hand: a client that knows other values of its group changes no master of it", "[guarded]")
+{
+    simulation sim{3};
+    const std::string group = make_group(sim, usual_options);
+    lock_manager locks = sim.make_connected_manager(naming(sim, group));
+    for (const auto& each : sim.masters())
+    {
+        restart(*each, false);
+    }
+    sim.run_for(2s);
+    const auto max_ttl = group_ttl * 20;
+    const auto put = [&](std::size_t index, core::marker_state state)
+    {
+        core::member_record all{group, {}};
+        for (const redlock::master& each : sim.options().masters)
+        {
+            all.names.push_back(each.name());
+        }
+        const core::marker its{
+            .group = group,
+            .seat = static_cast<std::uint32_t>(index + 1),
+            .masters = 3,
+            .max_ttl = max_ttl,
+            .policy = arming_policy::clocks,
+            .state = state,
+            .why = core::incarnation_end::emptied,
+            .nonce = "00000000000000aa",
+            .replication_id = sim.master(index).replication_id};
+        sim.master(index).set(guard_key, core::to_text(its));
+        sim.master(index).set(members_key, core::to_text(all));
+        sim.master(index).set_field(fence_key, "floor", "2000");
+    };
+    for (const auto& each : sim.masters())
+    {
+        each->forget_log();
+    }
+    error_code expected;
+    SECTION("if one was restarted, and the others can't be reached")
+    {
+        put(2, core::marker_state::armed);
+        for (const std::size_t index : {0U, 1U})
+        {
+            sim.master(index).door = entrance::refuses;
+            sim.master(index).break_connections();
+        }
+        restart(sim.master(2), true);
+        expected = master_errc::other_group;
+    }
+    SECTION("if one is empty, and the others are in quarantine")
+    {
+        put(0, core::marker_state::quarantine);
+        put(1, core::marker_state::quarantine);
+        expected = master_errc::not_provisioned;
+    }
+    sim.run_for(3s);
+    CHECK(sim.count("quarantine") == 0);
+    CHECK(sim.count("arm") == 0);
+    const outcome_ptr got = sim.acquire(locks, "stock", {.ttl = 100ms, .wait = 0ms});
+    REQUIRE(sim.finish(got));
+    CHECK(got->report.masters()[2].reason == expected);
+    for (const std::size_t index : {0U, 1U})
+    {
+        put(index, core::marker_state::armed);
+        sim.master(index).door = entrance::open;
+    }
+    REQUIRE(sim.run_until([&] { return is_armed(sim.master(2)); }, 20s));
+    CHECK(its_marker(sim.master(2))->max_ttl == max_ttl);
 }
 
 TEST_CASE("arming by hand: an armed master stays armed while the others are armed again", "[guarded]")

@@ -24,7 +24,8 @@ using core::standing;
 
 const std::string present_id(core::replication_id_length, 'a');
 const std::string earlier_id(core::replication_id_length, 'b');
-const core::guarded_group group_of_five{"0123456789abcdef", 5};
+const core::guarded_group group_of_five{
+    "0123456789abcdef", 5, std::chrono::minutes{1}, core::arming_policy::clocks};
 
 core::marker marker_of_group(marker_state state, incarnation_end why, std::string replication_id)
 {
@@ -32,8 +33,8 @@ core::marker marker_of_group(marker_state state, incarnation_end why, std::strin
         .group = group_of_five.name,
         .seat = 1,
         .masters = group_of_five.masters,
-        .max_ttl = std::chrono::minutes{1},
-        .policy = core::arming_policy::clocks,
+        .max_ttl = group_of_five.max_ttl,
+        .policy = group_of_five.policy,
         .state = state,
         .why = why,
         .nonce = "fedcba9876543210",
@@ -120,7 +121,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "standing: another group, another size, retired masters and other formats are never touched",
+    "standing: another group, size, max_ttl or policy, retired masters and other formats are never touched",
     "[guarded][scenario-83]")
 {
     const auto state = GENERATE(marker_state::armed, marker_state::quarantine);
@@ -134,6 +135,16 @@ TEST_CASE(
     SECTION("a size")
     {
         other.masters = 3;
+        CHECK(judge(sight_of(other)).what == standing::other_group);
+    }
+    SECTION("a max_ttl")
+    {
+        other.max_ttl += std::chrono::milliseconds{GENERATE(-1, 1)};
+        CHECK(judge(sight_of(other)).what == standing::other_group);
+    }
+    SECTION("a policy")
+    {
+        other.policy = core::arming_policy::by_hand;
         CHECK(judge(sight_of(other)).what == standing::other_group);
     }
     SECTION("retired, of this group or another")
