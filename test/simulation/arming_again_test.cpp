@@ -21,7 +21,7 @@ constexpr const char* forbidden = "-NOPERM this user has no permissions to run t
 
 struct repeating_simulation
 {
-    repeating_simulation() : sim{3}, group{sim} { group.arm_all(); }
+    explicit repeating_simulation(std::size_t masters = 3) : sim{masters}, group{sim} { group.arm_all(); }
 
     void restart(std::size_t index, const std::string& run, bool keeps_keys)
     {
@@ -83,16 +83,19 @@ TEST_CASE(
     "arming: a master that may have lost its counters since they were asked for has not kept them",
     "[guarded]")
 {
-    repeating_simulation test;
+    repeating_simulation test{5}; // Three masters have to show theirs.
     lock_manager locks = test.sim.make_connected_manager(test.group.options());
     test.sim.master(1).habits["largest counter"] = forbidden;
+    test.sim.master(2).habits["largest counter"] = forbidden;
     test.restart(0, "another run of 0", false);
     test.sim.run_for(whole_quarantine);
     CHECK(test.sim.master(1).count("largest counter") > 0);
     REQUIRE(!test.is_armed(0));
     test.sim.master(1).habits.clear();
     test.restart(1, "another run of 1", true); // Its last writes may be lost.
+    const std::size_t asked = test.sim.master(1).count("largest counter");
     test.sim.run_for(3 * whole_quarantine);
+    CHECK(test.sim.master(1).count("largest counter") > asked);
     CHECK(!test.is_armed(0));
     CHECK(!test.is_armed(1));
 }
