@@ -395,22 +395,28 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "arming: another master that is away meanwhile doesn't prolong a quarantine", "[guarded][scenario-109]")
+    "arming: other masters that are away meanwhile don't prolong a quarantine", "[guarded][scenario-109]")
 {
-    arming_simulation test;
+    arming_simulation test{5};
     lock_manager locks = test.sim.make_connected_manager(test.observed());
     test.sim.master(0).restart("another run", false);
     REQUIRE(test.sim.run_until([&] { return test.is(0, core::marker_state::quarantine); }, 5s));
     test.sim.run_for(2s);
-    // The counters of both others are needed.
-    test.sim.master(1).door = entrance::refuses;
-    test.sim.master(1).break_connections();
+    // Too few are left for their counters, and for the record of the members.
+    for (const std::size_t index : {1U, 2U, 3U})
+    {
+        test.sim.master(index).door = entrance::refuses;
+        test.sim.master(index).break_connections();
+    }
     const bool beyond_its_end = GENERATE(false, true);
     test.sim.run_for(guarded_group::max_ttl + (beyond_its_end ? 10s : -5s));
     const outcome_ptr got = test.acquire(locks);
     CHECK(got->report.masters()[0].reason == master_errc::quarantined);
     CHECK(test.is(0, core::marker_state::quarantine));
-    test.sim.master(1).door = entrance::open;
+    for (const std::size_t index : {1U, 2U, 3U})
+    {
+        test.sim.master(index).door = entrance::open;
+    }
     CHECK(test.sim.run_until([&] { return test.is(0, core::marker_state::armed); }, 8s));
     CHECK(test.count<master_quarantined>() == 1);
 }
