@@ -58,13 +58,13 @@ struct lease_initiation
     {
         const error_code result = errc::not_held;
         auto executor = asio::get_associated_executor(handler, get_executor());
-        auto refused = asio::append(std::forward<Handler>(handler), result, nothing...);
         if constexpr (std::is_convertible_v<decltype(executor), asio::any_io_executor>)
         {
-            asio::post(executor, std::move(refused));
+            asio::post(executor, asio::append(std::forward<Handler>(handler), result, nothing...));
         }
         else // An `any_completion_executor`, which may run what is posted at once.
         {
+            auto refused = asio::append(std::forward<Handler>(handler), result, nothing...);
             auto work = asio::prefer(executor, asio::execution::outstanding_work.tracked);
             asio::post(
                 asio::system_executor{},

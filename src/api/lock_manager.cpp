@@ -15,7 +15,6 @@
 #include <boost/asio/execution/outstanding_work.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
-#include <boost/asio/system_executor.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -63,7 +62,7 @@ void complete_closed(
     // Without outstanding work, which would end after the handler.
     const asio::any_io_executor executor =
         usual != nullptr ? asio::prefer(*usual, asio::execution::outstanding_work.untracked)
-                         : asio::any_io_executor{asio::system_executor{}};
+                         : detail::executor_of(detail::manager_handle_ptr{}); // The system executor.
     asio::post(
         executor,
         [done = std::move(done), failure = std::move(failure), ... arguments = std::move(arguments)]() mutable
