@@ -301,7 +301,9 @@ TEST_CASE(
     CHECK(inside == std::vector<bool>(3, true));
 }
 
-TEST_CASE("bodies that end in another pool, just as their leases do, end with the reason", "[threads]")
+TEST_CASE(
+    "bodies that end in another pool, just as their leases do, end with the reason",
+    "[threads][scenario-114]")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers), 1, log_of::masters};
@@ -331,7 +333,7 @@ TEST_CASE("bodies that end in another pool, just as their leases do, end with th
     elsewhere.join();
 }
 
-TEST_CASE("a body that ends on another executor is released on its strand", "[threads]")
+TEST_CASE("a body that ends on another executor is released on its strand", "[threads][scenario-114]")
 {
     std::vector<server> servers = start_servers(1);
     client own{unhurried(servers), 1, log_of::masters};

@@ -212,7 +212,9 @@ TEST_CASE("arming by hand: an emptied majority is refused, and armed again under
     CHECK(run->report.floor + 1'000'000 >= later_than(sim.master(0)));
 }
 
-TEST_CASE("arming by hand: clients follow a group that was armed again with other values", "[guarded]")
+TEST_CASE(
+    "arming by hand: clients follow a group that was armed again with other values",
+    "[guarded][scenario-113]")
 {
     simulation sim{3};
     const std::string group = make_group(sim, usual_options);

@@ -122,7 +122,7 @@ TEST_CASE(
 
 TEST_CASE(
     "standing: another group, size, max_ttl or policy, retired masters and other formats are never touched",
-    "[guarded][scenario-83]")
+    "[guarded][scenario-83][scenario-113]")
 {
     const auto state = GENERATE(marker_state::armed, marker_state::quarantine);
     const auto& id = GENERATE(std::string(core::replication_id_length, 'a'), std::string(40, 'b'));
