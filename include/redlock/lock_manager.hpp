@@ -330,7 +330,8 @@ class REDLOCK_API lock_manager
     ///   initiating function. The body runs on a strand of that executor. If it is the system executor, as with
     ///   `boost::asio::use_future`, or an `any_completion_executor`, as that of an `any_completion_handler`, the body runs
     ///   on a strand of the manager's executor instead.
-    /// - Allocator: the handler's associated allocator. All memory is returned before the handler is called.
+    /// - Allocator: the handler's associated allocator. All memory is returned before the handler is called, unless the
+    ///   body never suspends.
     /// - Cancellation: all types. Cancels the acquire; later it is forwarded to the body. The signal must be
     ///   emitted on the handler's executor, as for any operation.
     /// - Errors: exceptions of the body are passed on unchanged. Otherwise a `lock_error` with `lease_lost` or

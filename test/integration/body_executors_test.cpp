@@ -363,30 +363,6 @@ TEST_CASE("a body that ends on another executor is released on its strand", "[th
     CHECK(servers[0].command({"EXISTS", "lock:stock"}) == 0);
 }
 
-TEST_CASE("a body that never suspends has deallocated its memory before its handler is called", "[threads]")
-{
-    std::vector<server> servers = start_servers(1);
-    client own{unhurried(servers), 1, log_of::masters};
-    asio::thread_pool pool{1};
-    std::atomic<int> blocks = 0;
-    std::promise<int> left;
-    const auto body = [&](redlock::lease& lease) -> asio::awaitable<void>
-    {
-        // When this wait ends, that of the operation has ended as well, and its handler is queued.
-        std::future<error_code> lost = lease.async_wait_lost(asio::use_future);
-        own.destroy_manager();
-        CHECK_THROWS_AS(take(std::move(lost), "the wait for the loss"), system_error);
-        co_return;
-    };
-    auto handler = [&](const std::exception_ptr&) { left.set_value(blocks); };
-    own.locks().async_with_lock(
-        "stock", held, body,
-        asio::bind_executor(
-            pool.get_executor(), asio::bind_allocator(block_allocator<void*>{blocks}, handler)));
-    CHECK(take(left.get_future(), "the handler") == 0);
-    pool.join();
-}
-
 TEST_CASE("a body that sees its loss while it keeps its thread busy ends with the reason", "[threads]")
 {
     std::vector<server> servers = start_servers(1);

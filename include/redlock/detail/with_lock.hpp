@@ -32,6 +32,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/recycling_allocator.hpp>
+#include <boost/asio/strand.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -334,6 +335,12 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         }
     }
 
+    bool is_on_strand() const noexcept
+    {
+        const auto* const own = executor_.template target<asio::strand<asio::any_io_executor>>();
+        return own != nullptr && own->running_in_this_thread();
+    }
+
     /// Reports the end of the body itself, since the end of an Asio coroutine may fail (`body_end`).
     asio::awaitable<void> run_body()
     {
@@ -355,11 +362,13 @@ class with_lock_operation : public std::enable_shared_from_this<with_lock_operat
         {
             thrown = std::current_exception();
         }
-        // The last operation of the body may have resumed it on another executor, beside this strand. On the strand, Asio ends
-        // the coroutine in the same step, and so before the handler is called.
-        co_await asio::this_coro::throw_if_cancelled(false);
-        auto here = asio::bind_executor(executor_, asio::use_awaitable);
-        co_await asio::dispatch(std::move(here));
+        // The last operation of the body may have resumed it on another executor, beside this strand.
+        if (!is_on_strand())
+        {
+            co_await asio::this_coro::throw_if_cancelled(false);
+            auto here = asio::bind_executor(executor_, asio::use_awaitable);
+            co_await asio::dispatch(std::move(here));
+        }
         on_body_ended(std::move(thrown));
     }
 
