@@ -76,10 +76,10 @@ enum class master_errc
     quarantined,               ///< Guarded mode: the master may have forgotten keys, and isn't armed yet.
     incarnation_changed, ///< Guarded mode: the master was restarted, emptied or promoted since it was armed.
     clock_ahead,         ///< Guarded mode: the master's clock is ahead of what it can be.
-    other_group,         ///< Guarded mode: the master belongs to another group, or has left its group.
-    not_a_member,        ///< Guarded mode: the master's name isn't on the record of the group.
-    command_failed,      ///< The master replied with an error that this library does not know.
-    no_database          ///< The master has no database with the number in its address.
+    other_group,    ///< Guarded mode: the master shows another group, other values of it, or has left it.
+    not_a_member,   ///< Guarded mode: the master's name isn't on the record of the group.
+    command_failed, ///< The master replied with an error that this library does not know.
+    no_database     ///< The master has no database with the number in its address.
 };
 
 /// A class of errors that are handled in the same way: `if (error == redlock::condition::retryable)`.

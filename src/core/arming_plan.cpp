@@ -35,9 +35,26 @@ found_group group_of(std::span<const provision_sight> seen, const arming_order& 
         if (its && (found.name.empty() || found.name == its->group))
         {
             found.name = its->group;
+            break;
+        }
+    }
+    // A minority may show the values from before the group was armed again.
+    std::ptrdiff_t most = 0;
+    for (const provision_sight& each : seen)
+    {
+        const std::optional<marker> its = marker_in(each);
+        const auto shows_the_same = [&its](const provision_sight& other)
+        {
+            const std::optional<marker> its_own = marker_in(other);
+            return its_own && is_of_group(*its_own, group_in(*its));
+        };
+        const bool is_member = its && its->group == found.name;
+        const auto showing = is_member ? std::count_if(seen.begin(), seen.end(), shows_the_same) : 0;
+        if (showing > most)
+        {
+            most = showing;
             found.max_ttl = its->max_ttl;
             found.policy = its->policy;
-            break;
         }
     }
     found.record = record_among(seen, found.name);

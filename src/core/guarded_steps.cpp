@@ -47,10 +47,11 @@ std::optional<marker> member_marker(const provision_sight& seen)
     return its && its->state != marker_state::retired ? its : std::nullopt;
 }
 
-bool shows(const provision_sight& seen, const std::string& group)
+/// Returns whether a master shows the group of `one`, with the same values.
+bool shows(const provision_sight& seen, const marker& one)
 {
     const std::optional<marker> its = member_marker(seen);
-    return its && its->group == group;
+    return its && is_of_group(*its, group_in(one));
 }
 
 /// Returns whether a master has answered, and has no marker.
@@ -111,10 +112,10 @@ class group_view
         return found;
     }
 
-    std::size_t showing(std::span<const provision_sight> of, const std::string& group) const
+    std::size_t showing(std::span<const provision_sight> of, const marker& one) const
     {
         return static_cast<std::size_t>(
-            std::count_if(of.begin(), of.end(), [&group](const auto& each) { return shows(each, group); }));
+            std::count_if(of.begin(), of.end(), [&one](const auto& each) { return shows(each, one); }));
     }
 
     void find()
@@ -127,7 +128,7 @@ class group_view
             {
                 continue;
             }
-            if (const std::size_t count = showing(seen_, candidate->group); count > most)
+            if (const std::size_t count = showing(seen_, *candidate); count > most)
             {
                 most = count;
                 group_ = candidate;
@@ -145,22 +146,21 @@ class group_view
                 const std::optional<marker> its = member_marker(each);
                 const bool is_new =
                     its && its->state == marker_state::quarantine && its->why == incarnation_end::created;
-                return its && its->group == group_->group && !is_new;
+                return shows(each, *group_) && !is_new;
             });
     }
 
     judgement standing_in_group(const provision_sight& of) const
     {
         return standing_of(
-            sight{of.marker, of.has_floor, of.replication_id, of.is_master},
-            {group_->group, group_->masters, group_->max_ttl, group_->policy}, true);
+            sight{of.marker, of.has_floor, of.replication_id, of.is_master}, group_in(*group_), true);
     }
 
     /// Returns whether a master votes: it is armed, and a quorum of the list shows its group.
     bool votes(const provision_sight& one) const
     {
         return group_->masters == names_.size() && standing_in_group(one).what == standing::armed &&
-               showing(seen_, group_->group) >= quorum_of(names_.size());
+               showing(seen_, *group_) >= quorum_of(names_.size());
     }
 
     provision_plan plan(const sights& of, bool accepts_losses) const
@@ -177,7 +177,7 @@ class group_view
         {
             provision_sight& each = of[master];
             std::optional<marker> its = marker_in(each);
-            if (its && its->group == group_->group)
+            if (its && is_of_group(*its, group_in(*group_)))
             {
                 its->seat = seats[master]; // Clients go by the name, and write the seat that belongs to it.
                 each.marker = to_text(*its);
@@ -189,7 +189,7 @@ class group_view
             by_rule.masters.begin(), by_rule.masters.end(),
             [](const provision_seat& each) { return each.found == provision_finding::in_service; });
         return is_left ||
-               (kept >= blocking_set(group_->masters) && showing(of, group_->group) >= quorum_of(of.size()));
+               (kept >= blocking_set(group_->masters) && showing(of, *group_) >= quorum_of(of.size()));
     }
 
     /// Returns what would be seen if the masters that give no answer were back with their data: as they were, or restarted.
@@ -323,7 +323,7 @@ class group_view
         {
             return guarded_step::provision;
         }
-        return is_blank(its) || shows(its, group_->group) ? step_of_member(master) : guarded_step::none;
+        return is_blank(its) || shows(its, *group_) ? step_of_member(master) : guarded_step::none;
     }
 
     sights seen_;

@@ -22,6 +22,11 @@ judgement of_older_incarnation(const marker& found) noexcept
 
 } // namespace
 
+guarded_group group_in(const marker& its)
+{
+    return {its.group, its.masters, its.max_ttl, its.policy};
+}
+
 bool is_of_group(const marker& found, const guarded_group& ours) noexcept
 {
     return found.group == ours.name && found.masters == ours.masters && found.max_ttl == ours.max_ttl &&

@@ -41,10 +41,10 @@ enum class standing : std::uint8_t
     forgetful,     // It may have forgotten keys. A client has to put it into quarantine.
     unprovisioned, // It has no marker, and no other master says that it is a member.
     not_a_member,  // Its name is not on the group's record, or belongs to another seat.
-    other_group, // It belongs to another group, or to one with another number of masters, `max_ttl` or policy.
-    retired,     // It has left its group.
-    unreadable,  // Its marker is of another format.
-    replica      // It is a replica, and can't grant.
+    other_group,   // It belongs to another group, or shows another size, `max_ttl` or policy of this one.
+    retired,       // It has left its group.
+    unreadable,    // Its marker is of another format.
+    replica        // It is a replica, and can't grant.
 };
 
 /// The standing of a master.
@@ -57,6 +57,8 @@ struct judgement
     friend bool operator==(const judgement&, const judgement&) = default;
 };
 
+/// Returns the group that a marker shows.
+guarded_group group_in(const marker& its);
 /// Returns whether a marker is one of this group, whatever its state.
 bool is_of_group(const marker& found, const guarded_group& ours) noexcept;
 

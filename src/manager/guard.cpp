@@ -293,8 +293,7 @@ std::optional<core::guarded_group> guard::shown_group(const member& one, bool if
     {
         return std::nullopt;
     }
-    core::guarded_group shown{
-        one.marker->group, one.marker->masters, one.marker->max_ttl, one.marker->policy};
+    core::guarded_group shown = core::group_in(*one.marker);
     const bool fits = !if_armed || core::standing_of(one.seen, shown, true).what == core::standing::armed;
     return fits ? std::optional{std::move(shown)} : std::nullopt;
 }

@@ -90,6 +90,12 @@ void word_step(finding& result, const guarded_examination& its, const std::vecto
     switch (advice.step)
     {
     case guarded_step::none:
+        if (its.reason == master_errc::other_group && !is_empty && its.group == advice.group)
+        {
+            result.what =
+                fmt::format("it shows another max_ttl or policy of group {} than most masters", its.group);
+            result.advice = "Run redlock provision --retire for it; a client of the group then arms it";
+        }
         break;
     case guarded_step::provision:
         result.advice =

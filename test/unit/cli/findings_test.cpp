@@ -142,6 +142,7 @@ void add_steps(collection& to)
     const std::vector<std::string> two{"redis://b:1", "redis://c:1"};
     const auto add = [&to](guarded_step step, const master_facts& facts, std::string_view more = {})
     { to.add(fmt::format("step {}{}", to_string(step), more), facts, {good_facts("redis://b:1")}); };
+    add(none, unarmed(other_group, true, {}), " for other values of its group");
     add(provision, unarmed(not_provisioned, false, {.step = provision}));
     add(finish_provision, unarmed(quarantined, true, {.step = finish_provision}));
     add(use_group_list, unarmed(not_provisioned, true, {.step = use_group_list, .lacking = two}),

@@ -36,8 +36,8 @@ const std::string another_group = "fedcba9876543210";
 struct listed_masters
 {
     /// A letter for each master: (a)rmed, (s) restarted with its data, (q)uarantine after that, (c) quarantine for its
-    /// clock, (e) quarantine after its data was lost, (n) quarantine of a new group, (r)etired, (o)ther group, (-) empty,
-    /// (.) no answer, (?) a marker of an unknown form.
+    /// clock, (e) quarantine after its data was lost, (n) quarantine of a new group, (r)etired, (o)ther group, (v) armed
+    /// with other values of the group, (-) empty, (.) no answer, (?) a marker of an unknown form.
     std::string_view shown;
     /// The list, and the group's record: a letter for each name.
     std::string_view list = "abc";
@@ -75,7 +75,7 @@ provision_sight sight_of(char shown, std::uint32_t seat, const listed_masters& a
         .group = shown == 'o' ? another_group : main_group,
         .seat = seat,
         .masters = static_cast<std::uint32_t>(all.record.size()),
-        .max_ttl = 60s,
+        .max_ttl = shown == 'v' ? 120s : 60s,
         .policy = all.policy,
         .state = is_quarantine  ? marker_state::quarantine
                  : shown == 'r' ? marker_state::retired
@@ -135,6 +135,17 @@ TEST_CASE("steps: masters that vote need none, and those of no group are provisi
     CHECK(steps_for({"---"}) == steps{provision, provision, provision});
     CHECK(steps_for({"--."}) == steps{provision, provision, none});
     CHECK(advice_for({"---"})[0].group.empty());
+}
+
+TEST_CASE("steps: the values that most masters show are those of the group", "[guarded][scenario-113]")
+{
+    // One that came back from before the group was armed again gets no vote, and is no concern of a client.
+    CHECK(steps_for({"vaa"}) == steps{none, none, none});
+    CHECK(steps_for({"aav"}) == steps{none, none, none});
+    CHECK(steps_for({"vaq"}) == steps{none, none, mend_others});
+    CHECK(advice_for({"vaq"})[2].concerned == names_of("a"));
+    CHECK(steps_for({"aqv"}) == steps{none, mend_others, none});
+    CHECK(steps_for({"vaqaa", "abcde", "abcde"}) == steps{none, none, wait_for_clients, none, none});
 }
 
 TEST_CASE("steps: a list that isn't that of the group is corrected first", "[guarded]")
