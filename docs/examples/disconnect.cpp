@@ -97,8 +97,8 @@ class server
         resource.pop_back();
         if (resource.find_first_of("\r\n") != resource.npos)
         {
-            throw std::invalid_argument{
-                "not one line that ends with a newline"}; // Would be another resource.
+            // Another resource, which wouldn't exclude that of the line.
+            throw std::invalid_argument{"not one line that ends with a newline"};
         }
 
         const redlock::keep_options options{.ttl = 10s, .max_hold = 5min, .wait = 30s};

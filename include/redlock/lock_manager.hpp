@@ -339,8 +339,8 @@ class REDLOCK_API lock_manager
     ///   `invalid_schedule`, `invalid_max_hold`, or any error of `async_acquire`. The result of the release isn't
     ///   reported.
     /// - Lifetimes: if the manager is destroyed during the operation, the body is cancelled, and the operation ends
-    ///   with `operation_aborted`, or with `closed` if the lease was just acquired. If its execution context is destroyed while the body runs on another one, the body is
-    ///   cancelled, and the operation ends with `closed`.
+    ///   with `operation_aborted`, or with `closed` if the lease was just acquired. If the manager's execution context is
+    ///   destroyed while the body runs on another one, the body is cancelled, and the operation ends with `closed`.
     /// - Thread safety: may be called on any thread.
     ///
     /// When the lease is lost, the body gets `terminal` cancellation: `stop_margin` before the validity ends, when

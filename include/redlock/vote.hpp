@@ -17,9 +17,9 @@ inline constexpr std::size_t max_masters = 31;
 /// The vote of one master in a round.
 enum class vote : std::uint8_t
 {
-    pending, ///< The command was sent; neither its reply nor the node timeout has come.
-    granted, ///< The key was set, extended or deleted, with our owner id.
-    denied, ///< Acquire: the key exists, or others come first. Extend, release: the key is missing or isn't ours.
+    pending,   ///< The command was sent; neither its reply nor the node timeout has come.
+    granted,   ///< The key was set, extended or deleted, with our owner id.
+    denied,    ///< Acquire: the key exists, or others come first. Else: it is missing or isn't ours.
     timed_out, ///< No reply within the node timeout. The command may have run, or may still run.
     failed,    ///< The master replied with an error, or the connection broke. The command may have run.
     unsent     ///< Nothing was sent: the master wasn't connected, or one of its limits was reached.
