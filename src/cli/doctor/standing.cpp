@@ -13,6 +13,7 @@
 #include <chrono>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -94,7 +95,7 @@ void word_step(finding& result, const guarded_examination& its, const std::vecto
         {
             result.what =
                 fmt::format("it shows another max_ttl or policy of group {} than most masters", its.group);
-            result.advice = "Run redlock provision --retire for it; a client of the group then arms it";
+            result.advice = "Run redlock provision --retire and its URL; a client of the group then arms it";
         }
         break;
     case guarded_step::provision:
@@ -206,24 +207,25 @@ std::string_view name_of(arming_policy policy) noexcept
 
 std::string group_lines(const std::vector<const guarded_examination*>& masters)
 {
-    std::map<std::string, std::vector<const guarded_examination*>> groups;
+    // A master may show a group with values from before it was armed again.
+    std::map<std::tuple<std::string, std::size_t, std::chrono::milliseconds, arming_policy>, std::size_t>
+        groups;
     for (const guarded_examination* const each : masters)
     {
         if (each != nullptr && !each->group.empty())
         {
-            groups[each->group].push_back(each);
+            ++groups[{each->group, each->masters, each->max_ttl, each->policy}];
         }
     }
     std::string text;
     for (const auto& [group, showing] : groups)
     {
-        const guarded_examination& first = *showing.front();
+        const auto& [name, size, max_ttl, policy] = group;
         text += fmt::format(
-            "group {}: {}, max_ttl {}, policy {}", group, counted(first.masters), in_words(first.max_ttl),
-            name_of(first.policy));
-        text += showing.size() == masters.size()
+            "group {}: {}, max_ttl {}, policy {}", name, counted(size), in_words(max_ttl), name_of(policy));
+        text += showing == masters.size()
                     ? "\n"
-                    : fmt::format("; {} of {} of this list show it\n", showing.size(), masters.size());
+                    : fmt::format("; {} of {} of this list show it\n", showing, masters.size());
     }
     return text;
 }

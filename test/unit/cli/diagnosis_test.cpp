@@ -251,10 +251,10 @@ TEST_CASE("diagnosis: a line describes each group of guarded mode that a master 
         {
             guarded_examination& its =
                 masters.emplace_back(facts_of('g', masters.size() + 1)).examined.guarded.emplace();
-            its.group = each;
+            its.group = each.substr(0, 1);
             its.seat = 1;
             its.masters = 5;
-            its.max_ttl = 60s;
+            its.max_ttl = each == "a, older" ? 30s : 60s;
             its.policy = each == "b" ? arming_policy::by_hand : arming_policy::clocks;
         }
         const std::string text = cli::text_of(cli::diagnose(masters));
@@ -266,6 +266,10 @@ TEST_CASE("diagnosis: a line describes each group of guarded mode that a master 
         with_groups({"a", "", "b"}) ==
         "\ngroup a: 5 masters, max_ttl 1 m, policy clocks; 1 of 3 of this list show it\n"
         "group b: 5 masters, max_ttl 1 m, policy operator; 1 of 3 of this list show it");
+    CHECK(
+        with_groups({"a, older", "a", "a"}) ==
+        "\ngroup a: 5 masters, max_ttl 30 s, policy clocks; 1 of 3 of this list show it\n"
+        "group a: 5 masters, max_ttl 1 m, policy clocks; 2 of 3 of this list show it");
     CHECK(with_groups({"", ""}).find("group") == std::string::npos);
 }
 
