@@ -275,6 +275,15 @@ TEST_CASE("doctor, status, run: trust the authority in --ca-file", "[scenario-53
         diagnose({master.url()}).text,
         ContainsSubstring("Give the authority that signed it with --ca-file, or check which server answers"));
 
+    // Each side without the other.
+    const server plain{durable()};
+    CHECK(
+        alone(fmt::format("rediss://127.0.0.1:{}", plain.port()), {"--connect-timeout", "2s"}) ==
+        "unusable: failure tls");
+    CHECK_THAT(
+        diagnose({fmt::format("redis://127.0.0.1:{}", master.port())}).text,
+        ContainsSubstring("if it speaks TLS, give rediss:// instead of redis://"));
+
     const strings environment{"REDLOCK_MASTERS=" + master.url()};
     const command_run shown{{"status", "--ca-file", trusted.file(), "job"}, environment};
     CHECK(shown.wait() == process_end{.exit_code = 1});

@@ -86,6 +86,22 @@ TEST_CASE("guarded doctor: describes the group below the table", "[guarded][doct
                                  "\n\ngroup {}: 3 masters, max_ttl 1 m, policy operator\n", masters.group)));
 }
 
+TEST_CASE("guarded doctor: a master that can't be reached isn't armed", "[guarded][doctor]")
+{
+    group_and_servers masters{3};
+    masters.members[1].kill();
+    const command_run one{{"doctor", "--guarded", "--json"}, masters.environment(urls_of(masters.members))};
+    one.wait();
+    const tree all = read_json(one.output());
+    const tree& up = master_at(all, 0);
+    const tree& down = master_at(all, 1);
+    CHECK(up.get<std::string>("guarded.armed") == "true");
+    CHECK(keys_of(down.get_child("guarded")) == keys_of(up.get_child("guarded")));
+    CHECK(down.get<std::string>("guarded.armed") == "false");
+    CHECK(down.get<std::string>("guarded.reason") == "other");
+    CHECK(findings_of(down) == "failure unreachable");
+}
+
 TEST_CASE("guarded doctor: names the masters that a list lacks", "[guarded][doctor]")
 {
     const group_and_servers masters{5, 2};

@@ -87,6 +87,10 @@ std::vector<master_facts> examine(asio::io_context& io, const config& options)
             }
             for (master_examination& each : examined)
             {
+                if (options.guarded && !each.guarded)
+                {
+                    each.guarded.emplace().reason = each.reason; // It wasn't examined so far.
+                }
                 found.emplace_back().examined = std::move(each);
             }
             io.stop();

@@ -4,6 +4,8 @@
 
 #include "cli/common/message.hpp"
 
+#include <boost/asio/error.hpp>
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,6 +43,19 @@ finding same_server(const master_examination& one, const std::vector<master_fact
         "Give each server once"};
 }
 
+/// Returns whether a server was reached, and the TLS handshake not answered: one without TLS waits for the rest of a command.
+bool awaits_tls(const master_examination& one)
+{
+    return one.reason == master_errc::connect_timed_out && one.detail == "the TLS handshake wasn't answered";
+}
+
+/// Returns whether the first command ended the connection, as on a server that expects TLS.
+bool may_expect_tls(const master_examination& one)
+{
+    return one.name.starts_with("redis://") && one.server.empty() &&
+           (one.reason == boost::asio::error::connection_reset || one.reason == master_errc::connection_lost);
+}
+
 /// A master that can't be reached.
 finding unreachable(const master_examination& one)
 {
@@ -53,6 +68,10 @@ finding unreachable(const master_examination& one)
     {
         advice += ", or give a longer --connect-timeout if it is far away";
     }
+    else if (may_expect_tls(one))
+    {
+        advice += "; if it speaks TLS, give rediss:// instead of redis://";
+    }
     return {severity::failure, "unreachable", seen(one), no_vote, advice};
 }
 
@@ -63,6 +82,11 @@ finding over_tls(const master_examination& one)
     {
         result.advice =
             "Give the authority that signed it with --ca-file, or check which server answers at this address";
+    }
+    else if (one.reason == master_errc::connect_timed_out)
+    {
+        result.advice =
+            "Check that it speaks TLS on that port, or give a longer --connect-timeout if it is far away";
     }
     else if (one.reason == master_errc::tls_failed)
     {
@@ -151,6 +175,10 @@ finding failure_of(const master_facts& facts, const std::vector<master_facts>& a
     if (one.reason.category() != master_category())
     {
         return unreachable(one);
+    }
+    if (awaits_tls(one))
+    {
+        return over_tls(one);
     }
     const auto reason = static_cast<master_errc>(one.reason.value());
     switch (reason)

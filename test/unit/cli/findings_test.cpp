@@ -77,8 +77,16 @@ void add_failures(collection& to)
     to.add("no detail", one);
     one.examined.reason = boost::asio::error::connection_refused;
     to.add("an error of the system", one);
+    one.examined.reason = boost::asio::error::connection_reset;
+    to.add("a connection that is reset", one);
+    master_facts unknown = one;
+    unknown.examined.server.clear();
+    to.add("a connection that is reset by the first command", unknown);
     one.examined.reason = error_code{EMFILE, boost::system::system_category()};
     to.add("a refusal by the system", one);
+    one.examined.reason = master_errc::connect_timed_out;
+    one.examined.detail = "the TLS handshake wasn't answered";
+    to.add("no TLS on that port", one);
     one.examined.reason = master_errc::command_failed;
     one.examined.detail = "DENIED Redis is running in protected mode";
     to.add("protected mode", one);
