@@ -13,6 +13,7 @@
 
 #include <redlock/error.hpp>
 
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <variant>
@@ -39,6 +40,34 @@ void open_standard_descriptors()
     {
         ::close(descriptor);
     }
+}
+
+int report_out_of_memory()
+{
+    say("out of memory");
+    return number_of(exit_code::system_error);
+}
+
+/// The library terminates the program if one of its own coroutines gets no memory.
+[[noreturn]] void on_terminate() noexcept
+{
+    const std::exception_ptr thrown = std::current_exception();
+    try
+    {
+        if (thrown)
+        {
+            std::rethrow_exception(thrown);
+        }
+    }
+    catch (const std::bad_alloc&)
+    {
+        leave({report_out_of_memory(), 0});
+    }
+    catch (...)
+    {
+        std::abort();
+    }
+    std::abort();
 }
 
 /// Carries out each kind of request.
@@ -82,13 +111,13 @@ int main(int count, char** words)
     namespace cli = redlock::cli;
     try
     {
+        std::set_terminate(cli::on_terminate);
         cli::open_standard_descriptors();
         return cli::answer(count, words);
     }
     catch (const std::bad_alloc&)
     {
-        cli::say("out of memory");
-        return cli::number_of(cli::exit_code::system_error);
+        return cli::report_out_of_memory();
     }
     catch (const std::exception& error)
     {

@@ -137,6 +137,46 @@ TEST_CASE("run, status, doctor, provision: a refusal by the system ends at once 
         "redlock: can't lock 'inner': the system refuses to connect to the masters: "
         "No buffer space available (\"no thread can be started that resolves its name\")\n");
 }
+
+TEST_CASE("run: ends with 71 wherever it gets no memory", "[run]")
+{
+    five_masters masters;
+    const std::string inner = "exec " REDLOCK_COMMAND " run --max-hold 1h inner -- true";
+    std::string said;
+    const auto end_within = [&](int kibibytes)
+    {
+        const command_run one{
+            run_shell(fmt::format("ulimit -c 0; ulimit -v {}; {}", kibibytes, inner)), masters.environment()};
+        const process_end end = one.wait();
+        said = one.errors();
+        return end.exit_code;
+    };
+    int too_small = 1024;
+    int enough = 4 * 1024 * 1024;
+    REQUIRE(end_within(enough) == 0);
+    constexpr int page = 4;
+    while (enough - too_small > page)
+    {
+        const int middle = (too_small + enough) / 2;
+        (end_within(middle) == 0 ? enough : too_small) = middle;
+    }
+    // Less and less, down to what doesn't suffice to load it.
+    constexpr int step = 24;
+    int lacking = 0;
+    for (int limit = too_small; limit > 0; limit -= step)
+    {
+        CAPTURE(limit);
+        const int code = end_within(limit);
+        CAPTURE(said);
+        if (code == 127 || said.starts_with("terminate called without an active exception"))
+        {
+            break;
+        }
+        CHECK((code == 71 || code == 0));
+        lacking += said == "redlock: out of memory\n" ? 1 : 0;
+    }
+    CHECK(lacking > 0);
+}
 #endif
 
 } // namespace redlock::test

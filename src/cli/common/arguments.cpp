@@ -9,6 +9,7 @@
 #include "cli/common/times.hpp"
 #include "cli/common/words.hpp"
 
+#include <redlock/error.hpp>
 #include <redlock/master.hpp>
 
 #include <CLI/CLI.hpp>
@@ -124,10 +125,11 @@ std::vector<std::string> masters_of_environment()
     {
         return {};
     }
-    refuse(fmt::format(
+    const std::string why = fmt::format(
         "{}: entry {} of {} is empty, perhaps a variable that isn't set: give the URL of a master, or omit "
         "its comma",
-        masters_variable, empty - entries.begin() + 1, entries.size()));
+        masters_variable, empty - entries.begin() + 1, entries.size());
+    throw system_error{errc::invalid_config, why};
 }
 
 master_arguments complete(master_arguments servers, const raw_arguments& raw)
