@@ -79,7 +79,11 @@ class unix_stream final : public plain_stream<unix_socket::socket>
     {
         operation.start();
         auto done = [this, &operation](error_code error) { operation.finish(error ? error : crowded(), 0); };
-        open_own(channel_, unix_socket{});
+        if (const error_code failed = open_own(channel_, unix_socket{}))
+        {
+            strand_.post([&operation, failed] { operation.finish(failed, 0); });
+            return;
+        }
         channel_.async_connect(unix_socket::endpoint{path_}, strand_.bind(done));
     }
 

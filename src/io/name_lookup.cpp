@@ -109,17 +109,52 @@ struct name_lookup::registry
             {
                 registry& self = instance();
                 self.lost_at_fork.splice(self.lost_at_fork.end(), self.in_progress);
+                self.lost_at_fork.splice(self.lost_at_fork.end(), self.succeeded);
                 self.mutex.unlock();
             });
     }
 
+    /// Returns a slow lookup of this name that has just succeeded, or null. Forgets the older ones.
+    std::shared_ptr<name_lookup> kept(const std::string& name, time_point now)
+    {
+        succeeded.remove_if([now](const auto& each) { return now - each->ended_ > kept_for; });
+        const auto found = std::find_if(
+            succeeded.rbegin(), succeeded.rend(), [&name](const auto& each) { return each->name_ == name; });
+        return found == succeeded.rend() ? nullptr : *found;
+    }
+
+    /// Returns the lookup of this name that is in progress, or null if there is none, or if another one has to begin.
+    std::shared_ptr<name_lookup> joinable(const std::string& name, time_point now) const
+    {
+        const auto is_of_name = [&name](const auto& each) { return each->name_ == name; };
+        const auto oldest = std::find_if(in_progress.begin(), in_progress.end(), is_of_name);
+        const auto newest = std::find_if(in_progress.rbegin(), in_progress.rend(), is_of_name);
+        if (newest == in_progress.rend())
+        {
+            return nullptr;
+        }
+        const auto age = now - (*newest)->began_;
+        const bool hangs = age >= patience && age >= (now - (*oldest)->began_) / 2;
+        return hangs ? nullptr : *newest;
+    }
+
+    bool is_full(time_point now) const
+    {
+        const auto recent = std::count_if(
+            in_progress.begin(), in_progress.end(),
+            [now](const auto& each) { return now - each->began_ < patience; });
+        return static_cast<std::size_t>(recent) >= max_in_progress || in_progress.size() >= max_threads;
+    }
+
     std::mutex mutex;
-    std::list<std::shared_ptr<name_lookup>> in_progress;
+    std::list<std::shared_ptr<name_lookup>> in_progress; // Oldest first.
+    std::list<std::shared_ptr<name_lookup>>
+        succeeded; // Slow ones, at most `kept_for` before the last call of `kept`.
     std::list<std::shared_ptr<name_lookup>> lost_at_fork; // Kept for leak checkers.
 };
 
-name_lookup::name_lookup(const std::string& name)
-    : name_{name}, done_event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}
+name_lookup::name_lookup(const std::string& name, time_point began)
+    : name_{name}, began_{began}, done_event_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)}
 {
 }
 
@@ -131,23 +166,24 @@ name_lookup::~name_lookup()
     }
 }
 
-std::shared_ptr<name_lookup> name_lookup::join(const std::string& name, error_code& why)
+std::shared_ptr<name_lookup> name_lookup::join(const std::string& name, error_code& why, time_point now)
 {
     registry& all = registry::instance();
     const std::lock_guard lock{all.mutex};
-    const auto known = std::find_if(
-        all.in_progress.begin(), all.in_progress.end(),
-        [&name](const auto& each) { return each->name_ == name; });
-    if (known != all.in_progress.end())
+    if (std::shared_ptr<name_lookup> known = all.kept(name, now))
     {
-        return *known;
+        return known;
     }
-    if (all.in_progress.size() == max_in_progress)
+    if (std::shared_ptr<name_lookup> known = all.joinable(name, now))
+    {
+        return known;
+    }
+    if (all.is_full(now))
     {
         why = asio::error::try_again;
         return nullptr;
     }
-    const std::shared_ptr<name_lookup> made{new name_lookup{name}};
+    const std::shared_ptr<name_lookup> made{new name_lookup{name, now}};
     if (made->done_event_ < 0)
     {
         why = {errno, boost::system::system_category()};
@@ -212,18 +248,24 @@ void name_lookup::resolve() noexcept
 
 void name_lookup::finish(int failed, int system_error, addresses found) noexcept
 {
-    {
-        // Remove the lookup first, so that a connector that has been notified can't join it again.
-        registry& all = registry::instance();
-        const std::lock_guard lock{all.mutex};
-        all.in_progress.remove_if([this](const auto& each) { return each.get() == this; });
-    }
+    std::list<std::shared_ptr<name_lookup>> ended; // Destroyed without the lock.
     {
         const std::lock_guard lock{mutex_};
         failed_ = failed;
         system_error_ = system_error;
         addresses_ = std::move(found);
         done_ = true;
+    }
+    {
+        // Before it is announced, so that a connector that has been notified can't join it again, unless it is kept.
+        registry& all = registry::instance();
+        const std::lock_guard lock{all.mutex};
+        const auto own = std::find_if(
+            all.in_progress.begin(), all.in_progress.end(),
+            [this](const auto& each) { return each.get() == this; });
+        ended_ = std::chrono::steady_clock::now();
+        auto& next = failed == 0 && ended_ - began_ >= slow ? all.succeeded : ended;
+        next.splice(next.end(), all.in_progress, own);
     }
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written =

@@ -6,6 +6,7 @@
 
 #include <boost/asio/ip/address.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -17,13 +18,24 @@ namespace redlock::io
 
 /// One call of `getaddrinfo`, shared by the connectors that wait for its result. See docs/decisions/0015.
 ///
-/// Its thread refers to this object only. The call can't be interrupted: a connector that gives up abandons the lookup,
-/// and a later connector for the same name joins the lookup if it still hangs.
+/// Its thread refers to this object and to the list of lookups only. The call can't be interrupted: a connector that gives up
+/// abandons the lookup, and a later connector for the same name joins it. One that may hang for ever is not joined: it is
+/// followed by another one after 30 s, 30 s, 1 min, 2 min, 4 min and so on.
 class name_lookup
 {
   public:
-    /// The maximum number of concurrent lookups in a process. Further ones are refused until one of them has ended.
+    using time_point = std::chrono::steady_clock::time_point;
+
+    /// The maximum number of concurrent lookups in a process that are not older than `patience`. Further ones are refused
+    /// until one of them has ended.
     static constexpr std::size_t max_in_progress = 64;
+    /// The maximum number of all concurrent lookups.
+    static constexpr std::size_t max_threads = 4 * max_in_progress;
+    /// How old a lookup is that may hang for ever.
+    static constexpr std::chrono::seconds patience{30};
+    /// The addresses from a lookup that took so long that connectors have given up may be used so long.
+    static constexpr std::chrono::seconds slow{1};
+    static constexpr std::chrono::seconds kept_for{10};
     /// The maximum number of addresses of a name. Further ones are ignored.
     static constexpr std::size_t max_addresses = 16;
 
@@ -33,9 +45,11 @@ class name_lookup
         std::vector<boost::asio::ip::address> addresses;
     };
 
-    /// Joins the lookup of this name that is in progress, or starts one. Returns null, with the reason in `why`, if
-    /// `max_in_progress` lookups are in progress, or no thread or descriptor is available. Thread-safe.
-    static std::shared_ptr<name_lookup> join(const std::string& name, error_code& why);
+    /// Joins the lookup of this name that is in progress, or a slow one that has just succeeded, or starts one. Returns
+    /// null, with the reason in `why`, if too many lookups are in progress, or no thread or descriptor is available.
+    /// Thread-safe.
+    static std::shared_ptr<name_lookup>
+    join(const std::string& name, error_code& why, time_point now = std::chrono::steady_clock::now());
 
     name_lookup(const name_lookup&) = delete;
     name_lookup& operator=(const name_lookup&) = delete;
@@ -50,12 +64,14 @@ class name_lookup
   private:
     struct registry;
 
-    explicit name_lookup(const std::string& name);
+    name_lookup(const std::string& name, time_point began);
     static void start(std::shared_ptr<name_lookup> lookup);
     void resolve() noexcept;
     void finish(int failed, int system_error, std::vector<boost::asio::ip::address> found) noexcept;
 
     const std::string name_;
+    const time_point began_;
+    time_point ended_{};   // Guarded by the mutex of the registry.
     const int done_event_; // An eventfd: written once, never read.
     mutable std::mutex mutex_;
     bool done_ = false;

@@ -129,7 +129,11 @@ void tcp_connector::try_next()
     error_code ignored;
     socket_.close(ignored);
     const tcp::endpoint& next = addresses_[next_++];
-    open_own(socket_, next.protocol());
+    if (const error_code failed = open_own(socket_, next.protocol()))
+    {
+        strand_.post([this, failed] { on_attempt(failed); });
+        return;
+    }
     socket_.async_connect(next, strand_.bind([this](error_code result) { on_attempt(result); }));
 }
 

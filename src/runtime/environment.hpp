@@ -47,7 +47,8 @@ class stream
     virtual ~stream() = default;
 
     /// Resolves the name and connects, including the TLS handshake. Called once. The time until `until` is divided
-    /// among the addresses of the name. The caller closes the stream at `until`.
+    /// among the addresses of the name. The caller closes the stream at `until`, or later if the process
+    /// was suspended.
     virtual void connect(io_operation& operation, clock::time_point until) = 0;
     /// Chooses with which of the addresses of a name `connect` begins: with this one, counted from 0 and beyond their number from
     /// the first one again. Called before it.
