@@ -108,7 +108,7 @@ struct acquire_options
     /// the round counts as lost.
     std::chrono::milliseconds min_validity{0};
     /// The maximum number of rounds, 1 or more. Empty: limited by `wait` only. A client in the queue begins rounds only
-    /// when it is first, and saves the last one for a release.
+    /// when it is first, and saves the last one for a message from the queue.
     std::optional<std::uint32_t> max_rounds{};
 };
 
@@ -134,7 +134,7 @@ struct keep_options
     time_limit max_hold;
     /// See `acquire_options::wait`.
     time_limit wait = std::chrono::seconds{10};
-    /// See `acquire_options::min_validity`.
+    /// See `acquire_options::min_validity`. A lease with no more than `stop_margin` remaining is released in any case.
     std::chrono::milliseconds min_validity{0};
     /// See `acquire_options::max_rounds`.
     std::optional<std::uint32_t> max_rounds{};

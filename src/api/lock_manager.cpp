@@ -41,7 +41,7 @@ using manager::manager_handle;
 template <class Failure, class... Arguments>
 void complete_closed(
     report* out, operation what, detail::completion<void(Failure, Arguments...)> done, error_code why,
-    std::type_identity_t<Arguments>... arguments)
+    const std::string& resource, std::type_identity_t<Arguments>... arguments)
 {
     if (out != nullptr)
     {
@@ -52,7 +52,7 @@ void complete_closed(
     Failure failure;
     if constexpr (std::is_same_v<Failure, std::exception_ptr>)
     {
-        failure = std::make_exception_ptr(lock_error{why});
+        failure = std::make_exception_ptr(lock_error{why, resource});
     }
     else
     {
@@ -90,7 +90,10 @@ void begin_acquire(const std::shared_ptr<manager_handle>& handle, manager::acqui
     if (auto refused = start(handle, manager::acquire, std::move(call)))
     {
         const auto complete = [&](auto& done)
-        { complete_closed(refused->out, operation::acquire, std::move(done), errc::closed, lease{}); };
+        {
+            complete_closed(
+                refused->out, operation::acquire, std::move(done), errc::closed, refused->resource, lease{});
+        };
         std::visit(complete, refused->done);
     }
 }
@@ -137,7 +140,7 @@ void start_wait_lost(lease_state_ptr held, loss_completion done)
     if (auto refused = start(handle, manager::wait_lost, std::move(call)))
     {
         const error_code why = end_of(*refused->held);
-        complete_closed(nullptr, operation::release, std::move(refused->done), why, error_code{});
+        complete_closed(nullptr, operation::release, std::move(refused->done), why, {}, error_code{});
     }
 }
 
@@ -161,7 +164,7 @@ void start_extend(lease_state_ptr held, std::chrono::milliseconds ttl, report* o
     manager::extend_call call{std::move(held), ttl, out, std::move(done), 0};
     if (auto refused = start(handle, manager::extend, std::move(call)))
     {
-        complete_closed(out, operation::extend, std::move(refused->done), end_of(*refused->held));
+        complete_closed(out, operation::extend, std::move(refused->done), end_of(*refused->held), {});
     }
 }
 
@@ -176,7 +179,7 @@ void start_release(lease_state_ptr held, report* out, status_completion done)
     {
         if (auto refused = start(handle, manager::release, std::move(call)))
         {
-            complete_closed(out, operation::release, std::move(refused->done), end_of(*kept));
+            complete_closed(out, operation::release, std::move(refused->done), end_of(*kept), {});
         }
     }
     catch (...)
@@ -192,7 +195,8 @@ void start_inspect(const manager_handle_ptr& handle, std::string resource, inspe
     manager::inspect_call call{std::move(resource), std::move(done), 0};
     if (auto refused = start(handle, manager::inspect, std::move(call)))
     {
-        complete_closed(nullptr, operation::acquire, std::move(refused->done), errc::closed, inspection{});
+        complete_closed(
+            nullptr, operation::acquire, std::move(refused->done), errc::closed, {}, inspection{});
     }
 }
 
@@ -202,7 +206,7 @@ void start_examine(const manager_handle_ptr& handle, examination_completion done
     if (auto refused = start(handle, manager::examine, std::move(call)))
     {
         complete_closed(
-            nullptr, operation::acquire, std::move(refused->done), errc::closed,
+            nullptr, operation::acquire, std::move(refused->done), errc::closed, {},
             std::vector<master_examination>{});
     }
 }
@@ -212,7 +216,7 @@ void start_shutdown(const manager_handle_ptr& handle, status_completion done)
     manager::shutdown_call call{std::move(done), 0};
     if (auto refused = start(handle, manager::shut_down, std::move(call)))
     {
-        complete_closed(nullptr, operation::release, std::move(refused->done), errc::closed);
+        complete_closed(nullptr, operation::release, std::move(refused->done), errc::closed, {});
     }
 }
 

@@ -3,6 +3,7 @@
 #include "core/queue_timing.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace redlock::core
 {
@@ -61,8 +62,12 @@ pause_after_loss(std::uint32_t losses, clock::duration round_took, std::uint64_t
     return std::min<clock::duration>(between(middle / 2, middle + middle / 2, random), max_queue_pause);
 }
 
-bool overruled_watch::on_lost(bool overruled, clock::time_point now) noexcept
+bool overruled_watch::on_lost(std::size_t queue_master, bool overruled, clock::time_point now) noexcept
 {
+    if (std::exchange(queue_master_, queue_master) != queue_master)
+    {
+        reset();
+    }
     if (!overruled)
     {
         reset();

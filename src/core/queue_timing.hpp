@@ -62,12 +62,13 @@ class overruled_watch
     static constexpr std::chrono::milliseconds at_least{50};
 
     /// Records a lost round. `overruled`: the queue master granted, and too many others denied. Returns whether the
-    /// queue master should be left: after three such rounds in a row, the first of which ended at least 50 ms ago.
-    bool on_lost(bool overruled, clock::time_point now) noexcept;
-    /// Forgets the series, because a round was won, or another master is the queue master.
+    /// queue master should be left: after three such rounds in a row at the same one, the first of which ended at least 50 ms ago.
+    bool on_lost(std::size_t queue_master, bool overruled, clock::time_point now) noexcept;
+    /// Forgets the series.
     void reset() noexcept { seen_ = 0; }
 
   private:
+    std::size_t queue_master_ = 0;
     std::uint32_t seen_ = 0;
     clock::time_point first_{};
 };

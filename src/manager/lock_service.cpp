@@ -354,7 +354,8 @@ void lock_service::on_up(std::size_t master, std::string_view run_id)
     outages_[master].clear();
     ++connection_numbers_[master];
     queues_.identify(master, run_id.empty() ? std::string_view{names_->at(master)} : run_id);
-    queues_.reconsider_all();
+    queue_masters_[master] = false; // It is another server, or has another queue.
+    reconsider_queue_masters();
     if (observed())
     {
         notify(master_up{master, names_->at(master), std::string{redactor_.show(run_id).view()}});
@@ -389,7 +390,7 @@ void lock_service::note_ready() noexcept
 
 void lock_service::on_looked()
 {
-    queues_.reconsider_all();
+    reconsider_queue_masters();
     note_ready();
 }
 
@@ -409,7 +410,7 @@ void lock_service::on_down(std::size_t master, const net::failure& why)
     {
         guard_->on_down(master);
     }
-    queues_.reconsider_all();
+    reconsider_queue_masters(); // Not after each connect that fails.
     notify_shutdown();
     wake_first_operations();
 }

@@ -28,6 +28,7 @@
 
 #include <boost/intrusive/set.hpp>
 
+#include <bitset>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -358,6 +359,8 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     void end_lost_lease(lease_state& held, const round* by) noexcept;
     void report_failed_extensions(lease_state& held);
     void confirm_extension(round& of) noexcept;
+    bool can_be_queue_master(std::size_t master) const noexcept;
+    void reconsider_queue_masters() noexcept;
     void rejoin(round& of, std::size_t master);
     std::optional<std::size_t> draw_second_queue(std::uint64_t key, std::size_t queue_master) const noexcept;
     std::uint64_t hash_of(std::string_view resource) const noexcept;
@@ -411,6 +414,7 @@ class lock_service final : public std::enable_shared_from_this<lock_service>, pr
     std::vector<std::uint64_t> connection_numbers_; // By master.
     std::vector<bool> tried_;                       // By master: whether its first attempt has ended.
     wait_queues queues_;
+    std::bitset<max_masters> queue_masters_; // Those that could be when the waiting acquires looked last.
     net::reserved_keys reserved_;
     net::run_ids run_ids_;
     std::vector<std::vector<error_code>> outages_; // By master: the reasons that were reported.

@@ -9,20 +9,39 @@
 namespace redlock::manager
 {
 
+/// Returns whether a master can be the queue master of any resource.
+bool lock_service::can_be_queue_master(std::size_t master) const noexcept
+{
+    const guard* const group = guard_.get();
+    return connections_[master]->queues() &&
+           (group == nullptr || (group->is_armed(master) && !group->is_suspected(master) &&
+                                 connections_[master]->clock_readings().last()));
+}
+
+/// Wakes all waiting acquires if the masters that can be their queue master have changed: each of them looks at all masters.
+void lock_service::reconsider_queue_masters() noexcept
+{
+    std::bitset<max_masters> able;
+    for (std::size_t master = 0; master < connections_.size(); ++master)
+    {
+        able[master] = can_be_queue_master(master);
+    }
+    if (std::exchange(queue_masters_, able) != able)
+    {
+        queues_.reconsider_all();
+    }
+}
+
 std::optional<std::size_t>
 lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const noexcept
 {
     const bool doubts = queues_.doubts(now);
-    const guard* const group = guard_.get();
     std::optional<std::size_t> found;
     std::pair<bool, std::uint64_t> highest{};
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
         const bool passed_over =
-            !connections_[master]->queues() ||
-            (group != nullptr && (!group->is_armed(master) || group->is_suspected(master) ||
-                                  !connections_[master]->clock_readings().last())) ||
-            (doubts && queues_.is_passed_over(master, key, now));
+            !can_be_queue_master(master) || (doubts && queues_.is_passed_over(master, key, now));
         // One that refuses releases is the last choice.
         const std::pair weight{!connections_[master]->refuses_releases(), queues_.weight(master, key)};
         if (!passed_over && weight > highest)
@@ -199,13 +218,18 @@ void farewells::on_vote(std::size_t, const net::answer&, clock::time_point) noex
 
 bool lock_service::on_wake_up(std::size_t master, const net::wake_up& message)
 {
-    if (waiter* const found = queues_.find(message.number))
+    waiter* const found = queues_.find(message.number);
+    const clock::time_point now = strand_.now();
+    if (found != nullptr && found->waits_at(master))
     {
         found->wake(message.why);
     }
-    // The queue master expects an acquire that has ended. Without an answer, it would serve no other for the grace.
-    else if (const wait_queues::departure* const departed = queues_.find_departure(message.number))
+    // The master expects an acquire that has ended, or waits at another one. Without an answer, it would serve no other for
+    // the grace.
+    else if (wait_queues::departure* const departed = queues_.find_departure(message.number);
+             departed != nullptr && departed->answered_until <= now)
     {
+        departed->answered_until = now + grace_for(departed->ttl);
         const detail::lease_state_ptr unowned = make_lease_state(departed->resource);
         unowned->ttl = departed->ttl;
         send_leave(*unowned, master, member_at(master, message.number));

@@ -64,12 +64,13 @@ void wait_queues::note_departure(
     place.number = number;
     place.resource.assign(resource);
     place.ttl = ttl;
+    place.answered_until = {};
 }
 
-const wait_queues::departure* wait_queues::find_departure(std::uint64_t number) const noexcept
+wait_queues::departure* wait_queues::find_departure(std::uint64_t number) noexcept
 {
     const bool possible = was_issued(number) && !departures_.empty();
-    const departure* const place = possible ? &departures_[number % departures_.size()] : nullptr;
+    departure* const place = possible ? &departures_[number % departures_.size()] : nullptr;
     return place != nullptr && place->number == number ? place : nullptr;
 }
 

@@ -37,6 +37,9 @@ class waiter
     ~waiter();
 
     std::uint64_t number() const noexcept { return number_; }
+    /// It waits at this master from now on, and no message from another one concerns it.
+    void wait_at(std::size_t master) noexcept { master_ = master; }
+    bool waits_at(std::size_t master) const noexcept { return master_ == master; }
     /// Wakes the acquire because a message has arrived.
     void wake(net::wake_reason why) noexcept
     {
@@ -59,6 +62,7 @@ class waiter
     wait_queues& queues_;
     runtime::async_event& wake_event_;
     std::uint64_t number_;
+    std::optional<std::size_t> master_;
     std::optional<net::wake_reason> woken_;
 };
 
@@ -90,12 +94,13 @@ class wait_queues
     {
         std::uint64_t number = 0;
         std::string resource;
-        std::chrono::milliseconds ttl{}; // Of the acquire.
+        std::chrono::milliseconds ttl{};    // Of the acquire.
+        clock::time_point answered_until{}; // Its messages have had their answer.
     };
     /// Remembers a departure. An older one may be forgotten.
     void note_departure(std::uint64_t number, std::string_view resource, std::chrono::milliseconds ttl);
     /// Returns the departure of the acquire with this number, or null if it is forgotten.
-    const departure* find_departure(std::uint64_t number) const noexcept;
+    departure* find_departure(std::uint64_t number) noexcept;
     /// Makes all waiters look again which master is their queue master.
     void reconsider_all() noexcept;
 

@@ -18,9 +18,10 @@ namespace
 std::size_t max_optional(const connection_options& options)
 {
     constexpr std::size_t for_each_key = 2; // A SET and an extension.
+    constexpr std::size_t of_its_own = 4;   // A probe, and a trial of the queue's commands.
     constexpr std::size_t if_guarded = 8;   // A look, and the commands of quarantine and arming.
     constexpr std::size_t most_keys = std::numeric_limits<std::size_t>::max() / 4;
-    return std::min(options.max_outstanding_keys, most_keys) * for_each_key +
+    return std::min(options.max_outstanding_keys, most_keys) * for_each_key + of_its_own +
            (options.guarded ? if_guarded : 0);
 }
 
@@ -396,13 +397,13 @@ void connection::break_off(const failure& why)
     // A reply that makes no sense may have come in addition, and the one to the last SET not yet.
     const bool misled = ready() && why.reason == master_errc::protocol_error;
     state_ = state::broken;
+    last_failure_ = why; // A vote may cause another command, whose vote has this reason.
     disarm();
     report_refusals();
     if (commands_.break_off(why.reason, strand_.now()) || misled)
     {
         stale_connections_.mark_stale();
     }
-    last_failure_ = why;
     owner_.on_down(index_, why);
 }
 

@@ -213,9 +213,9 @@ class connection final : private runtime::step_end_hook, private runtime::deadli
     void report_refusals();
     void become_ready();
     void break_off(const failure& why);
-    error_code full(const error_code& otherwise) const noexcept;
+    error_code full(std::size_t bytes) const noexcept;
     bool may_send(vote_sink& votes, clock::time_point now);
-    void sent_if(bool has_room, vote_sink& votes, clock::time_point now);
+    void sent_if(bool has_room, std::size_t bytes, vote_sink& votes, clock::time_point now);
     bool may_claim(claim& of, std::string_view command, vote_sink& votes, clock::time_point now);
     void start_io();
     void watch(clock::time_point now);

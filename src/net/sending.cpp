@@ -5,17 +5,10 @@
 namespace redlock::net
 {
 
-namespace
+/// Returns the reason why the pipeline refused a command of this size.
+error_code connection::full(std::size_t bytes) const noexcept
 {
-
-constexpr std::size_t max_command_size = 4096;
-
-} // namespace
-
-/// Returns the reason why the pipeline refused a command: its output is full, or else `otherwise`.
-error_code connection::full(const error_code& otherwise) const noexcept
-{
-    return commands_.has_room(max_command_size) ? otherwise : error_code{master_errc::write_queue_full};
+    return commands_.has_room(bytes) ? master_errc::too_many_outstanding_keys : master_errc::write_queue_full;
 }
 
 /// Returns whether a command that may create a key can be sent. If not, delivers the vote. Inlined, because every SET
@@ -77,21 +70,21 @@ bool connection::may_send(vote_sink& votes, clock::time_point now)
 }
 
 /// Writes a command that was queued, or delivers the vote if there was no room for it.
-void connection::sent_if(bool has_room, vote_sink& votes, clock::time_point now)
+void connection::sent_if(bool has_room, std::size_t bytes, vote_sink& votes, clock::time_point now)
 {
     if (has_room)
     {
         strand_.at_step_end(*this);
         return;
     }
-    votes.on_vote(index_, make_failed_vote(vote::unsent, full(master_errc::too_many_outstanding_keys)), now);
+    votes.on_vote(index_, make_failed_vote(vote::unsent, full(bytes)), now);
 }
 
 void connection::send_raise(claim& of, std::string_view command, vote_sink& votes, clock::time_point now)
 {
     if (may_send(votes, now))
     {
-        sent_if(commands_.push_raise(of, command, votes), votes, now);
+        sent_if(commands_.push_raise(of, command, votes), command.size(), votes, now);
     }
 }
 
@@ -99,7 +92,7 @@ void connection::send_extend(claim& of, std::string_view command, vote_sink& vot
 {
     if (may_send(votes, now))
     {
-        sent_if(commands_.push_extend(of, command, votes), votes, now);
+        sent_if(commands_.push_extend(of, command, votes), command.size(), votes, now);
     }
 }
 
@@ -107,7 +100,7 @@ void connection::send_query(std::string_view command, vote_sink& votes, clock::t
 {
     if (may_send(votes, now))
     {
-        sent_if(commands_.push_query(command, votes), votes, now);
+        sent_if(commands_.push_query(command, votes), command.size(), votes, now);
     }
 }
 
@@ -122,8 +115,7 @@ void connection::send_release(
     outstanding_.mark_due(of);
     if (votes != nullptr)
     {
-        const error_code why =
-            takes_releases() ? full(master_errc::too_many_outstanding_keys) : last_failure_.reason;
+        const error_code why = takes_releases() ? full(command.text.size()) : last_failure_.reason;
         votes->on_vote(index_, make_failed_vote(vote::unsent, why, last_failure_.detail), now);
     }
 }

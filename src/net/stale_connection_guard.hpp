@@ -15,7 +15,8 @@ namespace redlock::net
 /// their client ids.
 ///
 /// A restarted server assigns the same client ids again. Under another run id, or an unknown one, the ids may be those
-/// of other clients, so nothing is killed. That is safe after a restart, because the stale connections ended with it.
+/// of other clients, so nothing is killed. That is safe after a restart, because the stale connections ended with it. After a
+/// name that led to another server for a while, they may not have: see Ghosts in docs/algorithm.md.
 class stale_connection_guard
 {
   public:

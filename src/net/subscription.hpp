@@ -16,7 +16,7 @@ namespace redlock::net
 /// A request consists of SUBSCRIBE, PUBLISH of a message to ourselves, which shows whether messages arrive, and HELLO.
 /// SUBSCRIBE is answered by a push, but refused by a reply, so the number of replies to the first two isn't known. A
 /// server that gives one too few or too many would shift all later ones, and thus votes. HELLO ends them: its reply is the
-/// only map that we receive, and a server that is busy answers it. Since Redis 6.2.2 no ACL forbids it. To a server that
+/// only map among them, and a server that is busy answers it. Since Redis 6.2.2 no ACL forbids it. To a server that
 /// refuses it to a user who has logged in, nothing is requested.
 ///
 /// The caller passes in each push, and each reply while a request is pending.

@@ -451,6 +451,22 @@ TEST_CASE(
     }
 }
 
+TEST_CASE("a lease that a pause has left too little of to keep it is acquired again", "[scenario-1]")
+{
+    simulation sim{3};
+    lock_manager locks = sim.make_connected_manager();
+    const keep_options with{.ttl = 3s, .max_hold = no_limit, .wait = 30s, .stop_margin = 500ms};
+    const outcome_ptr got = sim.acquire_kept(locks, "stock", with);
+    REQUIRE(sim.run_until([&] { return sim.master(2).count("SET") == 1; }, 1s));
+    const clock::time_point answered = sim.now() + there;
+    REQUIRE(sim.run_until([&] { return sim.now() == answered; }, there));
+    sim.world().jump(2600ms); // The replies are read before any deadline.
+    REQUIRE(sim.finish(got));
+    CHECK(!got->error);
+    CHECK(got->report.rounds == 2);
+    CHECK(stays_valid(sim, got->lease, 10s));
+}
+
 TEST_CASE("answers that are read after the loss don't revive a lease", "[scenario-30]")
 {
     const bool timers_first = GENERATE(false, true);

@@ -144,14 +144,17 @@ TEST_CASE("a release that finds no room for a command says so, and nothing of an
     sim.run_for(1s);
     REQUIRE(sim.master(0).count("INFO") > 0);
     sim.master(0).hang();
-    // Four commands of two leases, and only the keys have room beyond them.
+    // Eight commands of two leases, and only the keys have room beyond them.
     std::vector<outcome_ptr> held;
     for (const char* const resource : {"a", "b"})
     {
         held.push_back(sim.acquire(locks, resource, {.ttl = 600s}));
         REQUIRE(sim.finish(held.back()));
         REQUIRE(!held.back()->error);
-        REQUIRE(sim.finish(sim.extend(held.back()->lease, 700s)));
+        for (const std::chrono::seconds longer : {700s, 800s, 900s})
+        {
+            REQUIRE(sim.finish(sim.extend(held.back()->lease, longer)));
+        }
     }
     REQUIRE(sim.finish(sim.release(held.back()->lease)));
     const outcome_ptr third = sim.acquire(locks, "c", {.ttl = 600s});

@@ -97,6 +97,14 @@ TEST_CASE("a loss is a lock_error, and what the body throws isn't", "[with_lock]
         CHECK(work->error == errc::no_quorum);
         CHECK_FALSE(words_of(work->thrown));
     }
+    SECTION("an acquire after a shutdown")
+    {
+        REQUIRE(sim.finish(sim.shut_down(locks)));
+        const outcome_ptr work = sim.with_lock(locks, "stock", {.ttl = 1s, .max_hold = no_limit}, body);
+        REQUIRE(sim.finish(work));
+        CHECK(work->error == errc::closed);
+        CHECK(contains(words_of(work->thrown), "stock: "));
+    }
     SECTION("a cancelled acquire")
     {
         sim.master(0).hang();

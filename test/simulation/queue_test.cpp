@@ -850,7 +850,11 @@ TEST_CASE("messages to a client that has stopped waiting are answered, and don't
     send("r0", 1);
     CHECK(commands() == before);
     send("r1", 100);
-    CHECK(commands() == before + 100); // It leaves again.
+    CHECK(commands() == before + 1); // It leaves again.
+    sim.run_for(1s);                 // That may have been lost, if it is still called after a grace.
+    const std::size_t left = commands();
+    send("r1", 100);
+    CHECK(commands() == left + 1);
     CHECK(queue_master.clients() == 2);
     // No client of this manager has had this number.
     send("r2", 16);
@@ -926,6 +930,74 @@ TEST_CASE("a client whose connection was lost during its pause asks before it be
     REQUIRE(sim.run_until([&] { return wrong.count("ask") > asked; }, 1s));
     sim.run_for(trip / 4);
     CHECK(sim.count("SET") == sets);
+}
+
+TEST_CASE("messages of a master that isn't the queue master begin no round", "[queue][scenario-89]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 1, sim.options()};
+    sim_master& other = next_queue_master_of(sim, "stock");
+    const std::size_t sets = sim.count("SET");
+    const std::size_t asked = sim.count("ask");
+    for (const std::string_view message : {"r1", "k1"})
+    {
+        send_to_newest(other, message);
+        sim.run_for(10 * trip);
+    }
+    CHECK(sim.count("SET") == sets);
+    CHECK(sim.count("ask") == asked);
+}
+
+TEST_CASE("a client that moved to another queue master leaves the one that still calls it", "[queue]")
+{
+    simulation sim{3};
+    waiting_clients with{sim, 1, sim.options()};
+    sim_master& former = queue_master_of(sim, "stock");
+    former.door = entrance::refuses;
+    former.break_connections();
+    sim.run_for(1s);
+    former.door = entrance::open;
+    sim_master& present = next_queue_master_of(sim, "stock");
+    // It is connected again, and can't be the queue master.
+    former.refuse("ask", "-ERR refused\r\n");
+    REQUIRE(sim.run_until([&] { return former.clients() == 2; }, 5s));
+    sim.run_for(100ms);
+    const std::size_t left = former.count("leave") + former.count("release");
+    const std::size_t asked = present.count("ask");
+    const std::size_t sets = sim.count("SET");
+    send_to_newest(former, "k1");
+    sim.run_for(10 * trip);
+    CHECK(former.count("leave") + former.count("release") == left + 1);
+    CHECK(sim.count("SET") == sets);
+    CHECK(present.count("ask") == asked);
+}
+
+TEST_CASE("a client that gives up in its pause after a reconnect holds up nobody", "[queue]")
+{
+    simulation sim{3};
+    sim_master& wrong = queue_master_of(sim, "stock");
+    waiting_clients with{sim, 1, sim.options()};
+    wrong.remove("lock:stock");
+    // Its pauses double. Now one lasts for 16 ms at least, and it has connected again before that.
+    REQUIRE(sim.run_until([&] { return wrong.count("release") == 7; }, 2s));
+    const std::size_t subscribed = wrong.count("SUBSCRIBE");
+    const std::size_t asked = wrong.count("ask");
+    wrong.link().break_off();
+    REQUIRE(sim.run_until([&] { return wrong.count("SUBSCRIBE") > subscribed; }, 1s));
+    sim.run_for(2 * trip);
+    REQUIRE(wrong.count("ask") == asked);
+    with.waits[0]->cancel.emit(asio::cancellation_type::terminal);
+    REQUIRE(sim.finish(with.waits[0]));
+    lock_manager second = sim.make_connected_manager(sim.options());
+    wrong.set("lock:stock", "another", 1h);
+    const outcome_ptr next = sim.acquire(second, "stock", {.ttl = 60s, .wait = no_limit});
+    sim.run_for(50ms);
+    REQUIRE(!next->done);
+    wrong.remove("lock:stock");
+    const clock::time_point released = sim.now();
+    REQUIRE(sim.finish(sim.release(with.held)));
+    REQUIRE(sim.finish(next));
+    CHECK(next->at - released < 50ms); // A grace is 100 ms.
 }
 
 TEST_CASE("a client that waits goes to the queue master as soon as that is connected", "[queue]")

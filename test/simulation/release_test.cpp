@@ -20,8 +20,9 @@ namespace
 /// A manager with this many leases.
 struct crowded_manager
 {
-    crowded_manager(simulation& sim, std::size_t leases)
-        : locks{sim.make_connected_manager(options_for(sim, leases))}
+    crowded_manager(simulation& sim, std::size_t leases) : crowded_manager{sim, leases, sim.options()} {}
+    crowded_manager(simulation& sim, std::size_t leases, config options)
+        : locks{sim.make_connected_manager(options_for(std::move(options), leases))}
     {
         for (std::size_t number = 0; number < leases; ++number)
         {
@@ -35,9 +36,8 @@ struct crowded_manager
         sim.run_until_idle();
     }
 
-    static config options_for(simulation& sim, std::size_t leases)
+    static config options_for(config options, std::size_t leases)
     {
-        config options = sim.options();
         options.max_operations = leases;
         return options;
     }
@@ -410,6 +410,23 @@ TEST_CASE("a shutdown of many leases takes no longer than a few round trips", "[
     CHECK(!ended->error);
     CHECK(ended->at - began <= 10 * round_trip);
     CHECK(sim.run_until_no_keys());
+}
+
+TEST_CASE("a shutdown of many leases is bounded, however slowly the masters answer", "[shutdown]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.response_timeout = 100ms;
+    options.node_timeout = 1s;
+    crowded_manager all{sim, 12'000, options}; // In batches of 512.
+    for (const auto& each : sim.masters())
+    {
+        each->network = {.there = 45ms, .back = 45ms};
+    }
+    const clock::time_point began = sim.now();
+    const outcome_ptr ended = sim.shut_down(all.locks);
+    REQUIRE(sim.finish(ended));
+    CHECK(ended->at - began <= 11 * options.response_timeout);
 }
 
 TEST_CASE("a shutdown of many leases can be cancelled at once, and continues", "[shutdown]")

@@ -86,7 +86,14 @@ bool acquisition::try_complete_with_lease()
     const clock::time_point until =
         core::valid_until(votes_->started(), call_.options.ttl, service_.options().drift_factor);
     const clock::duration left = core::remaining(until, service_.strand().now());
-    if (left <= call_.options.min_validity)
+    std::optional<core::lease_schedule> schedule;
+    clock::duration least = call_.options.min_validity;
+    if (call_.keep)
+    {
+        schedule = service_.schedule(call_.options.ttl, call_.keep->extend_every, call_.keep->stop_margin);
+        least = std::max<clock::duration>(least, schedule->stop_margin); // Else it would be lost at once.
+    }
+    if (left <= least)
     {
         return false;
     }
@@ -100,11 +107,9 @@ bool acquisition::try_complete_with_lease()
     held_->fencing_token = votes_->fencing_token();
     held_->hold(until, votes_->started());
     service_.keep(*held_);
-    if (call_.keep)
+    if (schedule)
     {
-        const core::lease_schedule schedule =
-            service_.schedule(call_.options.ttl, call_.keep->extend_every, call_.keep->stop_margin);
-        service_.start_keeping(*held_, schedule, call_.keep->max_hold);
+        service_.start_keeping(*held_, *schedule, call_.keep->max_hold);
     }
     else if (service_.observed())
     {

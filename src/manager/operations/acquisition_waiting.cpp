@@ -203,7 +203,7 @@ runtime::task<bool> acquisition::rest(std::size_t queue_master)
     const core::ballot& ballot = votes_->ballot();
     const bool disagrees =
         ballot.of(queue_master) == vote::granted && ballot.count(vote::denied) >= ballot.quorum();
-    if (overruled_.on_lost(disagrees, service_.strand().now()))
+    if (overruled_.on_lost(queue_master, disagrees, service_.strand().now()))
     {
         overruled_.reset();
         service_.overrule(call_.resource, queue_master);
@@ -225,7 +225,7 @@ runtime::task<bool> acquisition::back_off()
     {
         const config& options = service_.options();
         const core::backoff_policy policy{options.retry_delay_min, options.retry_delay_max};
-        next += core::backoff_delay(policy, rounds_, now - votes_->started(), service_.random_number());
+        next += core::backoff_delay(policy, rounds_, took_, service_.random_number());
     }
     const alarm_clock alarm{service_.strand(), operation.wake_event, std::min(next, wait_ends())};
     while (service_.strand().now() < next && !is_over())

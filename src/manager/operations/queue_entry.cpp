@@ -43,6 +43,7 @@ const net::question& queue_entry::next_question_at(std::size_t master)
     if (waiter_)
     {
         waiter_->sleep();
+        waiter_->wait_at(master);
     }
     sent_ = question_at(master);
     return sent_;
@@ -82,6 +83,7 @@ void queue_entry::stay(std::size_t queue_master)
     if (waiter_)
     {
         place_ = place_at(queue_master);
+        waiter_->wait_at(queue_master);
     }
 }
 
@@ -90,6 +92,11 @@ void queue_entry::leave()
     if (has_connection())
     {
         service_.leave_queue(call_.resource, call_.options.ttl, place_->master, place_->member);
+    }
+    else if (place_)
+    {
+        // The master may still have the entry.
+        service_.queues().note_departure(place_->member.number, call_.resource, call_.options.ttl);
     }
     place_.reset();
 }

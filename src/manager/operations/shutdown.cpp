@@ -58,19 +58,19 @@ runtime::detached_task shut_down(lock_service& service, shutdown_call call)
             co_await self.wake_event;
         }
     }
-    while (lease_state* held = service.first_lease())
-    {
-        service.release_in_background(*held);
-        while (service.active_count() > max_releases)
-        {
-            complete_if_stopped(service, self, call);
-            co_await self.wake_event;
-        }
-    }
     const auto patience = service.options().response_timeout * max_patience;
     const clock::time_point at_latest = core::later(service.strand().now(), patience);
     {
         const alarm_clock enough{service.strand(), self.wake_event, at_latest};
+        while (lease_state* held = service.first_lease())
+        {
+            service.release_in_background(*held);
+            while (service.active_count() > max_releases && service.strand().now() < at_latest)
+            {
+                complete_if_stopped(service, self, call);
+                co_await self.wake_event;
+            }
+        }
         while (has_answers_to_wait_for(service) && service.strand().now() < at_latest)
         {
             complete_if_stopped(service, self, call);

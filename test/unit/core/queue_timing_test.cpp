@@ -124,38 +124,46 @@ TEST_CASE("queue: a queue master is left after three overruled grants in a row, 
     overruled_watch watch;
     SECTION("three over 50 ms")
     {
-        CHECK_FALSE(watch.on_lost(true, start));
-        CHECK_FALSE(watch.on_lost(true, start + 49ms));
-        CHECK(watch.on_lost(true, start + 50ms));
+        CHECK_FALSE(watch.on_lost(3, true, start));
+        CHECK_FALSE(watch.on_lost(3, true, start + 49ms));
+        CHECK(watch.on_lost(3, true, start + 50ms));
     }
     SECTION("two aren't enough")
     {
-        CHECK_FALSE(watch.on_lost(true, start));
-        CHECK_FALSE(watch.on_lost(true, start + 10s));
+        CHECK_FALSE(watch.on_lost(3, true, start));
+        CHECK_FALSE(watch.on_lost(3, true, start + 10s));
     }
     SECTION("three in less than 50 ms aren't enough, a later one is")
     {
-        CHECK_FALSE(watch.on_lost(true, start));
-        CHECK_FALSE(watch.on_lost(true, start + 1ms));
-        CHECK_FALSE(watch.on_lost(true, start + 49ms));
-        CHECK(watch.on_lost(true, start + 50ms));
+        CHECK_FALSE(watch.on_lost(3, true, start));
+        CHECK_FALSE(watch.on_lost(3, true, start + 1ms));
+        CHECK_FALSE(watch.on_lost(3, true, start + 49ms));
+        CHECK(watch.on_lost(3, true, start + 50ms));
     }
     SECTION("a round that was lost for another reason ends the series")
     {
-        CHECK_FALSE(watch.on_lost(true, start));
-        CHECK_FALSE(watch.on_lost(true, start + 50ms));
-        CHECK_FALSE(watch.on_lost(false, start + 60ms));
-        CHECK_FALSE(watch.on_lost(true, start + 70ms));
-        CHECK_FALSE(watch.on_lost(true, start + 110ms));
-        CHECK_FALSE(watch.on_lost(true, start + 119ms));
-        CHECK(watch.on_lost(true, start + 120ms));
+        CHECK_FALSE(watch.on_lost(3, true, start));
+        CHECK_FALSE(watch.on_lost(3, true, start + 50ms));
+        CHECK_FALSE(watch.on_lost(3, false, start + 60ms));
+        CHECK_FALSE(watch.on_lost(3, true, start + 70ms));
+        CHECK_FALSE(watch.on_lost(3, true, start + 110ms));
+        CHECK_FALSE(watch.on_lost(3, true, start + 119ms));
+        CHECK(watch.on_lost(3, true, start + 120ms));
+    }
+    SECTION("a round at another queue master begins a series of its own")
+    {
+        CHECK_FALSE(watch.on_lost(3, true, start));
+        CHECK_FALSE(watch.on_lost(3, true, start + 50ms));
+        CHECK_FALSE(watch.on_lost(1, true, start + 60ms));
+        CHECK_FALSE(watch.on_lost(1, true, start + 70ms));
+        CHECK(watch.on_lost(1, true, start + 110ms));
     }
     SECTION("a reset ends the series")
     {
-        CHECK_FALSE(watch.on_lost(true, start));
-        CHECK_FALSE(watch.on_lost(true, start + 50ms));
+        CHECK_FALSE(watch.on_lost(3, true, start));
+        CHECK_FALSE(watch.on_lost(3, true, start + 50ms));
         watch.reset();
-        CHECK_FALSE(watch.on_lost(true, start + 60ms));
+        CHECK_FALSE(watch.on_lost(3, true, start + 60ms));
     }
 }
 
