@@ -86,12 +86,12 @@ bool acquisition::try_complete_with_lease()
     const clock::time_point until =
         core::valid_until(votes_->started(), call_.options.ttl, service_.options().drift_factor);
     const clock::duration left = core::remaining(until, service_.strand().now());
-    std::optional<core::lease_schedule> schedule;
+    const auto schedule = [this]
+    { return service_.schedule(call_.options.ttl, call_.keep->extend_every, call_.keep->stop_margin); };
     clock::duration least = call_.options.min_validity;
     if (call_.keep)
     {
-        schedule = service_.schedule(call_.options.ttl, call_.keep->extend_every, call_.keep->stop_margin);
-        least = std::max<clock::duration>(least, schedule->stop_margin); // Else it would be lost at once.
+        least = std::max<clock::duration>(least, schedule().stop_margin); // Else it would be lost at once.
     }
     if (left <= least)
     {
@@ -107,9 +107,9 @@ bool acquisition::try_complete_with_lease()
     held_->fencing_token = votes_->fencing_token();
     held_->hold(until, votes_->started());
     service_.keep(*held_);
-    if (schedule)
+    if (call_.keep)
     {
-        service_.start_keeping(*held_, *schedule, call_.keep->max_hold);
+        service_.start_keeping(*held_, schedule(), call_.keep->max_hold);
     }
     else if (service_.observed())
     {

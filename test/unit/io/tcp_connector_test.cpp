@@ -201,10 +201,11 @@ class hanging_name
         const std::lock_guard lock{resolver().mutex};
         return resolver().calls[name_];
     }
-    void wait_for_call()
+    void wait_for_call(int calls = 1)
     {
         std::unique_lock lock{resolver().mutex};
-        REQUIRE(resolver().changed.wait_for(lock, patience, [&] { return resolver().calls[name_] > 0; }));
+        REQUIRE(
+            resolver().changed.wait_for(lock, patience, [&] { return resolver().calls[name_] >= calls; }));
     }
     void release()
     {
@@ -811,6 +812,7 @@ TEST_CASE("a lookup that may hang for ever is followed by others", "[resolver][t
     CHECK(fourth != third);
     attempt one{hung.name(), good.port};
     one.begin_with_name(60s);
+    hung.wait_for_call(4);
     hung.release();
     CHECK_FALSE(one.result());
     CHECK(hung.calls() == 4);
