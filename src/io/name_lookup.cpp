@@ -117,7 +117,12 @@ struct name_lookup::registry
     /// Returns a slow lookup of this name that has just succeeded, or null. Forgets the older ones.
     std::shared_ptr<name_lookup> kept(const std::string& name, time_point now)
     {
-        succeeded.remove_if([now](const auto& each) { return now - each->ended_ > kept_for; });
+        succeeded.remove_if(
+            [now](const auto& each)
+            {
+                const auto took = each->ended_ - each->began_;
+                return now - each->ended_ > std::max<time_point::duration>(kept_for, took);
+            });
         const auto found = std::find_if(
             succeeded.rbegin(), succeeded.rend(), [&name](const auto& each) { return each->name_ == name; });
         return found == succeeded.rend() ? nullptr : *found;
@@ -134,7 +139,8 @@ struct name_lookup::registry
             return nullptr;
         }
         const auto age = now - (*newest)->began_;
-        const bool hangs = age >= patience && age >= (now - (*oldest)->began_) / 2;
+        const bool has_room = in_progress.size() < max_threads - max_in_progress;
+        const bool hangs = has_room && age >= patience && age >= (now - (*oldest)->began_) / 2;
         return hangs ? nullptr : *newest;
     }
 

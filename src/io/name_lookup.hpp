@@ -29,11 +29,12 @@ class name_lookup
     /// The maximum number of concurrent lookups in a process that are not older than `patience`. Further ones are refused
     /// until one of them has ended.
     static constexpr std::size_t max_in_progress = 64;
-    /// The maximum number of all concurrent lookups.
+    /// The maximum number of all concurrent lookups. The last `max_in_progress` are for names that have none.
     static constexpr std::size_t max_threads = 4 * max_in_progress;
     /// How old a lookup is that may hang for ever.
     static constexpr std::chrono::seconds patience{30};
-    /// The addresses from a lookup that took so long that connectors have given up may be used so long.
+    /// The addresses from a lookup that took so long that connectors have given up are used for another 10 s, or as long as it
+    /// took.
     static constexpr std::chrono::seconds slow{1};
     static constexpr std::chrono::seconds kept_for{10};
     /// The maximum number of addresses of a name. Further ones are ignored.

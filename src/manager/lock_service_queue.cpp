@@ -9,13 +9,13 @@
 namespace redlock::manager
 {
 
-/// Returns whether a master can be the queue master of any resource. Inlined, because every release passes it.
+/// Returns whether a master can be the queue master of any resource, once its clock was read. Inlined, because every release
+/// passes it.
 [[gnu::always_inline]] inline bool lock_service::can_be_queue_master(std::size_t master) const noexcept
 {
     const guard* const group = guard_.get();
     return connections_[master]->queues() &&
-           (group == nullptr || (group->is_armed(master) && !group->is_suspected(master) &&
-                                 connections_[master]->clock_readings().last()));
+           (group == nullptr || (group->is_armed(master) && !group->is_suspected(master)));
 }
 
 /// Wakes all waiting acquires if the masters that can be their queue master have changed: each of them looks at all masters.
@@ -40,8 +40,9 @@ lock_service::queue_master_of(std::uint64_t key, clock::time_point now) const no
     std::pair<bool, std::uint64_t> highest{};
     for (std::size_t master = 0; master < connections_.size(); ++master)
     {
-        const bool passed_over =
-            !can_be_queue_master(master) || (doubts && queues_.is_passed_over(master, key, now));
+        const bool passed_over = !can_be_queue_master(master) ||
+                                 (guard_ && !connections_[master]->clock_readings().last()) ||
+                                 (doubts && queues_.is_passed_over(master, key, now));
         // One that refuses releases is the last choice.
         const std::pair weight{!connections_[master]->refuses_releases(), queues_.weight(master, key)};
         if (!passed_over && weight > highest)
@@ -227,8 +228,10 @@ bool lock_service::on_wake_up(std::size_t master, const net::wake_up& message)
     // The master expects an acquire that has ended, or waits at another one. Without an answer, it would serve no other for
     // the grace.
     else if (wait_queues::departure* const departed = queues_.find_departure(message.number);
-             departed != nullptr && departed->answered_until <= now)
+             departed != nullptr && !departed->was_answered(master, connection_numbers_[master], now))
     {
+        departed->answered_at = master;
+        departed->answered_on = connection_numbers_[master];
         departed->answered_until = now + grace_for(departed->ttl);
         const detail::lease_state_ptr unowned = make_lease_state(departed->resource);
         unowned->ttl = departed->ttl;

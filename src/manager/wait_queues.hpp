@@ -94,8 +94,16 @@ class wait_queues
     {
         std::uint64_t number = 0;
         std::string resource;
-        std::chrono::milliseconds ttl{};    // Of the acquire.
-        clock::time_point answered_until{}; // Its messages have had their answer.
+        std::chrono::milliseconds ttl{}; // Of the acquire.
+        // The last answer to a message of a master, which counts until then.
+        std::size_t answered_at = 0;
+        std::uint64_t answered_on = 0; // A connection.
+        clock::time_point answered_until{};
+
+        bool was_answered(std::size_t master, std::uint64_t connection, clock::time_point now) const noexcept
+        {
+            return answered_at == master && answered_on == connection && now < answered_until;
+        }
     };
     /// Remembers a departure. An older one may be forgotten.
     void note_departure(std::uint64_t number, std::string_view resource, std::chrono::milliseconds ttl);

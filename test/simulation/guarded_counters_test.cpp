@@ -261,6 +261,29 @@ TEST_CASE("guarded: the queue master is one of the armed masters", "[guarded]")
     CHECK(test.sim.count("acquire") == 1);
 }
 
+TEST_CASE(
+    "guarded: a client that waits goes to the queue master as soon as that has shown its marker", "[guarded]")
+{
+    guarded_simulation test{3};
+    simulation& sim = test.sim;
+    sim_master& queue_master = queue_master_of(sim, "stock");
+    queue_master.door = entrance::refuses;
+    lock_manager holder = sim.make_manager(test.group.options());
+    lock_manager waiter = sim.make_manager(test.group.options());
+    sim.run_for(3s);
+    const outcome_ptr held = test.acquire(holder);
+    REQUIRE(!held->error);
+    const outcome_ptr waits = sim.acquire(waiter, "stock", {.ttl = 5s, .wait = no_limit});
+    sim.run_for(100ms);
+    REQUIRE(queue_master.count("ask") == 0);
+    queue_master.door = entrance::open;
+    // Both have read its clock.
+    REQUIRE(sim.run_until([&] { return queue_master.count("TIME") >= 2; }, 2s));
+    // Sooner than its heartbeat at the other master.
+    sim.run_for(10 * trip);
+    CHECK(queue_master.count("ask") > 0);
+}
+
 TEST_CASE("guarded: a master that no client asks isn't the queue master", "[guarded][scenario-112]")
 {
     guarded_simulation test{3};

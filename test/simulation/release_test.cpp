@@ -425,8 +425,16 @@ TEST_CASE("a shutdown of many leases is bounded, however slowly the masters answ
     }
     const clock::time_point began = sim.now();
     const outcome_ptr ended = sim.shut_down(all.locks);
+    const bool hangs = GENERATE(false, true);
+    if (hangs)
+    {
+        sim.run_for(9 * options.response_timeout);
+        sim.master(0).hang();
+        sim.master(1).hang();
+    }
     REQUIRE(sim.finish(ended));
     CHECK(ended->at - began <= 11 * options.response_timeout);
+    CHECK(ended->error == (hangs ? error_code{errc::unconfirmed} : error_code{}));
 }
 
 TEST_CASE("a shutdown of many leases can be cancelled at once, and continues", "[shutdown]")

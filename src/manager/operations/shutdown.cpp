@@ -77,13 +77,14 @@ runtime::detached_task shut_down(lock_service& service, shutdown_call call)
             co_await self.wake_event;
         }
     }
-    const bool confirmed = service.unconfirmed_releases() == unconfirmed_before;
     service.close_connections();
     while (!service.connections_stopped())
     {
         complete_if_stopped(service, self, call);
         co_await self.wake_event;
     }
+    // Including those that had no result at `at_latest`.
+    const bool confirmed = service.unconfirmed_releases() == unconfirmed_before;
     service.end_closing();
     complete_if_stopped(service, self, call);
     if (call.done.handler)
