@@ -419,8 +419,8 @@ void lock_service::on_risk(std::size_t master, risk what, std::string detail)
 {
     if (what == risk::release_refused || what == risk::limited_queue)
     {
-        reconsider_queue_masters();
-        queues_.reconsider_all(); // It may be their queue master no longer.
+        reconsider_queue_masters(); // Records the change, so that its end is noticed.
+        queues_.reconsider_all();   // It may be their queue master no longer.
     }
     if (observed())
     {

@@ -89,7 +89,7 @@ std::vector<master_facts> examine(asio::io_context& io, const config& options)
             {
                 if (options.guarded && !each.guarded)
                 {
-                    each.guarded.emplace().reason = each.reason; // It wasn't examined so far.
+                    each.guarded.emplace().reason = each.reason; // Without a connection, nothing was seen.
                 }
                 found.emplace_back().examined = std::move(each);
             }
