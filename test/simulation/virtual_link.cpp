@@ -19,7 +19,10 @@ void virtual_link::transmit(direction& way, arrival what)
     const latency& network = master_.network;
     const auto jitter = static_cast<std::size_t>(network.jitter.count());
     const clock::duration later{static_cast<clock::rep>(jitter == 0 ? 0 : world_.random_below(jitter + 1))};
-    way.last = std::max(way.last, world_.now() + network.*way.delay + later);
+    if (!network.joins || std::exchange(way.sent, world_.now()) != world_.now())
+    {
+        way.last = std::max(way.last, world_.now() + network.*way.delay + later);
+    }
     way.in_flight.push_back(std::move(what));
     world_.at(way.last, event_kind::network, [self = shared_from_this(), &way] { self->arrive(way); });
 }
@@ -48,14 +51,39 @@ void virtual_link::arrive(direction& way)
 
 void virtual_link::to_client(arrival what)
 {
-    auto unless_ended = [this, what = std::move(what)]
+    auto behind_the_bytes = [this, what = std::move(what)]
     {
-        if (client_ != nullptr && !ended_for_client_)
+        hand_over();
+        if (is_heard())
         {
             what();
         }
     };
-    transmit(back_, std::move(unless_ended));
+    transmit(back_, std::move(behind_the_bytes));
+}
+
+/// A piece of a reply has arrived at the client's end.
+void virtual_link::on_piece(std::string_view bytes)
+{
+    const bool is_first = unread_.empty();
+    unread_ += bytes;
+    if (!master_.network.joins || master_.network.piece != 0)
+    {
+        hand_over();
+    }
+    else if (is_first)
+    {
+        world_.at(world_.now(), event_kind::network, [self = shared_from_this()] { self->hand_over(); });
+    }
+}
+
+/// The client reads what has arrived.
+void virtual_link::hand_over()
+{
+    if (const std::string bytes = std::exchange(unread_, {}); is_heard() && !bytes.empty())
+    {
+        client_->on_bytes(bytes);
+    }
 }
 
 void virtual_link::connect()
@@ -163,13 +191,17 @@ void virtual_link::reply(const std::string& bytes)
         const bool is_end = !is_push && at + piece >= bytes.size();
         auto arrive = [this, part = bytes.substr(at, piece), is_end, executed]
         {
+            if (!is_heard())
+            {
+                return;
+            }
             if (is_end)
             {
                 answered(executed);
             }
-            client_->on_bytes(part);
+            on_piece(part);
         };
-        to_client(std::move(arrive));
+        transmit(back_, std::move(arrive));
     }
 }
 

@@ -34,6 +34,8 @@ struct latency
     std::size_t breaks_at = 0;
     /// A client that closes its end loses what hasn't arrived, as with TCP if a reply arrives after that or wasn't read.
     bool close_resets = false;
+    /// What a master writes at one time arrives at one time, and what arrives at one time is read at once, mostly.
+    bool joins = false;
     /// Nothing arrives in this direction until `heal`.
     bool cut_there = false;
     bool cut_back = false;
@@ -134,6 +136,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
         clock::duration latency::*delay;
         bool latency::*is_cut;
         clock::time_point last{};
+        clock::time_point sent{};        // When something was last sent.
         std::deque<arrival> in_flight{}; // Keeps the order of sending for arrivals at the same time.
         bool held = false;
         std::vector<arrival> waiting{}; // Held in the network.
@@ -145,6 +148,9 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     bool is_held(const direction& way) const;
     void transmit(direction& way, arrival what);
     void to_client(arrival what);
+    bool is_heard() const noexcept { return client_ != nullptr && !ended_for_client_; }
+    void on_piece(std::string_view bytes);
+    void hand_over();
     void arrive(direction& way);
     static void deliver(direction& way);
 
@@ -161,6 +167,7 @@ class virtual_link final : public std::enable_shared_from_this<virtual_link>
     std::optional<clock::time_point> owes_since_; // The master owes a reply, or room.
     clock::duration unread_silence_{}; // The longest one that ended while the process was suspended.
     bool ended_for_client_ = false;
+    std::string unread_; // Arrived at the client's end, in one read with what else arrives now.
 };
 
 } // namespace redlock::test

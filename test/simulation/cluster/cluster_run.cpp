@@ -174,7 +174,8 @@ latency cluster_run::calm() const
         .there = plan_.latency,
         .back = plan_.latency,
         .jitter = plan_.jitter,
-        .close_resets = plan_.close_resets};
+        .close_resets = plan_.close_resets,
+        .joins = plan_.joins};
 }
 
 /// A network in which a master answers within half of the node timeout.
@@ -187,7 +188,8 @@ latency cluster_run::near() const
         .there = delay,
         .back = delay,
         .jitter = std::min(plan_.jitter, most),
-        .close_resets = plan_.close_resets};
+        .close_resets = plan_.close_resets,
+        .joins = plan_.joins};
 }
 
 config cluster_run::options() const

@@ -280,6 +280,7 @@ plan draw_plan(std::uint64_t seed)
     }
     chance sizes{chance::mixed(seed + 6)};
     draw_size(drawn, sizes);
+    drawn.joins = sizes.one_in(2);
     draw_injections(drawn, draws);
     drawn.strict = draws.one_in(4);
     drawn.close_resets = draws.one_in(2);
