@@ -354,6 +354,8 @@ void cluster_run::check_handover()
     process& holder = *both[0];
     process& waiter = *both[1];
     check_one_round(both);
+    // Until the releases are answered, a client may wait elsewhere than at a master that has refused one before.
+    run_for(20ms + 4 * (near().there + near().jitter));
     const auto taken = make_attempt(holder, resource::handed_over, {});
     const auto waits = begin_attempt(waiter, resource::handed_over, {});
     run_for(hold);
