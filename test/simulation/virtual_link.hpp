@@ -34,7 +34,8 @@ struct latency
     std::size_t breaks_at = 0;
     /// A client that closes its end loses what hasn't arrived, as with TCP if a reply arrives after that or wasn't read.
     bool close_resets = false;
-    /// What a master writes at one time arrives at one time, and what arrives at one time is read at once, mostly.
+    /// What one end sends at one time arrives at one time, and the client reads it at once, or in parts with
+    /// `ties::by_chance`.
     bool joins = false;
     /// Nothing arrives in this direction until `heal`.
     bool cut_there = false;

@@ -94,7 +94,7 @@ struct plan
     clock::duration latency{};
     clock::duration jitter{};
     bool close_resets = false; // What is under way to a master is lost when its client closes the connection.
-    bool joins = false;        // Several replies arrive in one read.
+    bool joins = false;        // Several replies may arrive in one read.
     workload does{};
     std::vector<injection> injections;
 
