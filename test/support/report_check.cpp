@@ -151,8 +151,9 @@ std::optional<std::string> report_check::record(
         if (plain->counter)
         {
             const std::string& owner_id = plain->words[plain->what == "SET" ? 2 : 5];
-            answers_[{owner_id, operation::acquire}][master].back().has_counter = true;
-            unused_[{owner_id, operation::acquire}][master].back().has_counter = true;
+            history& of_owner = histories_[owner_id];
+            of_owner.answers[operation::acquire][master].back().has_counter = true;
+            of_owner.unused[operation::acquire][master].back().has_counter = true;
         }
         return wrong;
     }
@@ -160,8 +161,7 @@ std::optional<std::string> report_check::record(
     {
         if (const auto failed = failed_raise(reply))
         {
-            answers_[{raise->owner_id, operation::acquire}][master].push_back({at, *failed});
-            unused_[{raise->owner_id, operation::acquire}][master].push_back({at, *failed});
+            histories_[raise->owner_id].add(operation::acquire, master, {at, *failed});
         }
     }
     if (distorted)
@@ -200,16 +200,16 @@ std::optional<std::string> report_check::record(
     }
     const bool sets = what == "SET";
     const std::string& owner_id = words[sets ? 2 : what == "ask" ? 5 : 4];
-    answers_[{owner_id, *op}][master].push_back({at, reply});
-    unused_[{owner_id, *op}][master].push_back({at, reply});
+    history& of_owner = histories_[owner_id];
+    of_owner.add(*op, master, {at, reply});
     if (*op != operation::acquire)
     {
         return std::nullopt;
     }
     sent_[{process, words[sets ? 1 : 3]}].emplace_back(at, owner_id);
     // A master that denied an extension is sent the key again.
-    const bool contradicts = is_checked(process, master) && unsent_.contains({owner_id, master}) &&
-                             !answers_.contains(std::pair{owner_id, operation::extend});
+    const bool contradicts = is_checked(process, master) && of_owner.reported_as_unsent.contains(master) &&
+                             !of_owner.answers.contains(operation::extend);
     return contradicts
                ? std::optional{fmt::format(
                      "master {} runs a {} of {}, which was reported as unsent", master, what, owner_id)}
@@ -305,14 +305,15 @@ report_check::answers_since(clock::time_point since, const exchanges& answers, s
 std::optional<std::string> report_check::decided(int process, const round_decided& round)
 {
     const report& told = round.report;
+    history& of_owner = histories_[round.owner_id];
+    exchanges& unused = of_owner.unused[told.operation];
     std::optional<std::string> found;
     for (std::size_t master = 0; master < told.masters().size() && !found; ++master)
     {
         const master_report& vote = told.masters()[master];
-        std::vector<exchange>& all = unused_[{round.owner_id, told.operation}][master];
+        std::vector<exchange>& all = unused[master];
         // A slow observer is notified after the key was sent again, because the master had denied an extension.
-        const bool rejoined =
-            vote.vote == vote::unsent && answers_.contains(std::pair{round.owner_id, operation::extend});
+        const bool rejoined = vote.vote == vote::unsent && of_owner.answers.contains(operation::extend);
         found = rejoined ? std::nullopt : compare(process, master, all, told);
         // In any order: the extensions of a caller and those in the background overlap.
         const auto answer = std::find_if(
@@ -330,7 +331,7 @@ std::optional<std::string> report_check::decided(int process, const round_decide
         }
         if (told.operation == operation::acquire && vote.vote == vote::unsent)
         {
-            unsent_.emplace(round.owner_id, master);
+            of_owner.reported_as_unsent.insert(master);
         }
     }
     return found;
@@ -350,8 +351,12 @@ std::optional<std::string> report_check::compare(
 std::optional<std::string> report_check::reported(
     int process, clock::time_point since, std::string_view owner_id, const report& told) const
 {
-    const auto answered = answers_.find(std::pair{std::string{owner_id}, told.operation});
-    return compare(process, since, answered == answers_.end() ? exchanges{} : answered->second, told);
+    const auto of_owner = histories_.find(std::string{owner_id});
+    if (of_owner == histories_.end() || !of_owner->second.answers.contains(told.operation))
+    {
+        return compare(process, since, {}, told);
+    }
+    return compare(process, since, of_owner->second.answers.at(told.operation), told);
 }
 
 std::optional<std::string>

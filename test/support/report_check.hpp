@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,20 @@ class report_check
     };
     using exchanges = std::map<std::size_t, std::vector<exchange>>; // By master, in order.
 
+    /// What masters have answered about an owner id.
+    struct history
+    {
+        std::map<operation, exchanges> answers;
+        std::map<operation, exchanges> unused;    // Those that no decided round has used.
+        std::set<std::size_t> reported_as_unsent; // Masters.
+
+        void add(operation what, std::size_t master, const exchange& answer)
+        {
+            answers[what][master].push_back(answer);
+            unused[what][master].push_back(answer);
+        }
+    };
+
     static std::span<const exchange>
     answers_since(clock::time_point since, const exchanges& answers, std::size_t master);
     bool is_checked(int process, std::size_t master) const
@@ -92,8 +107,7 @@ class report_check
     compare(int process, clock::time_point since, const exchanges& answers, const report& told) const;
 
     std::string password_;
-    std::map<std::pair<std::string, operation>, exchanges, std::less<>> answers_; // By owner id.
-    std::map<std::pair<std::string, operation>, exchanges> unused_; // Those that no decided round has used.
+    std::unordered_map<std::string, history> histories_; // By owner id.
     std::map<std::tuple<int, std::string>, std::vector<std::pair<clock::time_point, std::string>>>
         sent_; // Owner ids.
     std::map<std::tuple<int, std::string>, exchanges> inspections_;
@@ -103,7 +117,6 @@ class report_check
     std::set<std::pair<int, std::size_t>> distorted_;
     std::set<std::size_t> crowded_;
     std::set<int> misdirected_;
-    std::set<std::pair<std::string, std::size_t>> unsent_; // Owner id, master.
 };
 
 } // namespace redlock::test
