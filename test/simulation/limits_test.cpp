@@ -132,6 +132,24 @@ TEST_CASE(
     CHECK(longest->lease.valid());
 }
 
+TEST_CASE("at the smallest limit of outstanding keys, probes leave room for an extension", "[scenario-61]")
+{
+    simulation sim{3};
+    config options = sim.options();
+    options.max_outstanding_keys = 1;
+    options.response_timeout = 10s;
+    lock_manager locks = sim.make_connected_manager(options);
+    sim.master(0).hang();
+    const outcome_ptr held = sim.acquire(locks, "stock", {.ttl = 600s});
+    REQUIRE(sim.finish(held));
+    REQUIRE(!held->error);
+    sim.run_for(3 * options.probe_interval); // A probe follows the SET that isn't answered.
+    const outcome_ptr extended = sim.extend(held->lease, 700s);
+    REQUIRE(sim.finish(extended));
+    CHECK(!extended->error);
+    CHECK(extended->report.masters()[0].vote == vote::pending);
+}
+
 TEST_CASE("a release that finds no room for a command says so, and nothing of an earlier failure", "[report]")
 {
     simulation sim{3};
