@@ -290,7 +290,16 @@ TEST_CASE("guarded: a master that no client asks isn't the queue master", "[guar
     const bool is_suspected = GENERATE(false, true);
     if (!is_suspected)
     {
-        unasked.habits["TIME"] = "-NOPERM no permissions to run the 'time' command\r\n";
+        const std::string refusal = "-NOPERM no permissions to run the 'time' command\r\n";
+        // To everybody: also to the scripts, of which the trial of the handshake is one.
+        if (GENERATE(false, true))
+        {
+            unasked.habits["TIME"] = refusal;
+        }
+        else
+        {
+            unasked.refuse("TIME", refusal);
+        }
     }
     lock_manager holder = sim.make_connected_manager(test.group.options());
     lock_manager waiter = sim.make_connected_manager(test.group.options());
