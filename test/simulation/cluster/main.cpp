@@ -67,11 +67,11 @@ void add_options(CLI::App& app, request& asked)
     modes->add_flag("--faults", asked.lists_faults, "List the kinds of faults");
     app.add_option("--jobs", asked.jobs, "The number of processes that run --seeds")
         ->check(CLI::Range(std::size_t{1}, max_jobs));
-    CLI::Option* const totals =
-        app.add_option(
-               "--totals", asked.recorded,
-               "Fail if the totals of --seeds differ from those in this file by more than 2 %")
-            ->type_name("FILE");
+    CLI::Option* const totals = app.add_option(
+                                       "--totals", asked.recorded,
+                                       "Fail if the totals of --seeds differ from those in this file by more "
+                                       "than 2 %, comparisons by more than 10 %")
+                                    ->type_name("FILE");
     app.add_flag("--record", asked.records, "Write the totals to the file of --totals instead")
         ->needs(totals);
     app.add_flag("--trace", asked.traces, "Print every event of --seed")->needs(seed);

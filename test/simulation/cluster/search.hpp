@@ -54,7 +54,7 @@ struct totals
 };
 
 /// Compares totals with those in a file, which has a line "<name> <number>" for each. Returns those that differ by more
-/// than 2 % in words; empty if none does. Throws `std::runtime_error` if the file can't be read.
+/// than 2 %, comparisons by more than 10 %, in words; empty if none does. Throws `std::runtime_error` if the file can't be read.
 std::string compare_with(const std::string& file, const totals& now);
 void record_to(const std::string& file, const totals& now);
 
