@@ -382,7 +382,8 @@ TEST_CASE("a body that sees its loss while it keeps its thread busy ends with th
         co_return;
     };
     // On a busy machine a lease is lost before its body begins.
-    for (std::chrono::milliseconds longer = 5ms; !began; longer *= 2)
+    std::chrono::milliseconds longer = 5ms;
+    while (!began)
     {
         const auto ended = std::make_shared<std::promise<error_code>>();
         std::future<error_code> job = ended->get_future();
@@ -392,6 +393,7 @@ TEST_CASE("a body that sees its loss while it keeps its thread busy ends with th
                 pool.get_executor(),
                 [ended](std::exception_ptr thrown) { ended->set_value(error_of(thrown)); }));
         CHECK(take(std::move(job), "the handler") == errc::hold_limit_reached);
+        longer *= 2;
     }
     CHECK(was_early);
     pool.join();
