@@ -552,4 +552,41 @@ TEST_CASE(
     CHECK(masters.marker(2) == last);
 }
 
+TEST_CASE(
+    "guarded: a value of megabytes at a key of the group costs its master the vote until it is deleted",
+    "[guarded][own-servers]")
+{
+    const std::string key =
+        GENERATE(as<std::string>{}, guarded_masters::guard, guarded_masters::fence, guarded_masters::members);
+    CAPTURE(key);
+    guarded_masters masters{3, 800ms, keeping_data("redis-server", persistence::none)};
+    guarded_clients clients{masters.options(), 1};
+    const auto answer_of_second = [&]
+    {
+        acquired got = try_acquire(clients[0], "stock", {.ttl = masters.max_ttl()});
+        if (!got.error)
+        {
+            release(got.lease);
+        }
+        return got.report.masters()[1];
+    };
+    const auto votes = [&] { return answer_of_second().vote == vote::granted; };
+    REQUIRE(comes_true(masters.at(1), votes));
+    const std::string huge(2'000'000, 'x');
+    if (key == guarded_masters::fence)
+    {
+        masters.at(1).command({"HSET", key, "floor", huge});
+    }
+    else
+    {
+        expect_ok(masters.at(1).command({"SET", key, huge}));
+    }
+    const auto is_refused = [&] { return answer_of_second().reason == master_errc::protocol_error; };
+    CHECK(comes_true(masters.at(2), is_refused));
+    redlock::lease held = clients.win(0, "stock", masters.max_ttl());
+    release(held);
+    masters.at(1).command({"DEL", key});
+    CHECK(comes_true(masters.at(1), votes));
+}
+
 } // namespace redlock::test
