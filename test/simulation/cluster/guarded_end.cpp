@@ -188,15 +188,21 @@ void cluster_run::prepare_change(clock::duration bound)
     restart_clients();
     run_until_armed(bound, false);
     bool repeats = true;
+    bool is_shown = false;
     for (int each = 0; each < 3 && repeats && !are_armed(false); ++each)
     {
         config of_group = options();
-        group_->choose_group();
+        if (!is_shown)
+        {
+            group_->choose_group();
+        }
         of_group.guarded.emplace().group = group_->name();
         oracle_.tokens()->armed_by_hand();
         const auto max_ttl = group_->is_forgotten() ? group_->longest_ttl() : 0ms;
         run_command({.action = provision_action::arm_again, .max_ttl = max_ttl}, of_group, bound);
-        repeats = retire_strangers(bound);
+        // Clients that have found the new group may mark the masters that were retired as its members.
+        is_shown = each > 0 && !changes_.back().succeeded() && group_->choose_shown_group();
+        repeats = is_shown || retire_strangers(bound);
     }
 }
 

@@ -141,6 +141,23 @@ void guarded_masters::choose_group()
     }
 }
 
+bool guarded_masters::choose_shown_group()
+{
+    std::optional<core::marker> shown;
+    for (std::size_t master = 0; master < size(); ++master)
+    {
+        const std::optional<core::marker> its = its_marker(master);
+        shown = its ? its : shown;
+    }
+    if (!shown || !is_one() || shown->group == group_)
+    {
+        return false;
+    }
+    group_ = shown->group;
+    max_ttl_ = shown->max_ttl;
+    return true;
+}
+
 bool guarded_masters::is_member(std::size_t master) const
 {
     return is_armed(master) && its_marker(master)->group == group_;

@@ -51,6 +51,8 @@ class guarded_masters
     void note_armed(std::size_t master);
     /// Chooses the group in which an operator arms masters: the latest one that was armed, whose name he has kept.
     void choose_group();
+    /// Chooses the group that all masters with a marker show. Returns false if there is none, or if it is the chosen one.
+    bool choose_shown_group();
     const std::string& name() const noexcept { return group_; }
     /// Returns whether a master is armed in that group.
     bool is_member(std::size_t master) const;
